@@ -1,0 +1,1 @@
+"""The application: a Textual chat and a headless command over one core."""

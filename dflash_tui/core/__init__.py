@@ -1,0 +1,1 @@
+"""Pure logic of the application: no Textual, no torch."""

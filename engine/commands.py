@@ -1,0 +1,97 @@
+"""What a front end may ask of the engine, and with which settings. Standard library only, like ``events``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
+MAX_TEMPERATURE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationSettings:
+    """How to decode. Raises ``ValueError``, in words for people, when a value is out of range."""
+
+    block_size: int = MAX_BLOCK_SIZE
+    """Tokens per draft, anchor included: 16 drafts 15. Capped at what the drafter was trained with."""
+    temperature: float = 0.0
+    """0 is greedy."""
+    top_p: float = 1.0
+    top_k: int = 0
+    """0 keeps the whole vocabulary."""
+    seed: int = 0
+    max_new_tokens: int = 1024
+    speculation: bool = True
+    """False: the same loop without the drafter, one token per target pass."""
+    thinking: bool = False
+
+    def __post_init__(self) -> None:
+        def require(ok: bool, name: str, rule: str, value: object) -> None:
+            if not ok:
+                raise ValueError(f"{name} must be {rule}, not {value}")
+
+        block, top = self.block_size, MAX_BLOCK_SIZE
+        require(MIN_BLOCK_SIZE <= block <= top, "block size", f"between {MIN_BLOCK_SIZE} and {top}", block)
+        require(0 <= self.temperature <= MAX_TEMPERATURE, "temperature", "between 0 and 2", self.temperature)
+        require(0 < self.top_p <= 1, "top-p", "above 0 and at most 1", self.top_p)
+        require(self.top_k >= 0, "top-k", "0 (off) or more", self.top_k)
+        require(0 <= self.seed < 2**63, "seed", "between 0 and 2^63 - 1", self.seed)
+        require(self.max_new_tokens >= 1, "max-new-tokens", "at least 1", self.max_new_tokens)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def with_changes(self, change: Adjust) -> GenerationSettings:
+        changes = {key: value for key, value in asdict(change).items() if value is not None}
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """Which pair to load, and where."""
+
+    target: str | None = None
+    """A folder, or the name of a model in the local cache; None is the bundled pair."""
+    drafter: str | None = None
+    """A folder or name; None finds the target's own."""
+    device: str = "auto"
+    """``auto``, ``cpu`` or ``cuda``. The CPU computes in fp32, CUDA in bf16."""
+    max_context: int | None = None
+    """Tokens to reserve caches for; None takes the model's own limit, within reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Answer a conversation; its last message is the user's. Caches are reused as far as the prefix is the same."""
+
+    turn: int
+    messages: tuple[Message, ...]
+    settings: GenerationSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the running turn after the round in flight, keeping what it wrote. Nothing happens when none runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adjust:
+    """Change the running turn's settings from the next round on."""
+
+    block_size: int | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End the engine thread."""
+
+
+Command = Ask | Stop | Adjust | Close

@@ -1,0 +1,1 @@
+"""The bundled pair and the scripts that made it."""

@@ -1,0 +1,183 @@
+"""The event vocabulary: everything the engine tells the world, and the only thing a front end sees.
+
+The same events feed the screen, the session files and ``--stream-json``. Standard library only: a front end can
+import this module, and draw its first frame, before torch is loaded.
+
+Names of statistics follow vLLM and aiperf. *Acceptance length* counts the bonus token, as the DFlash paper does:
+a step that accepts 7 drafted tokens has acceptance length 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+Verdict = Literal["accepted", "corrected", "bonus", "plain"]
+"""Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
+first draft that differed (``corrected``), it came free after a fully accepted draft (``bonus``), or nothing was
+drafted at its position (``plain``: the first token of an answer, and every token without speculation)."""
+
+Channel = Literal["answer", "thought", "control"]
+"""Where a token belongs: the answer, the model's thinking, or markup nobody reads (stop and channel tokens)."""
+
+FinishReason = Literal["stop", "length", "context", "stopped", "error"]
+"""Why a turn ended: the model said so, ``max_new_tokens``, the context is full, the user stopped it, or an error."""
+
+ErrorKind = Literal["usage", "weights", "device", "generation"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """One step of loading. ``done`` and ``total`` are in ``unit``; a ``total`` of 0 means unknown."""
+
+    phase: str
+    done: int
+    total: int
+    unit: Literal["bytes", "steps"] = "steps"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReady:
+    """The models are loaded and warm."""
+
+    target: str
+    drafter: str | None
+    device: str
+    dtype: str
+    max_block_size: int
+    """The block size the drafter was trained with, anchor included; 1 without a drafter."""
+    max_context: int
+    """Tokens of prompt and answer together."""
+    load_seconds: float
+    banner: str = ""
+    """What the model itself says it can do (the bundled pair is honest about knowing little); may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    turn: int
+    num_prompt_tokens: int
+    num_reused_tokens: int
+    """How many prompt tokens were still in the caches from the turn before."""
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillDone:
+    turn: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DraftToken:
+    id: int
+    text: str
+    probability: float
+    """What the drafter gave its own argmax, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedToken:
+    id: int
+    text: str
+    """Exactly what this token adds to its channel; empty for control tokens and for a half-finished character."""
+    verdict: Verdict
+    channel: Channel = "answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One round: draft, verify, accept. The first step of a turn (the token the prefill yields) has no draft."""
+
+    turn: int
+    index: int
+    time: float
+    """Seconds since the turn started, at the end of the round."""
+    draft: tuple[DraftToken, ...]
+    num_accepted: int
+    """How many drafted tokens were accepted *and* emitted."""
+    emitted: tuple[EmittedToken, ...]
+    verify_width: int
+    """Rows of the target's forward pass: the anchor and the drafted tokens it verified."""
+    draft_ms: float
+    verify_ms: float
+    total_ms: float
+    context_length: int
+    block_size: int
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStatistics:
+    """What a turn cost and what speculation gave. Decode time starts after the first token."""
+
+    num_prompt_tokens: int = 0
+    num_reused_tokens: int = 0
+    num_tokens: int = 0
+    """Emitted tokens, the stop token included."""
+    num_spec_steps: int = 0
+    num_draft_tokens: int = 0
+    """Drafted tokens that the target verified."""
+    num_accepted_draft_tokens: int = 0
+    mean_acceptance_length: float = 0.0
+    """(accepted + one) per speculative step; 0 without one."""
+    acceptance_histogram: tuple[int, ...] = ()
+    """Entry k: speculative steps that accepted k drafted tokens."""
+    ttft_ms: float = 0.0
+    decode_ms: float = 0.0
+    tok_s: float = 0.0
+    """Tokens after the first, per second of decode time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    turn: int
+    reason: FinishReason
+    text: str
+    """The whole answer: the pieces of its ``answer`` tokens joined."""
+    thought: str = ""
+    statistics: TurnStatistics = field(default_factory=TurnStatistics)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineError:
+    """Something went wrong, in words for people: what happened, and what to do next."""
+
+    kind: ErrorKind
+    message: str
+    hint: str = ""
+    fatal: bool = False
+    """The engine thread has ended; nothing can be asked any more."""
+    turn: int | None = None
+
+
+Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFinished | EngineError
+
+_EVENT_TYPES: dict[str, type] = {
+    cls.__name__: cls for cls in (LoadProgress, EngineReady, TurnStarted, PrefillDone, Step, TurnFinished, EngineError)
+}
+
+
+def event_to_dict(event: Event) -> dict[str, Any]:
+    """A JSON-ready dict; ``event`` names the type, the other keys are its fields."""
+    return {"event": type(event).__name__, **asdict(event)}
+
+
+def event_from_dict(data: dict[str, Any]) -> Event:
+    """The inverse of :func:`event_to_dict`, also after a trip through JSON. Unknown keys are ignored, so that an
+    older program reads what a newer one wrote. Raises ``ValueError`` for an unknown event type."""
+    try:
+        cls = _EVENT_TYPES[data["event"]]
+    except KeyError:
+        raise ValueError(f"not an event of this vocabulary: {data.get('event')!r}") from None
+    known = {f.name for f in fields(cls)}
+    values = {key: value for key, value in data.items() if key in known}
+    if cls is Step:
+        values["draft"] = tuple(DraftToken(**token) for token in values["draft"])
+        values["emitted"] = tuple(EmittedToken(**token) for token in values["emitted"])
+    elif cls is TurnFinished:
+        statistics = dict(values["statistics"])
+        statistics["acceptance_histogram"] = tuple(statistics["acceptance_histogram"])
+        values["statistics"] = TurnStatistics(**statistics)
+    event: Event = cls(**values)
+    return event

@@ -1,0 +1,1 @@
+"""The model definitions: the Gemma 4 target and the DFlash drafter."""
