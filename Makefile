@@ -1,0 +1,42 @@
+# make chat   set everything up, then open the chat           (make chat ARGS="--theme dflash-light")
+# make test   set everything up, then run every check         (make test ARGS="tests/core -k fences")
+#
+# Another Python: make chat PYTHON=python3.12
+
+PYTHON ?= python3
+ARGS ?=
+
+# Paths stay relative: a clone may live in a folder with spaces in its name.
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+INPUTS := pyproject.toml constraints.txt Makefile .ci/install-torch
+
+.PHONY: chat test clean
+
+chat: .venv/installed-chat
+	@$(BIN)/dflash-chat $(ARGS)
+
+test: .venv/installed-test
+	@$(BIN)/python -m pytest $(ARGS)
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+.venv/installed-chat: $(INPUTS) | .venv/bin/python
+	@echo "Setting up dflash-chat in .venv (once; a few minutes on a slow connection) ..."
+	@bash .ci/install-torch $(BIN)/python
+	@$(PIP) install --editable . --constraint constraints.txt
+	@touch $@
+
+.venv/installed-test: $(INPUTS) .venv/installed-chat
+	@echo "Adding what the tests need ..."
+	@$(PIP) install --editable ".[dev]" --constraint constraints.txt
+	@touch $@
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "dflash-chat needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+	  echo "  Install one and name it: make chat PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; \
+	  echo "'$(PYTHON)' could not make a virtual environment."; \
+	  echo "  On Debian and Ubuntu: apt install python3-venv"; exit 1; }

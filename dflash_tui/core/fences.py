@@ -1,0 +1,127 @@
+"""Code blocks in Markdown: where a fence opens and closes, what is inside, and what the file would be called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_OPENING = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
+_ATTRIBUTE = re.compile(r"(?:title|file|filename|name|path)=(?P<quote>[\"']?)(?P<name>.+?)(?P=quote)(?=\s|$|[,}])")
+_FILE_NAME = re.compile(r"[^\s=]*\.\w{1,10}")
+
+_DEFAULT_NAMES = {
+    "bash": "script.sh",
+    "c": "main.c",
+    "c++": "main.cpp",
+    "cpp": "main.cpp",
+    "css": "style.css",
+    "csv": "data.csv",
+    "go": "main.go",
+    "html": "index.html",
+    "java": "Main.java",
+    "javascript": "script.js",
+    "js": "script.js",
+    "json": "data.json",
+    "markdown": "document.md",
+    "md": "document.md",
+    "py": "main.py",
+    "python": "main.py",
+    "rust": "main.rs",
+    "sh": "script.sh",
+    "sql": "query.sql",
+    "svg": "image.svg",
+    "toml": "config.toml",
+    "ts": "main.ts",
+    "typescript": "main.ts",
+    "xml": "document.xml",
+    "yaml": "config.yaml",
+    "yml": "config.yaml",
+}
+_EXTENSIONS = {name.rpartition(".")[2]: language for language, name in sorted(_DEFAULT_NAMES.items())}
+"""Extension to a language: enough to tell a file name from a language when it is the only word."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    number: int
+    """Counted from 1 in the order of the text."""
+    language: str
+    """Lower case; empty when the fence names none."""
+    info: str
+    """What stands behind the opening fence, stripped."""
+    filename: str | None
+    """From the info string, else the usual name for the language, else None. It is the model's word: whoever
+    writes a file checks it (:func:`dflash_tui.core.saving.save_block`)."""
+    content: str
+    """Between the fences, verbatim but for the fence's own indentation."""
+    closed: bool
+    """False for a last block whose closing fence is missing."""
+
+
+def find_blocks(text: str) -> list[CodeBlock]:
+    """The fenced code blocks of a Markdown text, by CommonMark's rules: backticks or tildes, closed by a fence of the
+    same character that is at least as long, so that shorter fences nest.
+
+    Unlike CommonMark a fence may be indented by more than three columns: models write fences inside lists, and a
+    chat has no indented code blocks.
+    """
+    blocks: list[CodeBlock] = []
+    lines = _lines(text)
+    for line in lines:
+        opening = _OPENING.match(line.rstrip("\r\n"))
+        if opening:
+            content, closed = _read_block(lines, opening["fence"], len(opening["indent"]))
+            blocks.append(_make_block(len(blocks) + 1, opening["info"].strip(), content, closed))
+    return blocks
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Lines with their ends. Only a line feed ends one: ``str.splitlines`` would also cut inside strings that hold
+    a form feed or U+2028."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+def _read_block(lines: Iterator[str], fence: str, indent: int) -> tuple[str, bool]:
+    closing = re.compile(rf"[ \t]{{0,{indent + 3}}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?\n?$")
+    content: list[str] = []
+    for line in lines:
+        if closing.match(line):
+            return "".join(content), True
+        content.append(_dedent(line, indent))
+    return "".join(content), False
+
+
+def _dedent(line: str, indent: int) -> str:
+    spaces = len(line) - len(line.lstrip(" \t"))
+    return line[min(indent, spaces) :]
+
+
+def _make_block(number: int, info: str, content: str, closed: bool) -> CodeBlock:
+    language, filename = _read_info(info)
+    return CodeBlock(number, language, info, filename, content, closed)
+
+
+def _read_info(info: str) -> tuple[str, str | None]:
+    """Language and file name of an info string: ``html``, ``html index.html``, ``html title="index.html"``,
+    ``html:index.html`` and ``index.html`` are all in use."""
+    first, _, rest = info.partition(" ")
+    head, colon, tail = first.partition(":")
+    if colon and _FILE_NAME.fullmatch(tail):
+        first, rest = head, f"{tail} {rest}"
+    extension = first.rpartition(".")[2].lower()
+    if "." in first and extension in _EXTENSIONS:
+        return _EXTENSIONS[extension], first
+    language = first.lower()
+    return language, _named_file(rest) or _DEFAULT_NAMES.get(language)
+
+
+def _named_file(words: str) -> str | None:
+    attribute = _ATTRIBUTE.search(words)
+    if attribute:
+        return attribute["name"]
+    return next((word for word in words.split() if _FILE_NAME.fullmatch(word)), None)

@@ -1,0 +1,41 @@
+"""What every test shares: requirements behind markers, and a state directory that is not the developer's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+# One thread per process: the bundled models are too small to gain from two, and parallel test workers would fight.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+_PROGRAMS = {
+    "terminal": ("tmux",),
+    "browser": ("chromium", "chromium-browser", "google-chrome"),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what this machine can't run, and say why. In CI a missing program is a failure: it would hide the test."""
+    for marker, programs in _PROGRAMS.items():
+        if item.get_closest_marker(marker) and not any(map(shutil.which, programs)):
+            reason = f"needs {' or '.join(programs)}, which is not installed"
+            if os.environ.get("CI") == "true":
+                pytest.fail(f"{reason} (CI=true: not skipped)", pytrace=False)
+            pytest.skip(reason)
+    if item.get_closest_marker("gpu") and not _has_cuda():
+        pytest.skip("needs a CUDA device")
+
+
+def _has_cuda() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@pytest.fixture(autouse=True)
+def _own_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conversations of tests, also of programs they start, stay out of the developer's own."""
+    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path / "state"))
