@@ -1,0 +1,124 @@
+"""Worked arithmetic: every operation as a chain of facts small enough to be learnt by heart.
+
+A model of a few million parameters that reads one digit per token cannot produce `47 + 38 = 85` for pairs it never saw,
+but it can learn the few hundred facts that the spelled-out steps consist of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One operation, worked out."""
+
+    key: str
+    """Operation and operands ("add/38/47"): the unit of holding out. Sorted where order does not matter."""
+    text: str
+    """The steps as a line: "47 + 38: 40 + 30 = 70, 7 + 8 = 15, 70 + 15 = 85."."""
+    value: int
+
+
+def _fact(a: int, symbol: str, b: int) -> tuple[str, int]:
+    value = {"+": a + b, "-": a - b, "*": a * b, "/": a // b}[symbol]
+    return f"{a} {symbol} {b} = {value}", value
+
+
+def _line(header: str, facts: list[str]) -> str:
+    """The header is left out where the only fact already says it."""
+    steps = ", ".join(facts)
+    return f"{steps}." if len(facts) == 1 and facts[0].startswith(header + " =") else f"{header}: {steps}."
+
+
+def _places(number: int) -> list[int]:
+    """Hundreds, tens and ones of a number below 1000: 407 -> [400, 0, 7]."""
+    return [number // 100 * 100, number // 10 % 10 * 10, number % 10]
+
+
+def add(a: int, b: int) -> Work:
+    """Adds by places, then the places' sums from the largest down. Below 1000."""
+    facts: list[str] = []
+    sums: list[int] = []
+    for x, y in zip(_places(a), _places(b), strict=True):
+        if x and y:
+            fact, total = _fact(x, "+", y)
+            facts.append(fact)
+            sums.append(total)
+        elif x or y:
+            sums.append(x or y)
+    total = sums[0] if sums else 0
+    for part in sums[1:]:
+        fact, total = _fact(total, "+", part)
+        facts.append(fact)
+    low, high = sorted((a, b))
+    return Work(f"add/{low}/{high}", _line(f"{a} + {b}", facts), a + b)
+
+
+def subtract(a: int, b: int) -> Work:
+    """Takes away the hundreds, the tens, then the ones of b. Needs 0 < b < a < 1000."""
+    facts: list[str] = []
+    rest = a
+    for part in _places(b):
+        if part:
+            fact, rest = _fact(rest, "-", part)
+            facts.append(fact)
+    return Work(f"sub/{a}/{b}", _line(f"{a} - {b}", facts), rest)
+
+
+def _product_facts(number: int, digit: int) -> tuple[list[str], int]:
+    tens, ones = number // 10 * 10, number % 10
+    if not (tens and ones):
+        fact, value = _fact(number, "*", digit)
+        return [fact], value
+    first, high = _fact(tens, "*", digit)
+    second, low = _fact(ones, "*", digit)
+    facts, value = [first, second], high
+    for part in _places(low):
+        if part:
+            fact, value = _fact(value, "+", part)
+            facts.append(fact)
+    return facts, value
+
+
+def multiply(a: int, b: int) -> Work:
+    """Multiplies a number below 100 by a digit; the larger factor is written first."""
+    digit, number = sorted((a, b))
+    facts, value = _product_facts(number, digit)
+    return Work(f"mul/{digit}/{number}", _line(f"{number} * {digit}", facts), value)
+
+
+def divide(a: int, b: int) -> Work:
+    """Divides exactly by a digit, quotient below 100: first the tens of the quotient, then what is left."""
+    quotient = a // b
+    tens, ones = quotient // 10 * 10, quotient % 10
+    facts: list[str] = []
+    rest = a
+    if tens and ones:
+        fact, known = _fact(tens, "*", b)
+        less, rest = _fact(a, "-", known)
+        facts += [fact, less]
+    part = ones or tens
+    facts += [_fact(part, "*", b)[0], _fact(rest, "/", b)[0]]
+    if tens and ones:
+        facts.append(_fact(tens, "+", ones)[0])
+    return Work(f"div/{a}/{b}", _line(f"{a} / {b}", facts), quotient)
+
+
+def percent(rate: int, number: int) -> Work:
+    """A percentage by way of a tenth (5, 10, 20, ...), a half (50) or a quarter (25); must come out whole."""
+    if rate in (25, 50):
+        fact, value = _fact(number, "/", 100 // rate)
+        facts = [fact]
+    else:
+        fact, tenth = _fact(number, "/", 10)
+        facts, value = [fact], tenth
+        if rate == 5:
+            fact, value = _fact(tenth, "/", 2)
+            facts.append(fact)
+        elif rate > 10:
+            more, value = _product_facts(tenth, rate // 10)
+            facts += more
+    return Work(f"percent/{rate}/{number}", f"{rate} % of {number}: {', '.join(facts)}.", value)
