@@ -8,7 +8,7 @@ ARGS ?=
 
 # Paths stay relative: a clone may live in a folder with spaces in its name.
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt Makefile .ci/install-torch
 
 .PHONY: chat test clean

@@ -1,0 +1,168 @@
+"""``dflash-chat``: flags in, exit code out. With a prompt it answers and ends; without one it opens the chat."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from engine.commands import EngineOptions, GenerationSettings
+
+from .exit_codes import ExitCode
+from .headless import OutputFormat, Request, answer, silence_stdout
+from .output import check_directory
+from .problems import Problem, show_problem
+from .prompt import read_prompt
+from .turn import EngineFactory
+
+EXAMPLES = """\
+Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
+MODEL is a folder or a name in the local model cache; without it, the bundled pair.
+
+  dflash-chat                                     open the chat
+  dflash-chat -p "Write a quicksort in Python"    print the answer
+  dflash-chat -p "Explain this" < main.py         prompt and file together
+  dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
+"""
+EXIT_CODES = """\
+Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
+or damaged, 4 no usable GPU or memory, 5 server unreachable, 124 --timeout, 130
+Ctrl+C, 141 reader of stdout gone, 143 terminated. A partial answer is printed.
+"""
+DEFAULT_OUT = Path("dflash-out")
+EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
+HELP_HINT = "dflash-chat --help lists the flags."
+
+_HEADLESS_FLAGS = {
+    "output": "--output",
+    "extract": "--extract",
+    "as_json": "--json",
+    "stream_json": "--stream-json",
+    "system": "--system",
+    "timeout": "--timeout",
+}
+
+_DEFAULTS = GenerationSettings()
+
+
+def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = None) -> int:
+    """Run the program and return its exit code. ``engine`` stands in for the real engine in headless mode."""
+    try:
+        return int(command.main(arguments, prog_name="dflash-chat", standalone_mode=False, obj=engine) or 0)
+    except Problem as problem:
+        show_problem(problem)
+        return problem.code
+    except click.ClickException as error:
+        show_problem(Problem(error.format_message(), HELP_HINT))
+        return ExitCode.USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        silence_stdout()
+        return ExitCode.BROKEN_PIPE
+
+
+class _Command(click.Command):
+    """Help that begins with what to type and fits on one screen."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_usage(ctx, formatter)
+        formatter.write(f"\n{EXAMPLES}")
+        self.format_options(ctx, formatter)
+        formatter.write(f"\n{EXIT_CODES}")
+
+
+def _setting(flag: str, metavar: str, text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """An option for the field of ``GenerationSettings`` that has its name, with that field's type and default."""
+    default = getattr(_DEFAULTS, flag.removeprefix("--").replace("-", "_"))
+    return click.option(flag, type=type(default), default=default, metavar=metavar, help=text, show_default=True)
+
+
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("model", required=False)
+@click.option("-p", "--prompt", metavar="TEXT", help="Answer this; what is piped in is added.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the output to a file.")
+@click.option("-x", "--extract", is_flag=True, help="Print only the last code block.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with statistics.")
+@click.option("--stream-json", is_flag=True, help="Print every event as a line of JSON.")
+@click.option("--system", metavar="TEXT", help="System message before the prompt.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after that time.")
+@click.option("--no-speculation", is_flag=True, help="Decode one token at a time.")
+@click.option("--thinking", is_flag=True, help="Let the model think first.")
+@_setting("--block-size", "2-16", "Tokens per draft, one free.")
+@_setting("--temperature", "0-2", "0 is greedy.")
+@_setting("--top-p", "0-1", "Nucleus to sample from.")
+@_setting("--top-k", "N", "Tokens to sample from, 0 all.")
+@_setting("--seed", "N", "Same seed, same answer.")
+@_setting("--max-new-tokens", "N", "Longest answer.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute.")
+@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the chat saves code (dflash-out).")
+@click.option("--theme", metavar="NAME", help="Colours of the chat.")
+@click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
+@click.pass_obj
+def command(
+    engine: EngineFactory | None,
+    /,
+    model: str | None,
+    prompt: str | None,
+    out: Path | None,
+    theme: str | None,
+    draft: str | None,
+    device: str,
+    **flags: Any,
+) -> int:
+    if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
+        raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
+    settings = _read_settings(flags)
+    options = EngineOptions(target=model, drafter=draft, device=device)
+    if out is not None:
+        check_directory(out)
+    text = read_prompt(prompt, sys.stdin)
+    if text is None:
+        _require_a_chat(flags)
+        return _open_chat(options, settings, out or DEFAULT_OUT, theme)
+    request = Request(text, options, settings, _read_format(flags), flags["output"], flags["system"], flags["timeout"])
+    return answer(request, engine or _engine())
+
+
+def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
+    names = ("block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "thinking")
+    try:
+        return GenerationSettings(**{name: flags[name] for name in names}, speculation=not flags["no_speculation"])
+    except ValueError as error:
+        message = str(error)
+        raise Problem(f"{message[0].upper()}{message[1:]}.", f"Choose a value in that range; {HELP_HINT}") from error
+
+
+def _read_format(flags: dict[str, Any]) -> OutputFormat:
+    formats: dict[str, OutputFormat] = {"extract": "code", "as_json": "json", "stream_json": "events"}
+    chosen = [flag for flag in formats if flags[flag]]
+    if len(chosen) > 1:
+        raise Problem("--extract, --json and --stream-json exclude each other.", "Choose one of them.")
+    return formats[chosen[0]] if chosen else "text"
+
+
+def _require_a_chat(flags: dict[str, Any]) -> None:
+    """Raise :class:`Problem` when there is no prompt, and no chat can or should open instead."""
+    flag = next((name for name in _HEADLESS_FLAGS if flags[name]), None)
+    if flag is not None:
+        raise Problem(f"{_HEADLESS_FLAGS[flag]} needs a prompt.", f"Add one with -p, such as: {EXAMPLE}")
+    if not sys.stdout.isatty():
+        raise Problem("There is no prompt, and stdout is not a terminal to chat in.", f"Add a prompt: {EXAMPLE}")
+
+
+def _open_chat(options: EngineOptions, settings: GenerationSettings, out_dir: Path, theme: str | None) -> int:
+    # Imported here and nowhere else: headless mode must not wait for Textual.
+    from dflash_tui.app.main import run_chat
+
+    return run_chat(options, settings, out_dir, theme=theme)
+
+
+def _engine() -> EngineFactory:
+    from engine.service import EngineService
+
+    return EngineService

@@ -1,0 +1,94 @@
+"""Where headless output goes: stdout, flushed at every step, or a file, complete or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Protocol
+
+from .problems import Problem
+
+# Terminals obey control characters; an answer has no business moving the cursor or setting the title.
+_UNSAFE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd") | {ord("\n"): "\n", ord("\t"): "\t"}
+
+
+class Output(Protocol):
+    def write(self, text: str) -> None:
+        """Append. Raises ``BrokenPipeError`` when nobody reads any more."""
+
+    def close(self) -> None:
+        """Finish. Raises :class:`Problem` when the text did not reach its file."""
+
+
+class StandardOutput:
+    """Verbatim UTF-8 into a pipe. On a terminal control characters are replaced, and the last line is ended."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stdout.isatty()
+        self._last = "\n"
+
+    def write(self, text: str) -> None:
+        if not text:
+            return
+        self._last = text[-1]
+        shown = text.translate(_UNSAFE) if self._terminal else text
+        # Not through the text layer: its encoding is the locale's.
+        sys.stdout.buffer.write(shown.encode("utf-8", "replace"))
+        sys.stdout.buffer.flush()
+
+    def close(self) -> None:
+        if self._terminal and self._last != "\n":
+            self.write("\n")
+
+
+class FileOutput:
+    """Collects, then writes ``path``. Raises :class:`Problem` at once when the file can't be written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._pieces: list[str] = []
+        self._check()
+
+    def write(self, text: str) -> None:
+        self._pieces.append(text)
+
+    def close(self) -> None:
+        """Write the file, replacing what it held. If that fails after all, the text goes to stdout."""
+        text = "".join(self._pieces)
+        if not text:
+            return
+        try:
+            self._path.write_bytes(text.encode("utf-8", "replace"))
+        except OSError as error:
+            standard = StandardOutput()
+            standard.write(text)
+            standard.close()
+            raise Problem(
+                f"{self._path} could not be written ({error.strerror}); the answer is on stdout instead.",
+                "Copy it from there, or make room and ask again.",
+            ) from error
+
+    def _check(self) -> None:
+        """Open the file as writing it later will, leaving its content, or its absence, as it is."""
+        existed = os.path.lexists(self._path)
+        if existed and not (self._path.is_file() or self._path.is_dir()):
+            return  # a device or a named pipe: opening it may block
+        try:
+            open(self._path, "ab").close()
+            if not existed:
+                self._path.unlink()
+        except OSError as error:
+            raise Problem(
+                f"{self._path} can't be written: {error.strerror}.", "Choose another file with -o, or leave -o out."
+            ) from error
+
+
+def check_directory(path: Path) -> None:
+    """Raise :class:`Problem` unless files can be created in ``path``, or ``path`` itself created."""
+    existing = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
+    if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
+        raise Problem(
+            f"Nothing can be saved in {path}: {existing} is not a folder you may write to.",
+            "Choose another folder with --out.",
+        )

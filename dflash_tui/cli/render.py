@@ -1,0 +1,55 @@
+"""What each output format prints for an event. A renderer returns text to append to the output, often none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from dflash_tui.core.fences import find_blocks
+from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted, event_to_dict
+
+Renderer = Callable[[Event], str]
+
+
+def render_text(event: Event) -> str:
+    """The answer, piece by piece."""
+    if isinstance(event, Step):
+        return "".join(token.text for token in event.emitted if token.channel == "answer")
+    return ""
+
+
+def render_events(event: Event) -> str:
+    """Every event as a line of JSON."""
+    return _to_json(event_to_dict(event))
+
+
+def render_last_block(event: Event) -> str:
+    """The content of the answer's last code block; the whole answer when it has none, so that nothing is lost."""
+    if not isinstance(event, TurnFinished):
+        return ""
+    blocks = find_blocks(event.text)
+    return blocks[-1].content if blocks else event.text
+
+
+class JsonRenderer:
+    """One JSON object at the end: the answer, its statistics, and what produced it."""
+
+    def __init__(self) -> None:
+        self._context: dict[str, Any] = {}
+
+    def __call__(self, event: Event) -> str:
+        match event:
+            case EngineReady():
+                self._context.update(target=event.target, drafter=event.drafter, device=event.device, dtype=event.dtype)
+            case TurnStarted():
+                self._context.update(settings=event.settings)
+            case TurnFinished():
+                answer = {"text": event.text, "thought": event.thought, "reason": event.reason}
+                return _to_json({**answer, **asdict(event.statistics), **self._context})
+        return ""
+
+
+def _to_json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"

@@ -1,0 +1,148 @@
+"""One question to the engine without a screen: load, ask, hand every event on, and end for a reason."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Protocol
+
+from engine.commands import Ask, Close, Command, EngineOptions, Stop
+from engine.events import EngineError, EngineReady, Event, TurnFinished
+
+from .exit_codes import ExitCode, exit_code_for
+from .problems import Problem
+
+
+class Engine(Protocol):
+    """What the command line needs of :class:`engine.service.EngineService`."""
+
+    def start(self) -> None: ...
+
+    def send(self, command: Command) -> None: ...
+
+    def join(self, timeout: float | None = None) -> None: ...
+
+
+EngineFactory = Callable[[EngineOptions, Callable[[Event], None]], Engine]
+
+JOIN_SECONDS = 2.0
+_SIGNALS = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
+
+# Events, and reasons to end early: both reach the main thread through one queue, in the order they happened.
+_Inbox = SimpleQueue[Event | ExitCode]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    code: ExitCode
+    problem: Problem | None = None
+
+
+def run_turn(
+    factory: EngineFactory, options: EngineOptions, ask: Ask, handle: Callable[[Event], None], timeout: float | None
+) -> Ending:
+    """Load the engine, send ``ask`` when it is ready, and give ``handle`` every event on the calling thread.
+
+    Ctrl+C, SIGTERM and ``timeout`` (seconds, loading included) stop the turn after the round in flight, so that
+    its ``TurnFinished`` is still handled; a second Ctrl+C does not wait for it. ``BrokenPipeError`` from ``handle``
+    ends the turn quietly.
+    """
+    inbox: _Inbox = SimpleQueue()
+    engine = factory(options, inbox.put)
+    with _signals_into(inbox):
+        engine.start()
+        try:
+            return _Conversation(engine, inbox, ask, handle, timeout).run()
+        except BrokenPipeError:
+            engine.send(Stop())
+            return Ending(ExitCode.BROKEN_PIPE)
+        finally:
+            engine.send(Close())
+            engine.join(JOIN_SECONDS)
+
+
+class _Conversation:
+    """The state of :func:`run_turn`: whether the question was asked, and why the turn was stopped."""
+
+    def __init__(
+        self, engine: Engine, inbox: _Inbox, ask: Ask, handle: Callable[[Event], None], timeout: float | None
+    ) -> None:
+        self._engine = engine
+        self._inbox = inbox
+        self._ask = ask
+        self._handle = handle
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._asked = False
+        self._stopped: ExitCode | None = None
+        self._problem: Problem | None = None
+
+    def run(self) -> Ending:
+        while True:
+            item = self._next()
+            ending = self._stop(item) if isinstance(item, ExitCode) else self._advance(item)
+            if ending is not None:
+                return ending
+
+    def _next(self) -> Event | ExitCode:
+        if self._deadline is None or self._stopped is not None:
+            return self._inbox.get()
+        try:
+            return self._inbox.get(timeout=max(0.0, self._deadline - time.monotonic()))
+        except Empty:
+            return ExitCode.TIMEOUT
+
+    def _stop(self, why: ExitCode) -> Ending | None:
+        if not self._asked or self._stopped is not None:
+            return Ending(why)
+        self._stopped = why
+        self._engine.send(Stop())
+        return None
+
+    def _advance(self, event: Event) -> Ending | None:
+        self._handle(event)
+        match event:
+            case EngineReady():
+                self._asked = True
+                self._engine.send(self._ask)
+            case EngineError():
+                self._problem = Problem(event.message, event.hint, exit_code_for(event.kind))
+                if event.fatal:
+                    self._handle_rest()
+                    return self._ending()
+            case TurnFinished():
+                return self._ending()
+        return None
+
+    def _handle_rest(self) -> None:
+        """After a fatal error no more events will come, but the turn's last ones may have."""
+        self._engine.join(JOIN_SECONDS)
+        while not self._inbox.empty():
+            item = self._inbox.get()
+            if not isinstance(item, ExitCode):
+                self._handle(item)
+
+    def _ending(self) -> Ending:
+        if self._problem is not None:
+            return Ending(self._problem.code, self._problem)
+        return Ending(self._stopped or ExitCode.OK)
+
+
+@contextmanager
+def _signals_into(inbox: _Inbox) -> Iterator[None]:
+    """Turn signals into entries of the queue: the main thread waits there, and ``SimpleQueue`` may be put to from
+    a signal handler."""
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        inbox.put(_SIGNALS[signal.Signals(number)])
+
+    before = {number: signal.signal(number, note) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
