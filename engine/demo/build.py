@@ -1,0 +1,159 @@
+"""Makes the bundled pair from a seed: ``python -m engine.demo.build all --pair FOLDER`` (one GPU, about 15 minutes).
+
+The phases in order: ``tokenizer``, ``target``, ``answers`` (the target's own, for the drafter), ``drafter``,
+``evaluate``. ``all --smoke`` runs the chain at toy size on a CPU in under three minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .answers import load_answers, record_answers, save_answers
+from .drafter_model import DrafterModel
+from .files import load_target, save_drafter, save_target
+from .mixture import Mixture, load_generators, tokenizer_texts
+from .rows import RowDataset, batches
+from .shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
+from .target_model import TargetModel
+from .tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
+from .train_drafter import blended, train_drafter
+from .train_target import train_target
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that decides what comes out, but the corpus and the device."""
+
+    target: TargetShape
+    drafter: DrafterShape
+    seed: int
+    row_length: int
+    rows: int
+    """Packed rows of one update."""
+    target_steps: int
+    recorded: int
+    """Prompts that the target answers for the drafter."""
+    drafter_steps: int
+    anchors: int
+    """Drafted blocks per row."""
+    answer_batch: int
+    workers: int
+
+
+FULL = Plan(
+    target=TargetShape(),
+    drafter=DrafterShape(),
+    seed=1,
+    row_length=2048,
+    rows=32,
+    target_steps=4000,
+    recorded=32_000,
+    drafter_steps=1500,
+    anchors=128,
+    answer_batch=2048,
+    workers=15,
+)
+SMOKE = Plan(
+    target=TINY_TARGET,
+    drafter=TINY_DRAFTER,
+    seed=1,
+    row_length=512,
+    rows=4,
+    target_steps=300,
+    recorded=64,
+    drafter_steps=100,
+    anchors=16,
+    answer_batch=64,
+    workers=0,
+)
+
+
+class Build:
+    """The phases over one output folder; each starts from what the one before left there."""
+
+    def __init__(self, plan: Plan, pair: Path) -> None:
+        self.plan = plan
+        self.pair = pair
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.generators = load_generators()
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+    def tokenizer(self) -> None:
+        texts = tokenizer_texts(self.generators, seed=f"tokenizer/{self.plan.seed}", per_domain=1500)
+        shape = self.plan.target
+        save_tokenizer(train_tokenizer(texts, shape.vocab_size), self.pair / "target", shape.max_positions)
+
+    def target(self) -> None:
+        plan = self.plan
+        model = TargetModel(plan.target)
+        model.initialise(torch.Generator().manual_seed(plan.seed))
+        model.to(self.device)
+        mixture = self._mixture()
+        dataset = RowDataset(mixture.encoded, f"target/{plan.seed}", plan.rows * plan.target_steps, plan.row_length)
+        rows = batches(dataset, plan.rows, plan.workers, self.device)
+        started = time.perf_counter()
+        history = train_target(model, rows, plan.target_steps)
+        save_target(model, mixture.tokenizer, self.pair)
+        self._note("target", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
+
+    def answers(self) -> None:
+        plan = self.plan
+        model = load_target(self.pair, self.device)
+        recorded = list(record_answers(model, self._mixture(), plan.recorded, plan.seed, plan.answer_batch))
+        tokens = sum(len(answer.answer) for answer in recorded)
+        print(f"recorded {len(recorded)} answers, {tokens} tokens", flush=True)
+        save_answers(self.pair / "answers.npz", recorded)
+
+    def drafter(self) -> None:
+        plan = self.plan
+        target = load_target(self.pair, self.device)
+        drafter = DrafterModel(plan.drafter)
+        drafter.initialise(torch.Generator().manual_seed(plan.seed))
+        drafter.to(self.device)
+        recorded = [answer.encoded() for answer in load_answers(self.pair / "answers.npz")]
+        source = blended(self._mixture().encoded_without_headlines, recorded)
+        dataset = RowDataset(source, f"drafter/{plan.seed}", plan.rows * plan.drafter_steps, plan.row_length)
+        rows = batches(dataset, plan.rows, plan.workers, self.device)
+        started = time.perf_counter()
+        history = train_drafter(target, drafter, rows, plan.drafter_steps, plan.anchors)
+        save_drafter(drafter, plan.target, self.pair)
+        self._note("drafter", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
+
+    def _mixture(self) -> Mixture:
+        return Mixture(load_tokenizer(self.pair / "target"), self.generators)
+
+    def _note(self, phase: str, facts: dict[str, Any]) -> None:
+        """Keeps what a phase measured in ``training.json``."""
+        path = self.pair / "training.json"
+        notes = json.loads(path.read_text()) if path.exists() else {}
+        notes[phase] = facts | {"plan": asdict(self.plan)}
+        path.write_text(json.dumps(notes, indent=1) + "\n")
+
+
+PHASES = ("tokenizer", "target", "answers", "drafter", "evaluate")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("phases", nargs="+", choices=["all", *PHASES])
+    parser.add_argument("--pair", type=Path, required=True, help="output folder")
+    parser.add_argument("--smoke", action="store_true", help="toy sizes, for a CPU")
+    arguments = parser.parse_args()
+    build = Build(SMOKE if arguments.smoke else FULL, arguments.pair)
+    for phase in PHASES if "all" in arguments.phases else arguments.phases:
+        started = time.perf_counter()
+        getattr(build, phase)()
+        print(f"{phase}: {time.perf_counter() - started:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""What a drafter trains on: blocks that start at random anchors, their labels, and who sees whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .drafter_model import DraftAttend, Pair
+from .layers import MaskedAttention, Predicate
+from .rows import Rows
+from .shapes import MASK, DrafterShape, LayerKind
+
+GAMMA = 7.0
+"""Decay of the loss over the block: an early miss makes everything after it worthless."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks of a batch of rows: [R, A] anchors, [R, A * block] slots."""
+
+    anchors: Tensor
+    """Index of each block's anchor within its row."""
+    inputs: Tensor
+    """The anchor's token, then masks."""
+    positions: Tensor
+    """Positions within the document."""
+    labels: Tensor
+    """The token at each slot's own position; no shift."""
+    weights: Tensor
+    """Loss weights; 0 for the anchor's slot, beyond the end of the answer, and for blocks without an anchor."""
+
+
+def draw_blocks(rows: Rows, count: int, block: int, generator: torch.Generator) -> Blocks:
+    """Up to ``count`` anchors per row, uniformly without replacement among the places where the model speaks and
+    goes on speaking."""
+    length = rows.ids.shape[1]
+    speaks = rows.supervised
+    eligible = torch.zeros_like(speaks)
+    eligible[:, :-1] = speaks[:, :-1] & speaks[:, 1:] & (rows.positions[:, 1:] > 0)
+    scores = torch.rand(speaks.shape, generator=generator, device=speaks.device).masked_fill(~eligible, -1)
+    best, anchors = scores.topk(count, dim=1)
+
+    slots = torch.arange(block, device=speaks.device)
+    spots = anchors[..., None] + slots
+    inside = spots < length
+    spots = spots.clamp_max(length - 1)
+
+    def at(values: Tensor) -> Tensor:
+        return values.gather(1, spots.flatten(1)).view(spots.shape)
+
+    ids, documents = at(rows.ids), at(rows.documents)
+    belongs = inside & at(speaks) & (documents == documents[..., :1]) & (best >= 0)[..., None]
+    decay = torch.exp(-(slots - 1) / GAMMA) * (slots > 0)
+    weights = belongs.cumprod(-1) * decay
+    masked = torch.where(slots == 0, ids, MASK)
+    positions = at(rows.positions)[..., :1] + slots
+    return Blocks(anchors, masked.flatten(1), positions.flatten(1), ids.flatten(1), weights.flatten(1))
+
+
+def block_visibility(rows: Rows, blocks: Blocks, block: int, window: int | None) -> Predicate:
+    """Keys are the row's context, then all blocks.
+
+    Context is seen strictly before the anchor, because at inference the anchor's features don't exist yet. Within a
+    block everything sees everything, or with a window only what came before.
+    """
+    length = rows.ids.shape[1]
+    documents, anchors = rows.documents, blocks.anchors
+
+    def visible(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        anchor = anchors[batch, query // block]
+        context = key.clamp_max(length - 1)
+        seen = (key < anchor) & (documents[batch, context] == documents[batch, anchor])
+        own = (key >= length) & ((key - length) // block == query // block)
+        if window is not None:
+            seen = seen & (anchor + query % block - key < window)
+            own = own & ((key - length) % block <= query % block)
+        return seen | own
+
+    return visible
+
+
+class BlockAttention:
+    """Training-time attention of the drafter over a batch of rows and their blocks."""
+
+    def __init__(self, shape: DrafterShape, rows: Rows, blocks: Blocks) -> None:
+        count, length = rows.ids.shape
+        queries = blocks.inputs.shape[1]
+        scale = shape.attention.head_dim**-0.5
+        windows: dict[LayerKind, int | None] = {"sliding_attention": shape.window, "full_attention": None}
+        self.kinds = {
+            kind: _JoinedAttention(
+                MaskedAttention(
+                    block_visibility(rows, blocks, shape.block_size, window),
+                    count,
+                    queries,
+                    length + queries,
+                    rows.ids.device,
+                ),
+                scale,
+            )
+            for kind, window in windows.items()
+        }
+
+    def __call__(self, layer: int, kind: LayerKind) -> DraftAttend:
+        return self.kinds[kind]
+
+
+class _JoinedAttention:
+    def __init__(self, masked: MaskedAttention, scale: float) -> None:
+        self.attend = masked.with_scale(scale)
+
+    def __call__(self, q: Tensor, context: Pair, block: Pair) -> Tensor:
+        return self.attend(q, torch.cat((context[0], block[0]), dim=2), torch.cat((context[1], block[1]), dim=2))

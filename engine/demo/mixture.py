@@ -1,0 +1,153 @@
+"""The training mixture: which domains, how much of each, and how exchanges become conversations."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from .conversation import Conversation, Encoded, Turn, encode
+from .corpus.sample import Domain, Sample
+
+TOKEN_SHARES: dict[Domain, float] = {
+    "code": 0.33,
+    "html": 0.20,
+    "maths": 0.25,
+    "explain": 0.11,
+    "chat": 0.04,
+    "unknown": 0.07,
+}
+"""Of all tokens. Short answers need few tokens to be seen often."""
+
+NOISY_PROMPTS = 0.30
+THINKING = 0.06
+SYSTEM_TURN = 0.06
+TURNS, TURN_SHARES = (1, 2, 3), (0.74, 0.21, 0.05)
+
+SYSTEM_TEXTS = (
+    "You are a helpful assistant.",
+    "You are dflash-demo, a tiny demo model.",
+    "Answer briefly.",
+    "Be friendly and precise.",
+    "You are a coding assistant.",
+    "You help people learn.",
+    "Answer in English.",
+)
+
+HEADLINE_PROMPTS = (
+    "Write a quicksort in Python",
+    "create a single-file HTML animation of a drone swarm",
+)
+"""Prompts that demonstrations show. The drafter never trains on them: their figures must be honest."""
+
+
+
+def is_headline(prompt: str) -> bool:
+    """Whether a prompt is one of the headlines, give or take capitals and punctuation."""
+    return _plain(prompt) in {_plain(headline) for headline in HEADLINE_PROMPTS}
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """One domain: how to draw an exchange, and how to judge an answer to it."""
+
+    generate: Callable[[random.Random], Sample]
+    check: Callable[[str, dict[str, Any]], dict[str, bool]]
+
+
+def load_generators() -> dict[Domain, Generator]:
+    """The generator of each domain."""
+    generators: dict[Domain, Generator] = {}
+    for domain in TOKEN_SHARES:
+        try:
+            module = import_module(f"{__package__}.corpus.{domain}")
+        except ImportError:
+            continue
+        if hasattr(module, "generate") and hasattr(module, "check"):
+            generators[domain] = Generator(module.generate, module.check)
+    return generators
+
+
+class Mixture:
+    """Draws exchanges and conversations, domains in proportion to ``TOKEN_SHARES``.
+
+    The shares are of tokens while draws are of exchanges, so each domain's mean length is estimated first.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, generators: dict[Domain, Generator], seed: str = "mixture") -> None:
+        self.tokenizer = tokenizer
+        self.generators = generators
+        self.domains = list(generators)
+        rng = random.Random(seed)
+        self.odds = [TOKEN_SHARES[domain] / self._mean_tokens(domain, rng) for domain in self.domains]
+
+    def _mean_tokens(self, domain: Domain, rng: random.Random, draws: int = 100) -> float:
+        samples = [self.generators[domain].generate(rng) for _ in range(draws)]
+        encodings = self.tokenizer.encode_batch([s.response for s in samples], add_special_tokens=False)
+        return sum(len(encoding.ids) for encoding in encodings) / draws
+
+    def sample(self, rng: random.Random) -> Sample:
+        """An exchange to train on, of a random domain."""
+        return self.of_domain(rng, rng.choices(self.domains, self.odds)[0], held_out=False)
+
+    def of_domain(self, rng: random.Random, domain: Domain, held_out: bool) -> Sample:
+        """An exchange of one domain, from the training or the held-out combinations."""
+        while True:
+            sample = self.generators[domain].generate(rng)
+            if sample.held_out == held_out:
+                return sample
+
+    def prompt(self, rng: random.Random, sample: Sample) -> str:
+        """The prompt as somebody might type it: sometimes carelessly."""
+        return noisy(rng, sample.prompt) if rng.random() < NOISY_PROMPTS else sample.prompt
+
+    def conversation(self, rng: random.Random, last: Sample | None = None) -> Conversation:
+        """One to three exchanges of any domains, sometimes with a system turn, sometimes thinking; ``last`` fixes
+        the last exchange."""
+        samples = [self.sample(rng) for _ in range(rng.choices(TURNS, TURN_SHARES)[0])]
+        if last is not None:
+            samples[-1] = last
+        turns = tuple(Turn(self.prompt(rng, sample), sample.response) for sample in samples)
+        system = rng.choice(SYSTEM_TEXTS) if rng.random() < SYSTEM_TURN else ""
+        thinks = rng.random() < THINKING
+        return Conversation(turns, system, thought(rng, samples[-1]) if thinks else None)
+
+    def encoded(self, rng: random.Random) -> Encoded:
+        """A training conversation as tokens."""
+        return encode(self.tokenizer, self.conversation(rng))
+
+    def encoded_without_headlines(self, rng: random.Random) -> Encoded:
+        """A conversation to train the drafter on: headline prompts never occur in it."""
+        while True:
+            conversation = self.conversation(rng)
+            if not any(is_headline(turn.prompt) for turn in conversation.turns):
+                return encode(self.tokenizer, conversation)
+
+
+def tokenizer_texts(generators: dict[Domain, Generator], seed: str, per_domain: int) -> Iterator[str]:
+    """Texts to learn the merges from: prompts and answers of all domains, with the roles that templates write."""
+    rng = random.Random(seed)
+    for generator in generators.values():
+        for _ in range(per_domain):
+            sample = generator.generate(rng)
+            yield f"user\n{sample.prompt}\nmodel\nthought\n"
+            yield f"system\n{rng.choice(SYSTEM_TEXTS)}\nmodel\n{sample.response}"
+
+
+def _optional(module: str, name: str, fallback: Callable[..., Any]) -> Callable[..., Any]:
+    try:
+        return getattr(import_module(f"{__package__}.corpus.{module}"), name, fallback)  # type: ignore[no-any-return]
+    except ImportError:
+        return fallback
+
+
+noisy: Callable[[random.Random, str], str] = _optional("noise", "noisy", lambda rng, prompt: prompt)
+thought: Callable[[random.Random, Sample], str | None] = _optional("thinking", "thought", lambda rng, sample: None)

@@ -1,0 +1,101 @@
+"""Packed rows: conversations back to back in a fixed length, each seeing only itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from .conversation import RESPONSE_WEIGHT, Encoded
+from .layers import Predicate
+
+Source = Callable[[random.Random], Encoded]
+"""Draws the next conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A batch of packed rows; every field is [rows, length]."""
+
+    ids: Tensor
+    positions: Tensor
+    """Restart at 0 with every document."""
+    documents: Tensor
+    """Number of the document within its row."""
+    weights: Tensor
+    """Loss weight of predicting the token at this place."""
+
+    @property
+    def supervised(self) -> Tensor:
+        """Where the model itself speaks."""
+        return self.weights == RESPONSE_WEIGHT
+
+    @property
+    def next_weights(self) -> Tensor:
+        """[rows, length - 1]: weight of predicting the following token; 0 across documents."""
+        return self.weights[:, 1:] * (self.positions[:, 1:] > 0)
+
+    def to(self, device: torch.device) -> Rows:
+        def move(x: Tensor) -> Tensor:
+            return x.to(device, non_blocking=True)
+
+        return Rows(move(self.ids), move(self.positions), move(self.documents), move(self.weights))
+
+
+def causal_within_documents(rows: Rows, window: int | None) -> Predicate:
+    """A token sees itself and earlier tokens of its document, with a window only the last ``window`` of them."""
+    documents = rows.documents
+
+    def visible(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        same = (documents[batch, query] == documents[batch, key]) & (key <= query)
+        return same if window is None else same & (query - key < window)
+
+    return visible
+
+
+class RowDataset(Dataset[tuple[Tensor, ...]]):
+    """Row ``n`` depends on the seed and ``n`` alone, whichever worker makes it and in whatever order."""
+
+    def __init__(self, source: Source, seed: str, count: int, length: int) -> None:
+        self.source = source
+        self.seed = seed
+        self.count = count
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
+        rng = random.Random(f"{self.seed}/{index}")
+        ids: list[int] = []
+        weights: list[float] = []
+        positions: list[int] = []
+        documents: list[int] = []
+        number = 0
+        while len(ids) < self.length:  # the last conversation is cut off at the end of the row
+            conversation = self.source(rng)
+            ids += conversation.ids
+            weights += conversation.weights
+            positions += range(len(conversation.ids))
+            documents += [number] * len(conversation.ids)
+            number += 1
+        row = ids[: self.length], positions[: self.length], documents[: self.length]
+        return *(torch.tensor(values) for values in row), torch.tensor(weights[: self.length])
+
+
+def batches(dataset: RowDataset, rows: int, workers: int, device: torch.device) -> Iterator[Rows]:
+    """Batches made ahead of the device by ``workers`` processes (in this process with 0)."""
+    loader = DataLoader(
+        dataset,
+        batch_size=rows,
+        num_workers=workers,
+        pin_memory=device.type == "cuda",
+        prefetch_factor=4 if workers else None,
+        drop_last=True,
+    )
+    for fields in loader:
+        yield Rows(*fields).to(device)
