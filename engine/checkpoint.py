@@ -1,0 +1,254 @@
+"""From a name to a running pair: find the files, check every tensor against the config, load them.
+
+A model is built on the ``meta`` device first: its modules then *are* the list of names and shapes that a checkpoint
+must hold, and nothing is copied before all of them are there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from .config import DrafterConfig, TargetConfig
+from .errors import DeviceFailure, WeightsFailure
+from .models.dflash import DFlashDrafter
+from .models.gemma4 import Gemma4
+
+BUNDLED_PAIR = Path(__file__).parent / "demo" / "pair"
+
+KNOWN_DRAFTERS = {
+    "google/gemma-4-26B-A4B-it": "z-lab/gemma-4-26B-A4B-it-DFlash",
+    "google/gemma-4-31B-it": "z-lab/gemma-4-31B-it-DFlash",
+    "google/gemma-4-12B-it": "z-lab/gemma4-12B-it-DFlash",
+}
+
+TARGET_PREFIX = "model.language_model."
+SKIPPED_PREFIXES = (
+    "model.vision_tower.",
+    "model.embed_vision.",
+    "model.audio_tower.",
+    "model.embed_audio.",
+    "lm_head.",
+)
+"""Parts of a multimodal checkpoint that text doesn't need. ``lm_head`` is the tied embedding again."""
+
+Progress = Callable[[str, int, int], None]
+"""Told (phase, bytes done, bytes in all) while weights are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairFolders:
+    """Where the two models lie. ``banner`` is what a pair says of itself; real checkpoints say nothing."""
+
+    name: str
+    target: Path
+    drafter: Path | None
+    drafter_name: str | None
+    banner: str = ""
+
+
+def find_pair(target: str | None, drafter: str | None) -> PairFolders:
+    """Resolves what was asked for, a folder or a name, to folders on this machine.
+
+    Without a target it is the bundled pair. Raises ``WeightsFailure`` when something isn't there.
+    """
+    if target is None:
+        about = json.loads((BUNDLED_PAIR / "about.json").read_text("utf-8"))
+        own = _find_model(drafter) if drafter else BUNDLED_PAIR / "drafter"
+        return PairFolders(about["name"], BUNDLED_PAIR / "target", own, drafter or about["name"], about["banner"])
+    drafter = drafter or KNOWN_DRAFTERS.get(target)
+    folder = _find_model(target)
+    return PairFolders(target, folder, _find_model(drafter) if drafter else None, drafter)
+
+
+def _find_model(name: str) -> Path:
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    looks_like_path = name.count("/") != 1 or name.startswith((".", "/", "~"))
+    if looks_like_path:
+        raise WeightsFailure(
+            f"There is no folder {name}.", "Check the path; a model folder holds config.json and *.safetensors."
+        )
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, local_files_only=True))
+    except HFValidationError:
+        raise WeightsFailure(f"{name!r} is not a model's name.", "Names look like google/gemma-4-26B-A4B-it.") from None
+    except LocalEntryNotFoundError:
+        raise WeightsFailure(
+            f"{name} is not on this machine.",
+            f"Fetch it with: hf download {name}   (or run dflash-chat without a model for the bundled pair)",
+        ) from None
+
+
+def pick_device(wanted: str) -> torch.device:
+    """``auto`` is the GPU when there is one. Raises ``DeviceFailure`` when ``cuda`` is asked for and missing."""
+    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise DeviceFailure("No usable NVIDIA GPU: torch sees none.", "Check nvidia-smi, or use --device cpu.")
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def compute_dtype(device: torch.device) -> torch.dtype:
+    """bf16 on a GPU. fp32 on the CPU, where bf16 is no faster and flips near-ties between one row and sixteen."""
+    return torch.float32 if device.type == "cpu" else torch.bfloat16
+
+
+def load_target(folder: Path, device: torch.device, progress: Progress) -> Gemma4:
+    """Loads a Gemma 4 text model; vision and audio tensors stay on disk."""
+    generation = folder / "generation_config.json"
+    config = TargetConfig.from_json(
+        _read_json(folder / "config.json"), _read_json(generation) if generation.exists() else None
+    )
+    with torch.device("meta"):
+        model = Gemma4(config)
+    _load_weights(model, folder, TARGET_PREFIX, device, lambda done, total: progress("target", done, total))
+    model.prepare()
+    return model
+
+
+def load_drafter(folder: Path, target: Gemma4, progress: Progress) -> DFlashDrafter:
+    """Loads a DFlash drafter next to its target; raises ``WeightsFailure`` when the two don't belong together."""
+    config = DrafterConfig.from_json(_read_json(folder / "config.json"))
+    _check_match(config, target.config)
+    with torch.device("meta"):
+        model = DFlashDrafter(config)
+    device = target.embed_tokens.weight.device
+    _load_weights(model, folder, "", device, lambda done, total: progress("drafter", done, total))
+    model.prepare()
+    return model
+
+
+def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
+    depth = len(target.layers)
+    trained_on = drafter.num_target_layers
+    if drafter.hidden_size != target.hidden_size or (trained_on is not None and trained_on != depth):
+        raise WeightsFailure(
+            f"This drafter was made for a target of {trained_on or '?'} layers of width {drafter.hidden_size};"
+            f" this one has {depth} of width {target.hidden_size}.",
+            "Name the target's own drafter with --draft, or use --no-speculation.",
+        )
+    if any(index >= depth for index in drafter.target_layer_ids):
+        raise WeightsFailure(
+            f"This drafter reads target layers {list(drafter.target_layer_ids)}, the target has only {depth}.",
+            "Name the target's own drafter with --draft.",
+        )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise WeightsFailure(
+            f"{path} can't be read: {error.strerror}.", "The folder must hold a whole checkpoint."
+        ) from None
+    except ValueError as error:
+        raise WeightsFailure(f"{path} is not valid JSON: {error}.", "Download the checkpoint again.") from None
+    return content
+
+
+def _load_weights(
+    model: nn.Module, folder: Path, prefix: str, device: torch.device, progress: Callable[[int, int], None]
+) -> None:
+    """Checks names and shapes of a checkpoint against the model, then loads tensor by tensor."""
+    expected = {prefix + name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    where = _locate_tensors(folder)
+    _check_tensors(folder, expected, where)
+    dtype = compute_dtype(device)
+    total = sum(torch.Size(shape).numel() for shape in expected.values()) * dtype.itemsize
+    _check_memory(total, device)
+    done = 0
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in _read_tensors(where, list(expected)):
+        loaded = tensor.to(device=device, dtype=dtype)
+        tensors[name.removeprefix(prefix)] = loaded
+        done += loaded.nbytes
+        progress(done, total)
+    model.load_state_dict(tensors, assign=True)
+    model.requires_grad_(False).eval()
+
+
+def _locate_tensors(folder: Path) -> dict[str, Path]:
+    """Which file holds each tensor: by the index of a sharded checkpoint, or the one file there is."""
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        names: dict[str, str] = _read_json(index)["weight_map"]
+        missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
+        if missing:
+            raise WeightsFailure(
+                f"{len(missing)} of the checkpoint's files are missing from {folder}, the first is {missing[0]}.",
+                "Download the checkpoint again; what is there already is kept.",
+            )
+        return {name: folder / shard for name, shard in names.items()}
+    single = folder / "model.safetensors"
+    if not single.exists():
+        raise WeightsFailure(f"There are no weights in {folder}.", "The folder must hold model.safetensors.")
+    with _open(single) as file:
+        return dict.fromkeys(file.keys(), single)
+
+
+def _check_tensors(folder: Path, expected: dict[str, tuple[int, ...]], where: dict[str, Path]) -> None:
+    absent = sorted(expected.keys() - where.keys())
+    surplus = sorted(name for name in where.keys() - expected.keys() if not name.startswith(SKIPPED_PREFIXES))
+    for names, what in ((absent, "lacks"), (surplus, "has, against its config,")):
+        if names:
+            raise WeightsFailure(
+                f"The checkpoint in {folder} {what} {len(names)} tensors, the first is {names[0]}.",
+                "Config and weights must belong together; download the checkpoint again.",
+            )
+    for name, shape in _read_shapes(where, list(expected)):
+        if shape != expected[name]:
+            raise WeightsFailure(
+                f"{name} has shape {list(shape)}, the config says {list(expected[name])}.",
+                "Config and weights must belong together; download the checkpoint again.",
+            )
+
+
+def _check_memory(needed: int, device: torch.device) -> None:
+    if device.type == "cuda":
+        free = torch.cuda.mem_get_info(device)[0]
+    else:
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else needed
+    if needed > free:
+        where = "the GPU has free" if device.type == "cuda" else "this machine has (the CPU computes in fp32)"
+        raise DeviceFailure(
+            f"The weights take {needed / 1e9:.1f} GB, more than the {free / 1e9:.1f} GB {where}.",
+            "Use a smaller model, or a machine with more memory.",
+        )
+
+
+def _read_shapes(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for path in sorted({where[name] for name in names}):
+        with _open(path) as file:
+            for name in names:
+                if where[name] == path:
+                    yield name, tuple(file.get_slice(name).get_shape())
+
+
+def _read_tensors(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, Tensor]]:
+    for path in sorted({where[name] for name in names}):
+        with _open(path) as file:
+            for name in names:
+                if where[name] == path:
+                    yield name, file.get_tensor(name)
+
+
+def _open(path: Path) -> Any:
+    try:
+        return safe_open(path, framework="pt", device="cpu")
+    except (SafetensorError, OSError) as error:
+        raise WeightsFailure(
+            f"{path.name} is damaged or incomplete ({error}).", f"Delete {path} and download the checkpoint again."
+        ) from None

@@ -1,0 +1,323 @@
+"""The decoding loop: ingest, draft, verify, accept. Token ids in, rounds out.
+
+Autoregressive decoding is the same loop with nothing drafted: the target then verifies the anchor alone. The *anchor*
+is the newest token, which the caches don't hold yet; every forward pass of the target starts with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from .cache import Cache, Snapshot
+from .commands import GenerationSettings
+from .events import FinishReason, Verdict
+from .models.dflash import DFlashDrafter
+from .models.gemma4 import Gemma4, TargetOutput
+from .sampling import num_accepted, sample
+
+PREFILL_CHUNK = 256
+"""Rows of one prefill pass, and so the slack of the rings."""
+
+Poll = Callable[[], GenerationSettings | None]
+"""Asked before every round and every piece of the prompt: the settings in force, or None to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Token ids to continue."""
+
+    ids: tuple[int, ...]
+    stable_length: int
+    """The first so many ids will stand in the next turn's prompt as well; the generation prompt may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillStarted:
+    num_reused: int
+    """How many of the prompt's tokens the caches still hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefilled:
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round did; times in milliseconds."""
+
+    draft_ids: tuple[int, ...]
+    draft_probabilities: tuple[float, ...]
+    num_accepted: int
+    emitted: tuple[int, ...]
+    verify_width: int
+    draft_ms: float
+    verify_ms: float
+    total_ms: float
+    context_length: int
+    settings: GenerationSettings
+    finish: FinishReason | None
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One per emitted token: the accepted drafts, then what the target added of its own."""
+        own: Verdict = (
+            "corrected" if self.num_accepted < len(self.draft_ids) else "bonus" if self.draft_ids else "plain"
+        )
+        return tuple("accepted" if index < self.num_accepted else own for index in range(len(self.emitted)))
+
+
+class Decoder:
+    """A target, perhaps its drafter, and the caches of one conversation."""
+
+    def __init__(self, target: Gemma4, drafter: DFlashDrafter | None, max_context: int):
+        self.target = target
+        self.drafter = drafter
+        self.max_context = max_context
+        self.device = target.embed_tokens.weight.device
+        dtype = target.embed_tokens.weight.dtype
+        self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
+        self.draft_cache: Cache | None = None
+        if drafter is not None:
+            self.draft_cache = Cache(drafter.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
+        self.tokens: list[int] = []
+        """The token ids whose keys and values the target's cache holds."""
+        self._snapshots: dict[Cache, Snapshot] = {}
+
+    @torch.inference_mode()
+    def decode(self, prompt: Prompt, poll: Poll) -> Iterator[PrefillStarted | Prefilled | Round]:
+        """Prefills what the caches don't hold of the prompt, then runs rounds until a round has a ``finish``.
+
+        The first round holds the token that the prefill itself yields. Ends without a ``finish`` when ``poll`` says
+        stop. The prompt must be shorter than ``max_context``.
+        """
+        settings = poll()
+        if settings is None:
+            return
+        turn = _Turn(self, settings, prompt)
+        started = perf_counter()
+        start = self.reuse(prompt.ids, turn.caches)
+        yield PrefillStarted(start)
+        hidden = turn.prefill(start, poll)
+        if hidden is None:
+            return
+        yield Prefilled(_milliseconds_since(started))
+        last = turn.first_round(hidden)
+        yield last
+        while last.finish is None and (now := poll()) is not None:
+            last = turn.round(now)
+            yield last
+
+    def clear(self) -> None:
+        """Forgets the conversation."""
+        self._rewind(0)
+
+    def reuse(self, prompt: Sequence[int], caches: Sequence[Cache]) -> int:
+        """Takes the caches back to the longest prefix of the prompt that all of ``caches`` hold; returns its length.
+
+        At least the prompt's last token is left to run, since its hidden state starts the answer.
+        """
+        same = _common_prefix(self.tokens, prompt[:-1])
+        length = min(same, *(cache.length for cache in caches))
+        if all(cache.can_rewind_to(length) for cache in caches):
+            self._rewind(length)
+        elif all(cache in self._snapshots and self._snapshots[cache].length <= same for cache in caches):
+            for cache in caches:
+                cache.restore(self._snapshots[cache])
+            length = self._snapshots[self.cache].length
+            self._rewind(length)
+        else:
+            length = 0
+            self.clear()
+        return length
+
+    def _rewind(self, length: int) -> None:
+        self._snapshots = {cache: shot for cache, shot in self._snapshots.items() if shot.length <= length}
+        for cache in (self.cache, self.draft_cache):
+            if cache is not None and cache.length > length:
+                if cache.can_rewind_to(length):
+                    cache.commit(length)
+                else:
+                    cache.clear()
+        del self.tokens[length:]
+
+    def remember(self, caches: Sequence[Cache]) -> None:
+        """Snapshots the caches here, where the next turn's prompt will part from this one's."""
+        self._snapshots = {cache: cache.snapshot() for cache in caches}
+
+
+class _Turn:
+    """The state of one answer while it is being decoded."""
+
+    def __init__(self, decoder: Decoder, settings: GenerationSettings, prompt: Prompt):
+        self.decoder = decoder
+        self.target = decoder.target
+        self.cache = decoder.cache
+        self.drafter = decoder.drafter if settings.speculation else None
+        self.draft_cache = decoder.draft_cache if settings.speculation else None
+        self.caches = [self.cache] if self.draft_cache is None else [self.cache, self.draft_cache]
+        self.taps = () if self.drafter is None else self.drafter.config.target_layer_ids
+        self.settings = settings
+        self.prompt = prompt
+        self.num_emitted = 0
+        self.anchor = -1
+        self.pending: Tensor | None = None
+        """Features of rows that are committed but not yet in the drafter's context."""
+
+    def prefill(self, start: int, poll: Poll) -> Tensor | None:
+        """Runs the prompt from ``start`` on, in chunks.
+
+        Returns the last row's hidden state [1, hidden], or None when told to stop.
+        """
+        ids, stable = self.prompt.ids, self.prompt.stable_length
+        hidden = None
+        while start < len(ids):
+            if poll() is None:
+                return None
+            if start == stable:
+                self.decoder.remember(self.caches)
+            end = min(start + PREFILL_CHUNK, len(ids))
+            if start < stable < end:
+                end = stable
+            output = self._run(ids[start:end])
+            self._commit(ids[start:end], output)
+            self._ingest()
+            hidden = output.hidden[-1:]
+            start = end
+        return hidden
+
+    def first_round(self, hidden: Tensor) -> Round:
+        """Samples the answer's first token from the prompt's last row."""
+        started = perf_counter()
+        emitted = self._sample(hidden)
+        return self._finish_round((), (), 0, emitted, draft_ms=0.0, verify_ms=0.0, started=started, verify_width=0)
+
+    def round(self, settings: GenerationSettings) -> Round:
+        """Drafts a block behind the anchor, verifies it in one pass, accepts what the target would have said."""
+        self.settings = settings
+        started = perf_counter()
+        draft_ids, draft_probabilities = self._draft()
+        drafted = perf_counter()
+        rows = (self.anchor, *draft_ids)
+        output = self._run(rows)
+        sampled = self._sample(output.hidden)
+        verified = perf_counter()
+        accepted = num_accepted(draft_ids, sampled)
+        emitted = self._cut_at_stop(sampled[: accepted + 1])
+        # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
+        self._commit(rows[: len(emitted)], output)
+        return self._finish_round(
+            draft_ids,
+            draft_probabilities,
+            min(accepted, len(emitted)),
+            emitted,
+            draft_ms=(drafted - started) * 1e3,
+            verify_ms=(verified - drafted) * 1e3,
+            started=started,
+            verify_width=len(rows),
+        )
+
+    def _draft(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """A draft as wide as block size, token budget and context allow; empty when there is nothing to draft with."""
+        if self.drafter is None or self.draft_cache is None:
+            return (), ()
+        width = min(
+            self.settings.block_size,
+            self.drafter.config.block_size,
+            self.settings.max_new_tokens - self.num_emitted,
+            self.decoder.max_context - self.cache.length,
+        )
+        if width < 2:
+            return (), ()
+        self._ingest()
+        draft = self.drafter.draft(self.target, self.anchor, width, self.draft_cache)
+        return tuple(draft.ids.tolist()), tuple(draft.probabilities.tolist())
+
+    def _run(self, ids: Sequence[int]) -> TargetOutput:
+        rows = torch.tensor(ids, device=self.decoder.device)
+        output: TargetOutput = self.target(rows, self.cache.length, self.cache, self.taps)
+        return output
+
+    def _sample(self, hidden: Tensor) -> list[int]:
+        settings = self.settings
+        return sample(
+            self.target.logits(hidden),
+            len(self.prompt.ids) + self.num_emitted,
+            temperature=settings.temperature,
+            top_k=settings.top_k,
+            top_p=settings.top_p,
+            seed=settings.seed,
+        )
+
+    def _commit(self, ids: Sequence[int], output: TargetOutput) -> None:
+        """Commits the first rows of a forward pass: exactly those of ``ids``."""
+        self.decoder.tokens.extend(ids)
+        self.cache.commit(self.cache.length + len(ids))
+        if output.features is not None:
+            features = output.features[: len(ids)]
+            self.pending = features if self.pending is None else torch.cat((self.pending, features))
+
+    def _ingest(self) -> None:
+        if self.drafter is not None and self.draft_cache is not None and self.pending is not None:
+            self.drafter.ingest(self.pending, self.draft_cache)
+            self.pending = None
+
+    def _cut_at_stop(self, ids: list[int]) -> list[int]:
+        stops = self.target.config.stop_token_ids
+        for index, token in enumerate(ids):
+            if token in stops:
+                return ids[: index + 1]
+        return ids
+
+    def _finish_round(
+        self,
+        draft_ids: tuple[int, ...],
+        draft_probabilities: tuple[float, ...],
+        accepted: int,
+        emitted: list[int],
+        *,
+        draft_ms: float,
+        verify_ms: float,
+        started: float,
+        verify_width: int,
+    ) -> Round:
+        self.anchor = emitted[-1]
+        self.num_emitted += len(emitted)
+        return Round(
+            draft_ids=draft_ids,
+            draft_probabilities=draft_probabilities,
+            num_accepted=accepted,
+            emitted=tuple(emitted),
+            verify_width=verify_width,
+            draft_ms=draft_ms,
+            verify_ms=verify_ms,
+            total_ms=_milliseconds_since(started),
+            context_length=self.cache.length,
+            settings=self.settings,
+            finish=self._finish_reason(),
+        )
+
+    def _finish_reason(self) -> FinishReason | None:
+        if self.anchor in self.target.config.stop_token_ids:
+            return "stop"
+        if self.num_emitted >= self.settings.max_new_tokens:
+            return "length"
+        if self.cache.length >= self.decoder.max_context:
+            return "context"
+        return None
+
+
+def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    for index, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return index
+    return min(len(a), len(b))
+
+
+def _milliseconds_since(started: float) -> float:
+    return (perf_counter() - started) * 1e3

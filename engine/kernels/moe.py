@@ -1,0 +1,36 @@
+"""Mixture of experts: choose experts per row, run each chosen expert once over the rows that chose it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def route(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> tuple[Tensor, Tensor]:
+    """The experts of each row and their weights.
+
+    ``scores`` fp32 [n, experts]. The softmax runs over all experts, the ``top_k`` largest are renormalised to sum
+    to one, then each is multiplied by its expert's own scale. Returns weights fp32 and ids int64, both [n, top_k].
+    """
+    weights, ids = scores.softmax(dim=-1).topk(top_k, dim=-1)
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights * per_expert_scale.float()[ids], ids
+
+
+def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+    """Weighted sum of each row's experts, accumulated in fp32.
+
+    ``x`` [n, hidden]; ``weights``, ``ids`` [n, top_k]; ``gate_up`` [experts, 2 * inter, hidden], the gate's rows
+    first; ``down`` [experts, hidden, inter]. Returns [n, hidden] in x's dtype.
+
+    Rows are sorted by expert, so that each touched expert is read once however many rows chose it.
+    """
+    n, top_k = ids.shape
+    by_expert = ids.flatten().argsort(stable=True)
+    row = by_expert // top_k
+    ends = torch.bincount(ids.flatten(), minlength=gate_up.shape[0]).cumsum(0).to(torch.int32)
+    gate, up = F.grouped_mm(x[row], gate_up.mT, offs=ends).chunk(2, dim=-1)
+    out = F.grouped_mm(F.gelu(gate, approximate="tanh") * up, down.mT, offs=ends)
+    weighted = out.float() * weights.flatten()[by_expert, None]
+    return torch.zeros(n, x.shape[1], device=x.device).index_add_(0, row, weighted).to(x.dtype)

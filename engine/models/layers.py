@@ -1,0 +1,46 @@
+"""The parts both models share. Module and parameter names are those of the published tensors."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..kernels.norm import rms_norm, rms_norm_rounded_first
+
+
+def linear(inputs: int, outputs: int) -> nn.Linear:
+    """A projection without bias, as all of Gemma 4's and DFlash's are."""
+    return nn.Linear(inputs, outputs, bias=False)
+
+
+class RMSNorm(nn.Module):
+    """RMS norm with a learned weight [size]. ``style`` picks the order of rounding; see ``kernels/norm.py``."""
+
+    def __init__(self, size: int, eps: float, style: Literal["gemma", "qwen"] = "gemma"):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(size))
+        self.eps = eps
+        self._norm = rms_norm if style == "gemma" else rms_norm_rounded_first
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._norm(x, self.weight, self.eps)
+
+
+class GatedMLP(nn.Module):
+    """down(act(gate(x)) * up(x)), with tanh-GELU (Gemma 4) or SiLU (DFlash)."""
+
+    def __init__(self, hidden: int, intermediate: int, activation: Literal["gelu_tanh", "silu"]):
+        super().__init__()
+        self.gate_proj = linear(hidden, intermediate)
+        self.up_proj = linear(hidden, intermediate)
+        self.down_proj = linear(intermediate, hidden)
+        self.activation = activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate = self.gate_proj(x)
+        gate = F.silu(gate) if self.activation == "silu" else F.gelu(gate, approximate="tanh")
+        out: Tensor = self.down_proj(gate * self.up_proj(x))
+        return out

@@ -1,0 +1,194 @@
+"""What the engine thread runs: loading a pair, and answering a question as a stream of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+import torch
+
+from . import checkpoint
+from .chat import AnswerStream, ChatTokenizer
+from .commands import Adjust, Ask, EngineOptions, GenerationSettings, Message
+from .decoder import Decoder, PrefillStarted, Prompt, Round
+from .errors import UsageFailure
+from .events import (
+    DraftToken,
+    EmittedToken,
+    EngineReady,
+    Event,
+    FinishReason,
+    LoadProgress,
+    PrefillDone,
+    Step,
+    TurnFinished,
+    TurnStarted,
+)
+from .statistics import TurnMeter
+
+DEFAULT_MAX_CONTEXT = 32_768
+"""Tokens to reserve caches for when nobody asks for more."""
+
+Emit = Callable[[Event], None]
+Drain = Callable[[], list[Adjust] | None]
+
+
+class Runner:
+    """A loaded pair that answers one question at a time."""
+
+    def __init__(self, decoder: Decoder, tokenizer: ChatTokenizer):
+        self.decoder = decoder
+        self.tokenizer = tokenizer
+        self.text_so_far = ""
+        """The running or last turn's answer."""
+
+    @classmethod
+    def load(cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> Runner | None:
+        """Loads and warms a pair, telling of it as it goes; None when cancelled meanwhile."""
+        started = perf_counter()
+        emit(LoadProgress("finding the model", 0, 0))
+        folders = checkpoint.find_pair(options.target, options.drafter)
+        device = checkpoint.pick_device(options.device)
+
+        def progress(what: str, done: int, total: int) -> None:
+            emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
+
+        target = checkpoint.load_target(folders.target, device, progress)
+        if cancelled():
+            return None
+        drafter = None
+        if folders.drafter is not None:
+            drafter = checkpoint.load_drafter(folders.drafter, target, progress)
+        emit(LoadProgress("loading the tokenizer", 0, 0))
+        tokenizer = ChatTokenizer(folders.target)
+        context = min(options.max_context or DEFAULT_MAX_CONTEXT, target.config.max_context)
+        runner = cls(Decoder(target, drafter, context), tokenizer)
+        if cancelled():
+            return None
+        emit(LoadProgress("warming up", 0, 0))
+        runner._warm_up()
+        emit(
+            EngineReady(
+                target=folders.name,
+                drafter=folders.drafter_name if drafter is not None else None,
+                device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+                dtype=str(checkpoint.compute_dtype(device)).removeprefix("torch."),
+                max_block_size=drafter.config.block_size if drafter is not None else 1,
+                max_context=context,
+                load_seconds=perf_counter() - started,
+                banner=folders.banner,
+            )
+        )
+        return runner
+
+    def answer(self, ask: Ask, drain: Drain, emit: Emit) -> None:
+        """Answers, emitting ``TurnStarted`` to ``TurnFinished``. ``drain`` is asked before every round.
+
+        Raises ``UsageFailure`` for a question that can't be asked; nothing was emitted then.
+        """
+        started = perf_counter()
+        self.text_so_far = ""
+        prompt = self._prompt(ask)
+        settings: GenerationSettings = ask.settings
+
+        def poll() -> GenerationSettings | None:
+            nonlocal settings
+            changes = drain()
+            if changes is None:
+                return None
+            for change in changes:
+                settings = settings.with_changes(change)
+            return settings
+
+        turn = _TurnEvents(self, ask, len(prompt.ids), started)
+        for progress in self.decoder.decode(prompt, poll):
+            if isinstance(progress, Round):
+                emit(turn.step(progress))
+            elif isinstance(progress, PrefillStarted):
+                emit(turn.begun(progress.num_reused))
+            else:
+                emit(PrefillDone(ask.turn, progress.milliseconds))
+        emit(turn.finished())
+
+    def forget(self) -> None:
+        """Empties the caches, after an error that may have left them half written."""
+        self.decoder.clear()
+
+    def _prompt(self, ask: Ask) -> Prompt:
+        if not ask.messages or not ask.messages[-1].content.strip():
+            raise UsageFailure("The prompt is empty.", "Type a question.")
+        prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
+        limit = self.decoder.max_context
+        if len(prompt.ids) >= limit:
+            raise UsageFailure(
+                f"The conversation has {len(prompt.ids)} tokens, the context holds {limit}.",
+                "Start a new chat, or ask something shorter.",
+            )
+        return prompt
+
+    def _warm_up(self) -> None:
+        """Runs a few rounds, so that the first question doesn't pay for first-time set-up."""
+        prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
+        settings = GenerationSettings(max_new_tokens=24)
+        for _ in self.decoder.decode(prompt, lambda: settings):
+            pass
+        self.decoder.clear()
+
+
+class _TurnEvents:
+    """Turns the rounds of one turn into events, and adds up its statistics."""
+
+    def __init__(self, runner: Runner, ask: Ask, num_prompt_tokens: int, started: float):
+        self.runner = runner
+        self.turn = ask.turn
+        self.settings = ask.settings
+        self.started = started
+        self.stream = AnswerStream(runner.tokenizer)
+        self.meter = TurnMeter(num_prompt_tokens)
+        self.index = 0
+        self.thought = ""
+        self.reason: FinishReason = "stopped"
+
+    def begun(self, num_reused: int) -> TurnStarted:
+        self.meter.num_reused_tokens = num_reused
+        return TurnStarted(self.turn, self.meter.num_prompt_tokens, num_reused, self.settings.to_dict())
+
+    def step(self, done: Round) -> Step:
+        piece = self.runner.tokenizer.piece
+        step = Step(
+            turn=self.turn,
+            index=self.index,
+            time=perf_counter() - self.started,
+            draft=tuple(
+                DraftToken(token, piece(token), probability)
+                for token, probability in zip(done.draft_ids, done.draft_probabilities, strict=True)
+            ),
+            num_accepted=done.num_accepted,
+            emitted=self._emitted(done),
+            verify_width=done.verify_width,
+            draft_ms=done.draft_ms,
+            verify_ms=done.verify_ms,
+            total_ms=done.total_ms,
+            context_length=done.context_length,
+            block_size=done.settings.block_size,
+            temperature=done.settings.temperature,
+        )
+        self.index += 1
+        self.meter.add(step)
+        self.reason = done.finish or "stopped"
+        return step
+
+    def _emitted(self, done: Round) -> tuple[EmittedToken, ...]:
+        tokens = []
+        for position, (token, verdict) in enumerate(zip(done.emitted, done.verdicts, strict=True), start=1):
+            last = done.finish is not None and position == len(done.emitted)
+            text, channel = self.stream.push(token, last)
+            if channel == "answer":
+                self.runner.text_so_far += text
+            elif channel == "thought":
+                self.thought += text
+            tokens.append(EmittedToken(token, text, verdict, channel))
+        return tuple(tokens)
+
+    def finished(self) -> TurnFinished:
+        return TurnFinished(self.turn, self.reason, self.runner.text_so_far, self.thought, self.meter.statistics())

@@ -1,0 +1,118 @@
+"""The engine thread: commands in, events out, and nothing else shared with a front end.
+
+The thread owns the models. It imports torch itself, so a front end that imports this module draws its first frame
+without waiting for it. Every failure becomes an ``EngineError`` event.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
+from .errors import EngineFailure
+from .events import EngineError, Event, TurnFinished
+
+if TYPE_CHECKING:
+    from .runner import Runner
+
+log = logging.getLogger(__name__)
+
+
+class EngineService:
+    """A loaded pair behind a command queue.
+
+    ``emit`` is called from the engine thread, for every event in order. It should return at once.
+    """
+
+    def __init__(self, options: EngineOptions, emit: Callable[[Event], None]) -> None:
+        self._options = options
+        self._emit = emit
+        self._commands: SimpleQueue[Command] = SimpleQueue()
+        self._waiting: list[Ask] = []
+        self._closing = False
+        self._thread = Thread(target=self._main, name="engine", daemon=True)
+
+    def start(self) -> None:
+        """Begins to load; ``EngineReady`` or a fatal ``EngineError`` follows."""
+        self._thread.start()
+
+    def send(self, command: Command) -> None:
+        """Hands over a command from any thread. Never blocks. Questions are answered one after the other."""
+        self._commands.put(command)
+
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for the thread to end, after ``Close`` or a fatal error."""
+        self._thread.join(timeout)
+
+    def _main(self) -> None:
+        try:
+            from .runner import Runner
+
+            runner = Runner.load(self._options, self._emit, cancelled=self._closed_while_loading)
+        except Exception as error:
+            self._emit(_as_event(error, fatal=True))
+            return
+        if runner is None:
+            return
+        while not self._closing:
+            self._handle(runner, self._waiting.pop(0) if self._waiting else self._commands.get())
+
+    def _handle(self, runner: Runner, command: Command) -> None:
+        if isinstance(command, Close):
+            self._closing = True
+        elif isinstance(command, Ask):
+            self._answer(runner, command)
+        # Stop and Adjust concern a running turn; none runs here.
+
+    def _answer(self, runner: Runner, ask: Ask) -> None:
+        try:
+            runner.answer(ask, self._drain, self._emit)
+        except Exception as error:
+            runner.forget()
+            self._emit(_as_event(error, turn=ask.turn))
+            self._emit(TurnFinished(ask.turn, "error", runner.text_so_far))
+
+    def _drain(self) -> list[Adjust] | None:
+        """What arrived for the running turn since the last round: adjustments, or None to stop it."""
+        changes: list[Adjust] = []
+        while True:
+            try:
+                command = self._commands.get_nowait()
+            except Empty:
+                return changes
+            if isinstance(command, Stop | Close):
+                self._closing = isinstance(command, Close)
+                return None
+            if isinstance(command, Adjust):
+                changes.append(command)
+            else:
+                self._waiting.append(command)
+
+    def _closed_while_loading(self) -> bool:
+        """Looks at the commands between two phases of loading: questions wait, a stop withdraws them."""
+        if self._drain() is None and not self._closing:
+            for ask in self._waiting:
+                self._emit(TurnFinished(ask.turn, "stopped", ""))
+            self._waiting.clear()
+        return self._closing
+
+
+def _as_event(error: Exception, *, fatal: bool = False, turn: int | None = None) -> EngineError:
+    if isinstance(error, EngineFailure):
+        return EngineError(error.kind, str(error), error.hint, fatal, turn)
+    log.exception("unexpected error in the engine", exc_info=error)
+    if type(error).__name__ == "OutOfMemoryError":
+        return EngineError(
+            "device", "The GPU ran out of memory.", "Close other programs on it, or ask with less context.", fatal, turn
+        )
+    return EngineError(
+        "generation",
+        f"The engine failed: {type(error).__name__}: {error}",
+        "Ask again; if it happens again, please report it with this message.",
+        fatal,
+        turn,
+    )
