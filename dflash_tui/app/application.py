@@ -1,0 +1,84 @@
+"""The Textual application around the chat screen: themes, signals, and the way out."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+from textual.app import App
+from textual.theme import Theme
+
+from engine.commands import GenerationSettings
+from engine.events import ErrorKind
+
+from .screens.chat import ChatScreen
+from .source import EventQueue, SourceFactory
+from .theming import DEFAULT_THEME, default_verdicts, load_themes
+
+JOIN_SECONDS = 3.0
+"""How long leaving waits for the engine's round in flight."""
+SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}
+"""Signals that end the program in an orderly way, and the exit code of each (128 + its number)."""
+
+
+class ChatApp(App[None]):
+    """Shows :class:`ChatScreen` until the user or a signal ends it."""
+
+    TITLE = "dflash-chat"
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(
+        self,
+        settings: GenerationSettings,
+        out_dir: Path,
+        queue: EventQueue,
+        source: SourceFactory,
+        theme: str | None = None,
+    ) -> None:
+        self._verdicts = default_verdicts()  # Textual asks for them while it is built
+        super().__init__()
+        self.chat_screen = ChatScreen(settings, out_dir, queue, source)
+        self._theme_problems = self._register_themes()
+        self._choose_theme(theme or DEFAULT_THEME)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return self._verdicts
+
+    def on_mount(self) -> None:
+        self._catch_signals()
+        self.push_screen(self.chat_screen)
+        for problem in self._theme_problems:
+            self.notify(problem, title="Theme", severity="warning", timeout=10)
+
+    def on_unmount(self) -> None:
+        self.chat_screen.close_engine(JOIN_SECONDS)
+
+    @property
+    def failure_kind(self) -> ErrorKind | None:
+        """Why the engine ended, if it did."""
+        failure = self.chat_screen.chat.reducer.failure
+        return failure.kind if failure else None
+
+    def _register_themes(self) -> list[str]:
+        themes, errors = load_themes()
+        for theme in themes:
+            self.register_theme(theme)
+        return [str(error) for error in errors]
+
+    def _choose_theme(self, name: str) -> None:
+        known: dict[str, Theme] = self.available_themes
+        if name not in known:
+            self._theme_problems.append(f"There is no theme {name!r}. Known: {', '.join(sorted(known))}.")
+            name = DEFAULT_THEME
+        self.theme = name
+
+    def _catch_signals(self) -> None:
+        """Leave through Textual, which gives the terminal back, instead of dying in the alternate screen."""
+        loop = asyncio.get_running_loop()
+        for number, code in SIGNALS.items():
+            try:
+                loop.add_signal_handler(number, lambda code=code: self.exit(return_code=code))
+            except (NotImplementedError, RuntimeError):
+                # Windows, or a test that runs outside the main thread.
+                return

@@ -1,0 +1,57 @@
+"""Pictures made of characters: bars, sparklines and large digits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+_DIGITS = {
+    "0": ("╭─╮", "│ │", "╰─╯"),
+    "1": (" ╷ ", " │ ", " ╵ "),
+    "2": ("╶─╮", "╭─╯", "╰─╴"),
+    "3": ("╶─╮", " ─┤", "╶─╯"),
+    "4": ("╷ ╷", "╰─┤", "  ╵"),
+    "5": ("╭─╴", "╰─╮", "╶─╯"),
+    "6": ("╭─╴", "├─╮", "╰─╯"),
+    "7": ("╶─╮", "  │", "  ╵"),
+    "8": ("╭─╮", "├─┤", "╰─╯"),
+    "9": ("╭─╮", "╰─┤", "╶─╯"),
+    ".": (" ", " ", "."),
+    "–": ("   ", "╶─╴", "   "),
+}
+
+
+def large_number(text: str) -> tuple[str, str, str]:
+    """Three rows that show ``text``: digits, a point and an en dash."""
+    rows = zip(*(_DIGITS[character] for character in text), strict=True)
+    top, middle, bottom = ("".join(row) for row in rows)
+    return top, middle, bottom
+
+
+def bars(values: Sequence[float], height: int) -> list[str]:
+    """One column per value in [0, 1], ``height`` rows, top row first. Anything above zero shows at least a sliver."""
+    steps = [max(1, round(value * height * 8)) if value > 0 else 0 for value in values]
+    return [
+        "".join(EIGHTHS[min(max(step - 8 * level, 0), 8)] for step in steps) for level in reversed(range(height))
+    ]
+
+
+def scaled(values: Sequence[float]) -> list[float]:
+    """Values divided by their maximum."""
+    top = max(values, default=0.0)
+    return [value / top for value in values] if top > 0 else [0.0] * len(values)
+
+
+def spaced(row: str, pitch: int) -> str:
+    """Characters ``pitch`` cells apart."""
+    return (" " * (pitch - 1)).join(row)
+
+
+def axis(labels: dict[int, str], count: int, pitch: int) -> str:
+    """Labels below columns ``pitch`` cells apart, each starting at its column."""
+    cells = [" "] * (count * pitch + 2)
+    for column, label in labels.items():
+        start = column * pitch
+        cells[start : start + len(label)] = label
+    return "".join(cells).rstrip()

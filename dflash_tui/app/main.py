@@ -1,0 +1,46 @@
+"""Opens the chat. The only entrance to the screen from outside."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+# A lone Esc is told from the start of a key sequence by waiting. Textual reads this when it is imported; its default
+# of 100 ms would be most of the time that stopping takes.
+os.environ.setdefault("ESCDELAY", "40")
+
+from dflash_tui.core.sessions import SessionLog
+from engine.commands import EngineOptions, GenerationSettings
+from engine.events import ErrorKind
+
+from .application import ChatApp
+from .source import EventQueue, SourceFactory, engine_source
+
+SWITCH_INTERVAL = 0.0005
+"""Seconds a thread may keep the interpreter lock while another waits: the default of 5 ms makes the engine wait for
+most of a frame."""
+EXIT_CODES: dict[ErrorKind, int] = {"generation": 1, "usage": 2, "weights": 3, "device": 4}
+
+
+def run_chat(
+    options: EngineOptions,
+    settings: GenerationSettings,
+    out_dir: Path,
+    source: SourceFactory | None = None,
+    theme: str | None = None,
+) -> int:
+    """Show the chat until it is left; returns the exit code.
+
+    0 when the user left, 128 + the signal's number when one ended it, and the code of the engine's failure when the
+    engine had ended.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    queue = EventQueue(SessionLog.create())
+    app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme)
+    app.run()
+    queue.log.close()
+    if app.return_code == 0 and app.failure_kind is not None:
+        return EXIT_CODES[app.failure_kind]
+    return app.return_code or 0
+

@@ -1,0 +1,63 @@
+"""The frame loop: takes what the engine said, applies it, and lets the screen draw, as often as the screen may."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from dflash_tui.core.chat import Chat
+from dflash_tui.core.governor import FrameGovernor
+from engine.events import Event
+
+from .source import EventQueue
+
+CPU_SHARE, GPU_SHARE = 0.07, 0.3
+"""What the screen may use of one core while an answer streams: beside an engine on the CPU, and on a GPU."""
+IDLE_INTERVAL = 0.1
+GAUGE_INTERVAL = 0.2
+"""Seconds between two looks at the gauges: people can't read figures faster."""
+MAX_EVENTS = 1024
+"""Per frame; the rest waits for the next one."""
+
+
+class FramePump:
+    """Never works per token: a frame takes whatever arrived since the one before."""
+
+    def __init__(self, chat: Chat, queue: EventQueue, draw: Callable[[list[Event], bool], None]) -> None:
+        """``draw`` gets the events of the frame and whether the gauges are due."""
+        self.governor = FrameGovernor(CPU_SHARE)
+        self._chat = chat
+        self._queue = queue
+        self._draw = draw
+        self._gauges_due = 0.0
+        self._frame_at = time.monotonic()
+        self._spent = time.thread_time()
+
+    def on_gpu(self, gpu: bool) -> None:
+        """The engine's work happens elsewhere: frames may cost more."""
+        self.governor.share = GPU_SHARE if gpu else CPU_SHARE
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(self.governor.interval if self._chat.busy else IDLE_INTERVAL)
+            self.frame()
+
+    def frame(self) -> None:
+        """One frame, now."""
+        self._measure()
+        events = self._queue.take(MAX_EVENTS)
+        for event in events:
+            self._chat.apply(event)
+        now = time.monotonic()
+        gauges = now >= self._gauges_due or not self._chat.busy
+        if gauges:
+            self._gauges_due = now + GAUGE_INTERVAL
+        self._draw(events, gauges)
+
+    def _measure(self) -> None:
+        """Everything this thread did since the last frame is the screen's cost: drawing happens between frames."""
+        now, spent = time.monotonic(), time.thread_time()
+        if self._chat.busy:
+            self.governor.observe(spent - self._spent, now - self._frame_at)
+        self._frame_at, self._spent = now, spent

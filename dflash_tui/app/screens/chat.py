@@ -1,0 +1,376 @@
+"""The chat: transcript, prompt, gauges and sliders."""
+
+from __future__ import annotations
+
+import gc
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal
+from textual.screen import Screen
+from textual.widgets import Static
+
+from dflash_tui.core.chat import Chat
+from dflash_tui.core.fences import find_blocks
+from dflash_tui.core.reducer import Span, statistics_table
+from dflash_tui.core.saving import SavingError, save_block
+from dflash_tui.core.slash import SlashCommand, SlashError, parse_slash
+from engine.commands import MAX_BLOCK_SIZE, MAX_TEMPERATURE, MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
+from engine.events import EngineReady, Event
+
+from ..pump import FramePump
+from ..source import EventQueue, SourceFactory
+from ..widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
+from ..widgets.loading import LoadPanel
+from ..widgets.prompt import MAX_CHARACTERS, Prompt
+from ..widgets.round_strip import RoundStrip
+from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
+from ..widgets.status import Header, StatusFacts, StatusLine
+from ..widgets.token_log import TokenLog
+from .help import HelpScreen
+
+QUIT_SECONDS = 2.0
+"""A second Ctrl+C within this time quits."""
+TEMPERATURE_STEP = 0.05
+
+
+class ChatScreen(Screen[None]):
+    """The home screen. What the user does becomes a call of :class:`Chat`; what the engine says is drawn by frames."""
+
+    CSS_PATH = "chat.tcss"
+    AUTO_FOCUS = "#prompt"
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1", "help", "this help"),
+        Binding("escape", "stop", "stop the answer and keep what it wrote"),
+        Binding("ctrl+c", "interrupt", "copy the selection, else stop, else quit", priority=True),
+        Binding("ctrl+s", "save", "save the last code block"),
+        Binding("ctrl+n", "new_chat", "new chat"),
+        Binding("alt+up", "change_block(1)", "larger block", priority=True),
+        Binding("alt+down", "change_block(-1)", "smaller block", priority=True),
+        Binding("alt+right", "change_temperature(1)", "higher temperature", priority=True),
+        Binding("alt+left", "change_temperature(-1)", "lower temperature", priority=True),
+        Binding("pageup", "page(-1)", "scroll up"),
+        Binding("pagedown", "page(1)", "scroll down"),
+        Binding("ctrl+end", "follow", "follow the end of the transcript"),
+    ]
+
+    def __init__(self, settings: GenerationSettings, out_dir: Path, queue: EventQueue, source: SourceFactory) -> None:
+        super().__init__()
+        self.out_dir = out_dir
+        self.queue = queue
+        self.source = source(queue.put)
+        self.chat = Chat(settings, self.source.send)
+        self.pump = FramePump(self.chat, queue, self.draw)
+        self._quit_until = 0.0
+        self._log_failure_told = False
+
+    def compose(self) -> ComposeResult:
+        settings = self.chat.settings
+        yield Header(id="header")
+        with Container(id="body"):
+            with Container(id="conversation"):
+                yield LoadPanel(id="load")
+                yield TokenLog(id="transcript")
+            with Container(id="panel"):
+                with Container(id="gauges"):
+                    yield RateGauge(id="rate")
+                    yield HistogramGauge(id="histogram")
+                    yield PositionGauge(id="positions")
+                with Container(id="sliders"):
+                    yield BlockSlider("block", MIN_BLOCK_SIZE, MAX_BLOCK_SIZE, 1, settings.block_size, id="block")
+                    yield TemperatureSlider(
+                        "temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, settings.temperature, id="temperature"
+                    )
+        yield RoundStrip(id="round")
+        with Horizontal(id="ask"):
+            yield Static("❯", id="mark")
+            yield Prompt(id="prompt")
+        yield StatusLine(id="status")
+
+    def on_mount(self) -> None:
+        self.query_one(LoadPanel).show_progress([])
+        # The engine thread imports torch, which keeps the interpreter busy: the first frame goes first.
+        self.call_after_refresh(self._start)
+
+    def _start(self) -> None:
+        self.source.start()
+        self.run_worker(self.pump.run(), name="frames")
+
+    def close_engine(self, seconds: float) -> None:
+        """End the engine thread, waiting at most ``seconds`` for its round in flight."""
+        self.source.send(Stop())
+        self.source.send(Close())
+        self.source.join(seconds)
+
+    # Frames
+
+    def draw(self, events: list[Event], gauges: bool) -> None:
+        """Show what changed. Called by the pump after the events were applied."""
+        self.query_one(TokenLog).append(self.chat.reducer.take_spans())
+        if not self.chat.reducer.busy and events:
+            self._draw_loading(events)
+        if gauges:
+            if events:
+                self._draw_gauges()
+            self._draw_status()
+        self._tell_log_failure()
+
+    def _draw_loading(self, events: list[Event]) -> None:
+        panel, reducer = self.query_one(LoadPanel), self.chat.reducer
+        if reducer.failure is not None:
+            panel.show_error(reducer.failure)
+            panel.display = True
+        elif reducer.ready is None:
+            panel.show_progress(reducer.loading)
+        for event in events:
+            if isinstance(event, EngineReady):
+                self._become_ready(event)
+
+    def _become_ready(self, ready: EngineReady) -> None:
+        self.query_one(LoadPanel).display = False
+        self.query_one(Header).show(ready)
+        self.pump.on_gpu(ready.device.startswith("cuda"))
+        self._limit_block(ready.max_block_size)
+        if ready.banner:
+            self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
+        # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
+        gc.collect()
+        gc.freeze()
+
+    def _limit_block(self, most: int) -> None:
+        slider = self.query_one(BlockSlider)
+        if most < MIN_BLOCK_SIZE:
+            slider.disabled = True
+            return
+        slider.high = most
+        if self.chat.settings.block_size > most:
+            self.set_block(most)
+        slider.refresh()
+
+    def _draw_gauges(self) -> None:
+        turn = self.chat.reducer.turn
+        for gauge in self.query(Gauge):
+            gauge.show(turn)
+        self.query_one(RoundStrip).show(turn.latest_drafted or turn.latest if turn else None)
+
+    def _draw_status(self) -> None:
+        self.query_one(Prompt).cursor_blink = not self.chat.busy
+        self.query_one(StatusLine).show(self._facts())
+
+    def _facts(self) -> StatusFacts:
+        reducer = self.chat.reducer
+        turn = reducer.turn
+        if turn is None or reducer.ready is None:
+            return StatusFacts(self._state(), self.chat.busy)
+        return StatusFacts(
+            state=self._state(),
+            active=self.chat.busy,
+            tok_s=round(turn.rate.mean),
+            acceptance_length=turn.acceptance.mean_acceptance_length,
+            context_length=turn.latest.context_length if turn.latest else turn.num_prompt_tokens,
+            max_context=reducer.ready.max_context,
+            reused=turn.num_reused_tokens,
+            screen_load=round(self.pump.governor.load, 2) if self.chat.busy else None,
+        )
+
+    def _state(self) -> str:
+        if self.chat.reducer.phase == "failed":
+            return "the engine has ended"
+        if self.chat.waiting:
+            return "waiting for the models"
+        if self.chat.stopping:
+            return "stopping"
+        if self.chat.busy:
+            return "streaming" if self.chat.reducer.phase == "streaming" else "reading the prompt"
+        return self.chat.reducer.phase
+
+    def _tell_log_failure(self) -> None:
+        failure = self.queue.log.failure
+        if failure and not self._log_failure_told:
+            self._log_failure_told = True
+            self.notify(failure, title="The conversation is not being recorded", severity="error", timeout=12)
+
+    # Asking and stopping
+
+    @on(Prompt.Submitted)
+    def submit(self, message: Prompt.Submitted) -> None:
+        """Send a question or run a slash command. What can't be taken stays in the prompt."""
+        text = message.text.strip("\n")
+        if not text.strip():
+            self.notify("Type a question first; Enter sends it.", timeout=3)
+            return
+        try:
+            parsed = parse_slash(text)
+            if isinstance(parsed, str):
+                self._ask(parsed)
+            else:
+                self._run(parsed)
+        except (SlashError, ValueError) as error:
+            self.notify(str(error), severity="error", timeout=6)
+            return
+
+    def _ask(self, text: str) -> None:
+        if self.chat.reducer.phase == "failed":
+            raise SlashError("The engine has ended and can't answer. The message above says what to do.")
+        if self.chat.busy:
+            raise SlashError("An answer is on its way. Esc stops it; then send this one.")
+        log = self.query_one(TokenLog)
+        log.append([Span(text, "prompt"), Span("\n\n", "plain")])
+        log.follow()
+        # Before the engine hears of it: the record must not miss the question of an answer.
+        self.queue.log.user(self.chat.next_turn, text)
+        self.chat.ask(text)
+        self.query_one(Prompt).accept()
+        self._draw_status()
+
+    def action_stop(self) -> None:
+        waiting = self.chat.waiting
+        if self.chat.stop():
+            if waiting:
+                self.query_one(TokenLog).append([Span("⏹ not asked\n\n", "note")])
+            self._draw_status()
+        else:
+            self.query_one(Prompt).focus()
+
+    def action_interrupt(self) -> None:
+        """Ctrl+C: a selection is copied, an answer is stopped, and twice in a row quits."""
+        selected = self.query_one(Prompt).selected_text or self.get_selected_text()
+        if selected:
+            self.app.copy_to_clipboard(selected)
+            self.clear_selection()
+            self.notify("Selection sent to the terminal's clipboard.", timeout=2)
+        elif self.chat.busy:
+            self.action_stop()
+        elif time.monotonic() < self._quit_until:
+            self.app.exit()
+        else:
+            self._quit_until = time.monotonic() + QUIT_SECONDS
+            self.notify("Press Ctrl+C again to quit.", timeout=QUIT_SECONDS)
+
+    @on(Prompt.EndOfInput)
+    def leave(self) -> None:
+        self.app.exit()
+
+    @on(Prompt.PasteRefused)
+    def refuse_paste(self, message: Prompt.PasteRefused) -> None:
+        self.notify(
+            f"That paste has {message.characters:,} characters; a prompt takes {MAX_CHARACTERS:,}. "
+            "Nothing was pasted, and what you had typed is still there.",
+            title="Paste too large",
+            severity="error",
+            timeout=8,
+        )
+
+    def action_new_chat(self) -> None:
+        if self.chat.busy:
+            self.notify("An answer is on its way. Esc stops it first.", severity="warning", timeout=3)
+            return
+        self.chat.new()
+        self.queue.renew_log(self.chat.reducer.ready)
+        self.query_one(TokenLog).clear()
+        self._draw_gauges()
+        self._draw_status()
+
+    # Settings
+
+    @on(Slider.Changed, "#block")
+    def block_moved(self, message: Slider.Changed) -> None:
+        self.set_block(int(message.value))
+
+    @on(Slider.Changed, "#temperature")
+    def temperature_moved(self, message: Slider.Changed) -> None:
+        self.set_temperature(message.value)
+
+    def set_block(self, size: int) -> None:
+        """From the next round on. Raises ``ValueError`` when out of range."""
+        self.chat.adjust(block_size=size)
+        self.query_one(BlockSlider).value = size
+
+    def set_temperature(self, temperature: float) -> None:
+        """From the next round on. Raises ``ValueError`` when out of range."""
+        self.chat.adjust(temperature=temperature)
+        self.query_one(TemperatureSlider).value = temperature
+
+    def action_change_block(self, steps: int) -> None:
+        self.query_one(BlockSlider).action_move(steps)
+
+    def action_change_temperature(self, steps: int) -> None:
+        self.query_one(TemperatureSlider).action_move(steps)
+
+    # Reading and keeping
+
+    def action_page(self, direction: int) -> None:
+        log = self.query_one(TokenLog)
+        (log.action_page_down if direction > 0 else log.action_page_up)()
+
+    def action_follow(self) -> None:
+        self.query_one(TokenLog).action_follow()
+
+    def action_save(self, number: int | None = None) -> None:
+        """Save a code block of the newest answer that has one; without ``number`` its last."""
+        blocks = next((found for text in self._answers() if (found := find_blocks(text))), [])
+        chosen = [block for block in blocks if number in (None, block.number)]
+        if not chosen:
+            wanted = f"code block {number}" if number else "code block"
+            self.notify(f"There is no {wanted} to save yet.", severity="warning", timeout=4)
+            return
+        block = chosen[-1]
+        try:
+            path = save_block(block, self.out_dir)
+        except SavingError as error:
+            self.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=10)
+            return
+        cut = "" if block.closed else "\nThe block has no end yet: this is what is there so far."
+        self.notify(f"{path.resolve()}{cut}", title="Saved", timeout=6)
+
+    def _answers(self) -> list[str]:
+        """Newest first, the running one included."""
+        turn = self.chat.reducer.turn
+        running = [turn.text] if turn is not None and turn.reason is None else []
+        return [*running, *reversed(self.chat.answers)]
+
+    def action_help(self) -> None:
+        self.app.push_screen(HelpScreen(self.active_bindings))
+
+    def _run(self, command: SlashCommand) -> None:
+        """Raises ``SlashError`` or ``ValueError`` with a message for the user, who finds the command still there."""
+        match command.name:
+            case "help":
+                self.action_help()
+            case "new":
+                self.action_new_chat()
+            case "save":
+                self.action_save(command.integer() if command.argument else None)
+            case "temp":
+                self.set_temperature(command.number())
+            case "block":
+                self.set_block(command.integer())
+            case "seed":
+                self.chat.reseed(command.integer())
+            case "system":
+                self.chat.system = command.argument or None
+            case "stats":
+                self._show_statistics()
+            case "theme":
+                self._choose_theme(command.argument)
+            case "quit":
+                self.app.exit()
+        self.query_one(Prompt).accept()
+
+    def _show_statistics(self) -> None:
+        turn = self.chat.reducer.turn
+        if turn is None or turn.statistics is None:
+            raise SlashError("There are no numbers before the first answer has ended.")
+        self.query_one(TokenLog).append([Span(f"{statistics_table(turn.statistics)}\n\n", "note")])
+
+    def _choose_theme(self, name: str) -> None:
+        themes = sorted(self.app.available_themes)
+        if name not in themes:
+            raise SlashError(f"Themes: {', '.join(themes)}")
+        self.app.theme = name

@@ -1,0 +1,60 @@
+"""Where events come from: the engine thread, or anything else that speaks the same vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from dflash_tui.core.sessions import SessionLog
+from dflash_tui.core.source import EngineSource
+from engine.commands import EngineOptions
+from engine.events import EngineReady, Event
+
+Emit = Callable[[Event], None]
+
+
+SourceFactory = Callable[[Emit], EngineSource]
+
+
+def engine_source(options: EngineOptions) -> SourceFactory:
+    """The real engine. It is imported when it is asked for, which is after the first frame."""
+
+    def create(emit: Emit) -> EngineSource:
+        from engine.service import EngineService
+
+        return EngineService(options, emit)
+
+    return create
+
+
+class EventQueue:
+    """Carries events from the engine thread to the screen, and writes them down on the way.
+
+    The log is written first and by the engine's own thread: what reached the disk never waits for a frame.
+    """
+
+    def __init__(self, log: SessionLog) -> None:
+        self.log = log
+        self._events: SimpleQueue[Event] = SimpleQueue()
+
+    def put(self, event: Event) -> None:
+        """Called by the engine thread."""
+        self.log.record(event)
+        self._events.put(event)
+
+    def take(self, limit: int) -> list[Event]:
+        """At most ``limit`` events, oldest first; never waits."""
+        events: list[Event] = []
+        while len(events) < limit:
+            try:
+                events.append(self._events.get_nowait())
+            except Empty:
+                break
+        return events
+
+    def renew_log(self, ready: EngineReady | None) -> None:
+        """A new conversation gets a record of its own. Must not be called while a turn runs."""
+        self.log.close()
+        self.log = SessionLog.create(self.log.path.parent)
+        if ready is not None:
+            self.log.record(ready)

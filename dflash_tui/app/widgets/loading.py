@@ -1,0 +1,65 @@
+"""What the engine is doing before it can answer, and what went wrong if it can't."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.widgets import Static
+
+from engine.events import EngineError, LoadProgress
+
+BAR = 24
+
+
+class LoadPanel(Static):
+    """Phases of loading, the running one with a bar; the same place shows a fatal error."""
+
+    DEFAULT_CSS = """
+    LoadPanel {
+        height: auto;
+        padding: 1 2;
+        background: $surface;
+        &.-error { border-left: outer $error; }
+    }
+    """
+
+    def show_progress(self, phases: list[LoadProgress]) -> None:
+        lines = [Content.styled("loading", "bold")]
+        lines += [_finished(phase) for phase in phases[:-1]]
+        lines += [_running(phase) for phase in phases[-1:]]
+        if not phases:
+            lines.append(Content.styled("starting the engine", "$verdict-pending"))
+        self.update(Content("\n").join(lines))
+
+    def show_error(self, error: EngineError) -> None:
+        self.add_class("-error")
+        self.update(
+            Content.assemble(
+                (error.message, "bold $text-error"),
+                f"\n{error.hint}" if error.hint else "",
+                ("\n\nThe engine has ended. What was said stays here; Ctrl+S still saves, Ctrl+Q quits.", "$verdict-pending"),
+            )
+        )
+
+
+def _finished(phase: LoadProgress) -> Content:
+    return Content.assemble(("✓ ", "$verdict-bonus"), (phase.phase, "$verdict-pending"))
+
+
+def _running(phase: LoadProgress) -> Content:
+    if phase.total <= 0:
+        return Content.assemble(("… ", "$primary"), phase.phase)
+    part = min(phase.done / phase.total, 1.0)
+    full = round(part * BAR)
+    return Content.assemble(
+        ("▸ ", "$primary"),
+        f"{phase.phase}  ",
+        ("━" * full, "$primary"),
+        ("━" * (BAR - full), "$panel-lighten-2"),
+        (f"  {_amount(phase)}", "$verdict-pending"),
+    )
+
+
+def _amount(phase: LoadProgress) -> str:
+    if phase.unit == "bytes":
+        return f"{phase.done / 1e6:.1f} of {phase.total / 1e6:.1f} MB"
+    return f"{phase.done} of {phase.total}"

@@ -1,0 +1,101 @@
+"""The latest round: what was drafted, what was kept, what the target wrote instead."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+from textual.widget import Widget
+
+from dflash_tui.core.rounds import Fate, RoundCell, round_cells, round_summary
+from engine.events import Step
+
+from ..wrapping import sanitise
+
+STYLES: dict[Fate, str] = {
+    "accepted": "$verdict-accepted",
+    "rejected": "bold strike $verdict-rejected",
+    "discarded": "dim strike $verdict-rejected",
+    "corrected": "bold underline $verdict-corrected",
+    "bonus": "bold $verdict-bonus",
+    "plain": "$verdict-plain",
+}
+MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+"}
+"""In front of the target's own tokens: a mark that needs no colour."""
+LONGEST_CELL = 14
+
+
+def legend() -> Content:
+    """What the colours and attributes of the transcript mean."""
+    return Content.assemble(
+        ("accepted", STYLES["accepted"]),
+        "  ",
+        ("corrected", STYLES["corrected"]),
+        "  ",
+        ("bonus", STYLES["bonus"]),
+        "  ",
+        ("rejected", STYLES["rejected"]),
+        "  ",
+        ("target alone", STYLES["plain"]),
+    )
+
+
+class RoundStrip(Widget):
+    """A title, the round's tokens, and where there is room, the drafter's probability under each."""
+
+    DEFAULT_CSS = """
+    RoundStrip { height: 3; color: $foreground; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.step: Step | None = None
+
+    def show(self, step: Step | None) -> None:
+        self.step = step
+        self.refresh()
+
+    def render(self) -> Content:
+        if self.step is None:
+            return legend()
+        tokens, probabilities = _cells(round_cells(self.step), self.size.width)
+        lines = [self._title(self.step), tokens, probabilities]
+        return Content("\n").join(lines[: max(self.size.height, 1)])
+
+    def _title(self, step: Step) -> Content:
+        summary = round_summary(step)
+        times = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms"
+        left = Content.assemble((f"round {step.index}", "bold"), f" · {summary}", (f" · {times}", "$verdict-pending"))
+        key = legend()
+        gap = self.size.width - left.cell_length - key.cell_length
+        return left + " " * gap + key if gap >= 2 else left
+
+
+def _cells(cells: list[RoundCell], width: int) -> tuple[Content, Content]:
+    """Tokens and, aligned under them, probabilities; what does not fit is counted at the end."""
+    tokens: list[tuple[str, str]] = []
+    numbers: list[str] = []
+    used = 0
+    for place, cell in enumerate(cells):
+        text = MARKS.get(cell.fate, "") + visible(cell.text)
+        number = "" if cell.probability is None else probability(cell.probability)
+        size = max(cell_len(text), len(number))
+        left = len(cells) - place
+        if used + size > width - (len(f"+{left}") + 1 if left > 1 else 0):
+            tokens.append((f"+{left}", "$verdict-pending"))
+            break
+        # The gap is outside the struck-through and underlined text.
+        tokens += [(text, STYLES[cell.fate]), (" " * (size - cell_len(text) + 1), "")]
+        numbers.append(f"{number:<{size + 1}}")
+        used += size + 1
+    return Content.assemble(*tokens), Content.styled("".join(numbers).rstrip(), "$verdict-pending")
+
+
+def visible(text: str) -> str:
+    """A token with its blanks shown, cut to the length of a cell."""
+    shown = sanitise(text.replace("\n", "⏎").replace("\t", "⇥")).replace(" ", "·") or "∅"
+    return shown if cell_len(shown) <= LONGEST_CELL else set_cell_size(shown, LONGEST_CELL - 1).rstrip() + "…"
+
+
+def probability(value: float) -> str:
+    """Two digits: ``.07``, ``.99``; only certainty is ``1``."""
+    return "1" if value >= 0.995 else f"{value:.2f}"[1:]

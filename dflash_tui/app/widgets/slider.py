@@ -1,0 +1,143 @@
+"""A one-line slider for the keyboard and the mouse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+TYPING_SECONDS = 1.2
+"""Digits typed within this time belong to one number."""
+LABEL_WIDTH, VALUE_WIDTH = 6, 10
+
+
+class Slider(Widget, can_focus=True):
+    """Arrow keys move by a step, Page keys by five, Home and End to the ends; digits type a value; the mouse drags.
+
+    ``Changed`` is posted only when the user moved it, never when the program sets ``value``.
+    """
+
+    DEFAULT_CSS = """
+    Slider {
+        height: 1;
+        width: 1fr;
+        color: $text-muted;
+        &:focus { color: $foreground; background: $panel; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,down", "move(-1)", "Less", show=False),
+        Binding("right,up", "move(1)", "More", show=False),
+        Binding("pagedown", "move(-5)", "Much less", show=False),
+        Binding("pageup", "move(5)", "Much more", show=False),
+        Binding("home", "jump('low')", "Least", show=False),
+        Binding("end", "jump('high')", "Most", show=False),
+    ]
+
+    value: reactive[float] = reactive(0.0)
+
+    @dataclass
+    class Changed(Message):
+        """The user moved a slider."""
+
+        slider: Slider
+        value: float
+
+        @property
+        def control(self) -> Slider:
+            return self.slider
+
+    def __init__(self, label: str, low: float, high: float, step: float, value: float, *, id: str) -> None:
+        super().__init__(id=id)
+        self.label, self.low, self.high, self.step = label, low, high, step
+        self.set_reactive(Slider.value, value)
+        self._typed = ""
+        self._typed_at = 0.0
+
+    def validate_value(self, value: float) -> float:
+        steps = round((min(max(value, self.low), self.high) - self.low) / self.step)
+        return round(self.low + steps * self.step, 6)
+
+    def describe(self) -> str:
+        """The value in words; subclasses say more."""
+        return f"{self.value:g}"
+
+    def render(self) -> Content:
+        left, right = self._track
+        length = max(right - left, 1)
+        knob = round((self.value - self.low) / (self.high - self.low) * (length - 1))
+        return Content.assemble(
+            f"{self.label:<{LABEL_WIDTH}}├",
+            ("━" * knob, "$primary"),
+            ("●", "bold $primary" if not self.has_focus else "bold reverse $primary"),
+            ("─" * (length - 1 - knob), "$panel-lighten-2"),
+            f"┤ {self.describe()}",
+        )
+
+    @property
+    def _track(self) -> tuple[int, int]:
+        """First column of the track and the one behind it."""
+        return LABEL_WIDTH + 1, max(self.size.width - VALUE_WIDTH - 2, LABEL_WIDTH + 2)
+
+    def _choose(self, value: float) -> None:
+        before = self.value
+        self.value = value
+        if self.value != before:
+            self.post_message(self.Changed(self, self.value))
+
+    def action_move(self, steps: int) -> None:
+        self._choose(self.value + steps * self.step)
+
+    def action_jump(self, end: str) -> None:
+        self._choose(self.low if end == "low" else self.high)
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character is None or event.character not in "0123456789.":
+            return
+        event.stop()
+        now = monotonic()
+        self._typed = event.character if now - self._typed_at > TYPING_SECONDS else self._typed + event.character
+        self._typed_at = now
+        try:
+            typed = float(self._typed)
+        except ValueError:
+            return
+        # "1" on the way to "16" is no value of a slider that begins at 2.
+        if self.low <= typed <= self.high:
+            self._choose(typed)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self.capture_mouse()
+        self._drag(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.app.mouse_captured is self:
+            self._drag(event)
+
+    def on_mouse_up(self) -> None:
+        self.release_mouse()
+
+    def _drag(self, event: events.MouseEvent) -> None:
+        left, right = self._track
+        part = (event.x - left) / max(right - left - 1, 1)
+        self._choose(self.low + min(max(part, 0.0), 1.0) * (self.high - self.low))
+
+
+class BlockSlider(Slider):
+    """Tokens per round: a block of 16 drafts 15 and adds one."""
+
+    def describe(self) -> str:
+        size = int(self.value)
+        return f"{size} ({size - 1}+1)"
+
+
+class TemperatureSlider(Slider):
+    def describe(self) -> str:
+        return "0 greedy" if self.value == 0 else f"{self.value:.2f}"

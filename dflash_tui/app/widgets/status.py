@@ -1,0 +1,97 @@
+"""The lines at the top and the bottom: which models, what they are doing, what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.widget import Widget
+
+from engine.events import EngineReady
+
+
+@dataclass(frozen=True, slots=True)
+class StatusFacts:
+    """What the status line says. A fact that is not known yet is left out."""
+
+    state: str
+    active: bool = False
+    tok_s: float = 0.0
+    acceptance_length: float = 0.0
+    context_length: int = 0
+    max_context: int = 0
+    reused: int = 0
+    screen_load: float | None = None
+    """The user-interface thread's share of one core."""
+
+
+class Header(Widget):
+    """Program and pair."""
+
+    DEFAULT_CSS = """
+    Header { height: 1; background: $panel; color: $foreground; padding: 0 1; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.ready: EngineReady | None = None
+
+    def show(self, ready: EngineReady) -> None:
+        self.ready = ready
+        self.refresh()
+
+    def render(self) -> Content:
+        name = Content.assemble(("dflash-chat", "bold $primary"))
+        if self.ready is None:
+            return name
+        pair = f"  {short_name(self.ready.target)}"
+        if self.ready.drafter:
+            pair += f" + {short_name(self.ready.drafter)}"
+        where = f"{self.ready.device} · {self.ready.dtype}"
+        gap = max(self.size.width - name.cell_length - len(pair) - len(where), 2)
+        return name + pair + Content.styled(" " * gap + where, "$verdict-pending")
+
+
+class StatusLine(Widget):
+    """State on the left, keys on the right."""
+
+    DEFAULT_CSS = """
+    StatusLine { height: 1; background: $panel; color: $verdict-pending; padding: 0 1; }
+    """
+    KEYS = "F1 help · Esc stop · ^S save · ^Q quit"
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.facts = StatusFacts("starting")
+
+    def show(self, facts: StatusFacts) -> None:
+        if facts != self.facts:
+            self.facts = facts
+            self.refresh()
+
+    def render(self) -> Content:
+        facts = self.facts
+        dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
+        parts = Content.assemble(dot, (" · ".join([facts.state, *_figures(facts)]), "$foreground"))
+        gap = self.size.width - parts.cell_length - len(self.KEYS)
+        return parts + " " * gap + self.KEYS if gap >= 2 else parts
+
+
+def _figures(facts: StatusFacts) -> list[str]:
+    figures = []
+    if facts.tok_s:
+        figures.append(f"{facts.tok_s:.0f} tok/s")
+    if facts.acceptance_length:
+        figures.append(f"τ {facts.acceptance_length:.2f}")
+    if facts.context_length:
+        figures.append(f"ctx {facts.context_length}/{facts.max_context}")
+    if facts.reused:
+        figures.append(f"reused {facts.reused}")
+    if facts.screen_load is not None:
+        figures.append(f"screen {facts.screen_load:.0%}")
+    return figures
+
+
+def short_name(name: str) -> str:
+    """The last part of a folder or of ``owner/model``."""
+    return name.rstrip("/").rpartition("/")[2] or name

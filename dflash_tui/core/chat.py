@@ -1,0 +1,122 @@
+"""A conversation seen from the front end: what was said, the settings, and which commands the engine gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
+from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
+
+from .reducer import Reducer
+
+
+class Chat:
+    """Turns what the user wants into commands, and what the engine says into state.
+
+    A question asked while the models load waits for them. A stop pressed before the engine took the question up is
+    kept until it has.
+    """
+
+    def __init__(self, settings: GenerationSettings, send: Callable[[Command], None]) -> None:
+        self.settings = settings
+        self.reducer = Reducer()
+        self.messages: list[Message] = []
+        self.system: str | None = None
+        self.answers: list[str] = []
+        """Every answer of this chat, oldest first, for saving code."""
+        self._send = send
+        self._turns = 0
+        self._asked: Ask | None = None
+        self._sent = False
+        self._stopping = False
+
+    @property
+    def busy(self) -> bool:
+        """A question is on its way or being answered."""
+        return self._asked is not None
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping
+
+    @property
+    def waiting(self) -> bool:
+        """A question waits for the models to load."""
+        return self._asked is not None and not self._sent
+
+    @property
+    def next_turn(self) -> int:
+        return self._turns + 1
+
+    def ask(self, text: str) -> int:
+        """Ask ``text``; returns the turn's number. Must not be called while ``busy``."""
+        self._turns += 1
+        self.messages.append(Message("user", text))
+        head = (Message("system", self.system),) if self.system else ()
+        self._asked = Ask(self._turns, (*head, *self.messages), self.settings)
+        self._sent = self._stopping = False
+        if self.reducer.ready is not None:
+            self._send_question()
+        return self._turns
+
+    def stop(self) -> bool:
+        """End the running turn after its round in flight. False when nothing runs."""
+        if self._asked is None:
+            return False
+        if not self._sent:
+            self._asked = None
+            self.messages.pop()
+            return True
+        if not self._stopping:
+            self._stopping = True
+            self._send(Stop())
+        return True
+
+    def adjust(self, *, block_size: int | None = None, temperature: float | None = None) -> None:
+        """Change settings now and for later turns. Raises ``ValueError`` in words for people when out of range."""
+        change = Adjust(block_size, temperature)
+        self.settings = self.settings.with_changes(change)
+        if self._asked is not None and self._sent:
+            self._send(change)
+        elif self._asked is not None:
+            self._asked = replace(self._asked, settings=self.settings)
+
+    def reseed(self, seed: int) -> None:
+        """From the next question on. Raises ``ValueError`` when out of range."""
+        self.settings = replace(self.settings, seed=seed)
+
+    def new(self) -> None:
+        """Forget the conversation. Must not be called while ``busy``."""
+        self.messages.clear()
+        self.answers.clear()
+        self.reducer.forget()
+
+    def apply(self, event: Event) -> None:
+        self.reducer.apply(event)
+        if isinstance(event, EngineReady):
+            self._send_question()
+        elif isinstance(event, TurnStarted) and self._stopping:
+            # The engine may have dropped a stop that reached it before the question.
+            self._send(Stop())
+        elif isinstance(event, TurnFinished):
+            self._finish(event)
+        elif isinstance(event, EngineError) and event.fatal:
+            self._asked, self._stopping = None, False
+
+    def _send_question(self) -> None:
+        if self._asked is not None and not self._sent:
+            self._sent = True
+            self._send(self._asked)
+
+    def _finish(self, event: TurnFinished) -> None:
+        if self._asked is None or self._asked.turn != event.turn:
+            return
+        self._asked = None
+        self._stopping = False
+        if event.text:
+            self.messages.append(Message("assistant", event.text))
+            self.answers.append(event.text)
+        else:
+            # A question without an answer would put two user messages in a row, which no chat template accepts.
+            self.messages.pop()

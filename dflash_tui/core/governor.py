@@ -1,0 +1,39 @@
+"""How often to draw a frame, so that the screen never takes more than its share from the engine beside it."""
+
+from __future__ import annotations
+
+FASTEST, SLOWEST = 1 / 30, 1 / 8
+"""Seconds between frames."""
+SMOOTHING = 0.2
+"""Weight of the newest frame in the running mean of a frame's cost."""
+
+
+class FrameGovernor:
+    """Stretches the frame interval until the user-interface thread stays within its share of the wall clock.
+
+    On a CPU engine both threads want the same interpreter lock and the same cores, so what the screen spends the
+    engine loses. The cost of a frame is measured (processor seconds of the thread), never assumed.
+    """
+
+    def __init__(self, share: float) -> None:
+        """``share``: the part of the wall clock the screen may use, in (0, 1]."""
+        self.share = share
+        self._cost = 0.0
+        self._load = 0.0
+
+    def observe(self, cpu_seconds: float, wall_seconds: float) -> None:
+        """Say what the thread spent since the frame before, and how long ago that was."""
+        if wall_seconds <= 0:
+            return
+        self._cost += SMOOTHING * (cpu_seconds - self._cost)
+        self._load += SMOOTHING * (cpu_seconds / wall_seconds - self._load)
+
+    @property
+    def interval(self) -> float:
+        """Seconds to wait before the next frame."""
+        return min(max(self._cost / self.share, FASTEST), SLOWEST)
+
+    @property
+    def load(self) -> float:
+        """The screen's recent share of one core, in [0, 1]."""
+        return self._load

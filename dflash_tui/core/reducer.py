@@ -1,0 +1,190 @@
+"""Events in, conversation out: the one place where the screen's state changes because the engine said something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.events import (
+    EmittedToken,
+    EngineError,
+    EngineReady,
+    Event,
+    FinishReason,
+    LoadProgress,
+    PrefillDone,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    TurnStatistics,
+)
+
+from .statistics import AcceptanceStatistics, RateMeter
+
+Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
+Look = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
+"""How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of the transcript in one look."""
+
+    text: str
+    look: Look
+
+
+@dataclass(slots=True)
+class TurnState:
+    """One question and as much of its answer as has arrived."""
+
+    number: int
+    num_prompt_tokens: int = 0
+    num_reused_tokens: int = 0
+    prefill_ms: float = 0.0
+    pieces: list[str] = field(default_factory=list)
+    rate: RateMeter = field(default_factory=RateMeter)
+    acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
+    latest: Step | None = None
+    latest_drafted: Step | None = None
+    """The latest round that had a draft: what the strip shows."""
+    reason: FinishReason | None = None
+    error: EngineError | None = None
+    statistics: TurnStatistics | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+
+_REASONS: dict[FinishReason, str] = {
+    "stop": "",
+    "length": "reached the token limit",
+    "context": "the context is full: Ctrl+N starts a new chat",
+    "stopped": "⏹ stopped",
+    "error": "ended by an error",
+}
+
+
+class Reducer:
+    """Applies events in order. ``take_spans`` hands out what the transcript gained since the last call."""
+
+    def __init__(self) -> None:
+        self.phase: Phase = "loading"
+        self.loading: list[LoadProgress] = []
+        """The latest progress of each phase, in the order the phases began."""
+        self.ready: EngineReady | None = None
+        self.failure: EngineError | None = None
+        self.turn: TurnState | None = None
+        self._spans: list[Span] = []
+        self._thinking = False
+
+    @property
+    def busy(self) -> bool:
+        return self.phase in ("prefill", "streaming")
+
+    def take_spans(self) -> list[Span]:
+        spans, self._spans = self._spans, []
+        return spans
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case Step():
+                self._step(event)
+            case LoadProgress():
+                self._progress(event)
+            case EngineReady():
+                self.ready, self.phase = event, "ready"
+            case TurnStarted():
+                self.turn = TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens)
+                self.phase, self._thinking = "prefill", False
+            case PrefillDone():
+                if self.turn:
+                    self.turn.prefill_ms = event.milliseconds
+                self.phase = "streaming"
+            case TurnFinished():
+                self._finish(event)
+            case EngineError():
+                self._error(event)
+
+    def forget(self) -> None:
+        """A new chat: the last turn's answer and statistics leave the screen."""
+        self.turn = None
+        self._spans.clear()
+
+    def _progress(self, event: LoadProgress) -> None:
+        if self.loading and self.loading[-1].phase == event.phase:
+            self.loading[-1] = event
+        else:
+            self.loading.append(event)
+
+    def _step(self, step: Step) -> None:
+        turn = self.turn
+        if turn is None or turn.number != step.turn:
+            return
+        self.phase = "streaming"
+        turn.latest = step
+        turn.latest_drafted = step if step.draft else turn.latest_drafted
+        turn.rate.add(step.time, len(step.emitted))
+        turn.acceptance.add(step)
+        for token in step.emitted:
+            self._emit(turn, token)
+
+    def _emit(self, turn: TurnState, token: EmittedToken) -> None:
+        if token.channel == "control" or not token.text:
+            return
+        thought = token.channel == "thought"
+        if self._thinking and not thought:
+            self._spans.append(Span("\n\n", "thought"))
+        self._thinking = thought
+        if not thought:
+            turn.pieces.append(token.text)
+        self._spans.append(Span(token.text, "thought" if thought else token.verdict))
+
+    def _finish(self, event: TurnFinished) -> None:
+        if self.phase != "failed":
+            self.phase = "ready"
+        if self.turn is None or self.turn.number != event.turn:
+            self.turn = TurnState(event.turn)
+        self.turn.reason, self.turn.statistics = event.reason, event.statistics
+        self._spans.append(Span(f"\n\n{turn_summary(event)}\n\n", "note"))
+
+    def _error(self, event: EngineError) -> None:
+        if event.turn is not None and self.turn is not None and self.turn.number == event.turn:
+            self.turn.error = event
+        if event.fatal:
+            self.failure, self.phase = event, "failed"
+        else:
+            hint = f"\n  {event.hint}" if event.hint else ""
+            self._spans.append(Span(f"✗ {event.message}{hint}", "error"))
+
+
+def turn_summary(event: TurnFinished) -> str:
+    """One line under an answer: what it cost, and why it ended if not by itself."""
+    facts = event.statistics
+    parts = [f"{facts.num_tokens} tokens"]
+    if facts.tok_s > 0:
+        parts.append(f"{facts.tok_s:.0f} tok/s")
+    if facts.num_spec_steps:
+        parts.append(f"acceptance length {facts.mean_acceptance_length:.2f}")
+    if _REASONS[event.reason]:
+        parts.append(_REASONS[event.reason])
+    return " · ".join(parts)
+
+
+def statistics_table(facts: TurnStatistics) -> str:
+    """The turn's numbers, a line each, under the names that ``--json`` uses."""
+    values = {
+        "num_prompt_tokens": facts.num_prompt_tokens,
+        "num_reused_tokens": facts.num_reused_tokens,
+        "num_tokens": facts.num_tokens,
+        "num_spec_steps": facts.num_spec_steps,
+        "num_draft_tokens": facts.num_draft_tokens,
+        "num_accepted_draft_tokens": facts.num_accepted_draft_tokens,
+        "mean_acceptance_length": f"{facts.mean_acceptance_length:.2f}",
+        "acceptance_histogram": " ".join(map(str, facts.acceptance_histogram)),
+        "ttft_ms": f"{facts.ttft_ms:.1f}",
+        "decode_ms": f"{facts.decode_ms:.1f}",
+        "tok_s": f"{facts.tok_s:.1f}",
+    }
+    return "\n".join(f"{name:<26}{value}" for name, value in values.items())

@@ -1,0 +1,46 @@
+"""One round as a row of cells: every drafted token with its fate, and the target's own token after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.events import Step
+
+Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain"]
+"""``rejected`` is the first draft that differed; ``discarded`` are those behind it, which were never judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCell:
+    text: str
+    fate: Fate
+    probability: float | None = None
+    """What the drafter gave the token, in [0, 1]; None for tokens of the target."""
+
+
+def round_cells(step: Step) -> list[RoundCell]:
+    """Drafts up to the first rejected one, then the target's token, then the drafts that fell with it."""
+    own = [
+        RoundCell(token.text, "plain" if token.verdict == "accepted" else token.verdict)
+        for token in step.emitted
+        if token.verdict != "accepted"
+    ]
+    corrected = any(cell.fate == "corrected" for cell in own)
+    kept = [RoundCell(token.text, "accepted", token.probability) for token in step.draft[: step.num_accepted]]
+    fallen = [
+        RoundCell(token.text, "rejected" if corrected and place == 0 else "discarded", token.probability)
+        for place, token in enumerate(step.draft[step.num_accepted :])
+    ]
+    return [*kept, *fallen[:1], *own, *fallen[1:]] if corrected else [*kept, *own, *fallen]
+
+
+def round_summary(step: Step) -> str:
+    """The round in one line of words, for example ``kept 8 of 15, then corrected``."""
+    verdicts = {token.verdict for token in step.emitted}
+    if not step.draft:
+        return "no draft: the target wrote this token alone"
+    kept = f"kept {step.num_accepted} of {len(step.draft)}"
+    if "corrected" in verdicts:
+        return f"{kept}, then corrected"
+    return f"{kept}, plus a bonus" if "bonus" in verdicts else f"{kept}, then the answer ended"

@@ -1,0 +1,55 @@
+"""Slash commands: ``/temp 0.7`` typed as a prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "help": ("", "keys and commands"),
+    "new": ("", "start a new chat"),
+    "save": ("[n]", "save code block n of the last answer; without n, the last one"),
+    "temp": ("0…2", "temperature; 0 is greedy"),
+    "block": ("2…16", "block size: 16 drafts 15 tokens and adds one"),
+    "seed": ("n", "seed of the sampling noise"),
+    "system": ("text", "system prompt from the next question on; without text, none"),
+    "stats": ("", "numbers of the last turn"),
+    "theme": ("[name]", "change the colours; without a name, list the themes"),
+    "quit": ("", "leave"),
+}
+"""Name: (what it takes, what it does)."""
+
+
+class SlashError(ValueError):
+    """A command that can't be done, in words for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    name: str
+    argument: str
+
+    def integer(self) -> int:
+        return int(self._number(int))
+
+    def number(self) -> float:
+        return self._number(float)
+
+    def _number(self, convert: type[int] | type[float]) -> float:
+        try:
+            return convert(self.argument)
+        except ValueError:
+            takes, does = COMMANDS[self.name]
+            raise SlashError(f"/{self.name} takes {takes} ({does}), not “{self.argument}”") from None
+
+
+def parse_slash(text: str) -> SlashCommand | str:
+    """A command, or the prompt to send: ``//text`` escapes to ``/text``. Raises ``SlashError`` for an unknown one."""
+    if text.startswith("//"):
+        return text[1:]
+    if not text.startswith("/"):
+        return text
+    name, _, argument = text[1:].partition(" ")
+    if name not in COMMANDS:
+        known = " ".join(f"/{command}" for command in COMMANDS)
+        raise SlashError(f"there is no command /{name}. Known: {known}. A prompt that begins with / is written //")
+    return SlashCommand(name, argument.strip())
