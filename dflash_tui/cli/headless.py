@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from dflash_tui.core.source import EngineFactory
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
 from engine.events import Event
 
@@ -16,7 +17,7 @@ from .output import FileOutput, Output, StandardOutput
 from .problems import Problem, show_problem
 from .render import JsonRenderer, Renderer, render_events, render_last_block, render_text
 from .status import StatusLine
-from .turn import EngineFactory, run_turn
+from .turn import run_turn
 
 OutputFormat = Literal["text", "code", "json", "events"]
 
@@ -53,7 +54,7 @@ def answer(request: Request, engine: EngineFactory) -> ExitCode:
         silence_stdout()
         return ending.code
     problems = [ending.problem, _close(output)]
-    status.clear()
+    status.finish()
     for problem in filter(None, problems):
         show_problem(problem)
     return next((problem.code for problem in problems if problem), ending.code)

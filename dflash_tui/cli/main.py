@@ -9,14 +9,15 @@ from typing import Any
 
 import click
 
+from dflash_tui.core.source import EngineFactory
 from engine.commands import EngineOptions, GenerationSettings
 
 from .exit_codes import ExitCode
 from .headless import OutputFormat, Request, answer, silence_stdout
+from .logs import log_to_file
 from .output import check_directory
 from .problems import Problem, show_problem
 from .prompt import read_prompt
-from .turn import EngineFactory
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
@@ -63,6 +64,11 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
     except BrokenPipeError:
         silence_stdout()
         return ExitCode.BROKEN_PIPE
+    except OSError as error:  # stdout on a full disk, for one
+        show_problem(
+            Problem(f"The output could not be written: {error.strerror or error}.", "Make room, and ask again.")
+        )
+        return ExitCode.GENERATION
 
 
 class _Command(click.Command):
@@ -115,6 +121,7 @@ def command(
     device: str,
     **flags: Any,
 ) -> int:
+    log_to_file()
     if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
         raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
     settings = _read_settings(flags)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from engine.events import EngineReady, Event, FinishReason, LoadProgress, TurnFinished, TurnStatistics
+from engine.events import EngineReady, Event, FinishReason, LoadProgress, TurnFinished
 
 _CLEAR_LINE = "\r\x1b[K"
 _ENDED_BY: dict[FinishReason, str] = {
@@ -20,26 +20,33 @@ class StatusLine:
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
+        self._drawn = False
+        self._finished: TurnFinished | None = None
 
     def show(self, event: Event) -> None:
         match event:
             case LoadProgress() if self._terminal:
-                self._write(f"{_CLEAR_LINE}{describe_progress(event)}")
+                self._write(describe_progress(event))
+                self._drawn = True
             case EngineReady() if self._terminal:
-                models = event.target if event.drafter is None else f"{event.target} + {event.drafter}"
-                banner = f"\n{event.banner}" if event.banner else ""
-                self._write(f"{_CLEAR_LINE}{models} on {event.device}, {event.dtype}{banner}\n")
+                self._write(f"{describe_models(event)}\n")
             case TurnFinished():
-                self._write(f"{describe_turn(event.statistics, event.reason)}\n")
+                self._finished = event
 
-    def clear(self) -> None:
-        """Wipe what is left of a progress line before something else is printed."""
-        if self._terminal:
-            self._write(_CLEAR_LINE)
+    def finish(self) -> None:
+        """Print the figures of the turn, if there was one. Called when the answer is complete, so that the two do
+        not meet on one line of a terminal."""
+        self._write(f"{describe_turn(self._finished)}\n" if self._finished else "")
 
     def _write(self, text: str) -> None:
-        sys.stderr.write(text)
+        sys.stderr.write(f"{_CLEAR_LINE}{text}" if self._drawn else text)
         sys.stderr.flush()
+        self._drawn = False
+
+
+def describe_models(ready: EngineReady) -> str:
+    models = ready.target if ready.drafter is None else f"{ready.target} + {ready.drafter}"
+    return f"{models} on {ready.device}, {ready.dtype}" + (f"\n{ready.banner}" if ready.banner else "")
 
 
 def describe_progress(progress: LoadProgress) -> str:
@@ -50,7 +57,8 @@ def describe_progress(progress: LoadProgress) -> str:
     return f"{progress.phase}: {progress.done} of {progress.total}"
 
 
-def describe_turn(statistics: TurnStatistics, reason: FinishReason) -> str:
+def describe_turn(finished: TurnFinished) -> str:
+    statistics = finished.statistics
     parts = [
         f"{statistics.num_tokens} tokens",
         f"{statistics.tok_s:.0f} tok/s",
@@ -58,6 +66,6 @@ def describe_turn(statistics: TurnStatistics, reason: FinishReason) -> str:
     ]
     if statistics.num_spec_steps:
         parts.append(f"acceptance length {statistics.mean_acceptance_length:.2f}")
-    if reason in _ENDED_BY:
-        parts.append(_ENDED_BY[reason])
+    if finished.reason in _ENDED_BY:
+        parts.append(_ENDED_BY[finished.reason])
     return " · ".join(parts)

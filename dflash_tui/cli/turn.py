@@ -9,26 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Protocol
 
-from engine.commands import Ask, Close, Command, EngineOptions, Stop
+from dflash_tui.core.source import EngineFactory, EngineSource
+from engine.commands import Ask, Close, EngineOptions, Stop
 from engine.events import EngineError, EngineReady, Event, TurnFinished
 
 from .exit_codes import ExitCode, exit_code_for
 from .problems import Problem
-
-
-class Engine(Protocol):
-    """What the command line needs of :class:`engine.service.EngineService`."""
-
-    def start(self) -> None: ...
-
-    def send(self, command: Command) -> None: ...
-
-    def join(self, timeout: float | None = None) -> None: ...
-
-
-EngineFactory = Callable[[EngineOptions, Callable[[Event], None]], Engine]
 
 JOIN_SECONDS = 2.0
 _SIGNALS = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
@@ -70,7 +57,7 @@ class _Conversation:
     """The state of :func:`run_turn`: whether the question was asked, and why the turn was stopped."""
 
     def __init__(
-        self, engine: Engine, inbox: _Inbox, ask: Ask, handle: Callable[[Event], None], timeout: float | None
+        self, engine: EngineSource, inbox: _Inbox, ask: Ask, handle: Callable[[Event], None], timeout: float | None
     ) -> None:
         self._engine = engine
         self._inbox = inbox

@@ -29,10 +29,15 @@ FORMAT_VERSION = 1
 STATE_VARIABLE = "DFLASH_CHAT_STATE"
 
 
-def sessions_directory() -> Path:
-    """Where conversations are kept: below the user's state directory, or below ``$DFLASH_CHAT_STATE``."""
+def state_directory() -> Path:
+    """What the program keeps for the user: ``$DFLASH_CHAT_STATE``, else the platform's place for such things."""
     root = os.environ.get(STATE_VARIABLE) or user_state_dir("dflash-chat", appauthor=False)
-    return Path(root).expanduser() / "sessions"
+    return Path(root).expanduser()
+
+
+def sessions_directory() -> Path:
+    """Where conversations are kept."""
+    return state_directory() / "sessions"
 
 
 class SessionLog:

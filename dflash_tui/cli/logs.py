@@ -1,0 +1,22 @@
+"""Where the log of a run goes: a file in the state directory, since neither stdout nor the screen has room for it."""
+
+from __future__ import annotations
+
+import logging
+
+from dflash_tui.core.sessions import state_directory
+
+_FORMAT = "%(asctime)s %(name)s %(levelname)s %(message)s"
+
+
+def log_to_file() -> None:
+    """Append warnings and tracebacks to ``dflash-chat.log``, which appears with the first of them. Without a place
+    for it they are dropped, never printed over the screen."""
+    try:
+        directory = state_directory()
+        directory.mkdir(parents=True, exist_ok=True)
+        handler: logging.Handler = logging.FileHandler(directory / "dflash-chat.log", encoding="utf-8", delay=True)
+    except OSError:
+        handler = logging.NullHandler()
+    logging.raiseExceptions = False
+    logging.basicConfig(level=logging.WARNING, format=_FORMAT, handlers=[handler])

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from dflash_tui.cli.main import main
+from engine.commands import EngineOptions
+from engine.events import Event
+
+from .scripted import Script, ScriptedEngine
+
+
+@dataclass
+class Program:
+    """Runs the command line in this process on a scripted engine."""
+
+    capture: pytest.CaptureFixture[bytes]
+    monkeypatch: pytest.MonkeyPatch
+    script: Script = field(default_factory=Script)
+    engines: list[ScriptedEngine] = field(default_factory=list)
+    code: int = -1
+    out: bytes = b""
+    err: str = ""
+
+    def run(self, *arguments: str, stdin: bytes | None = b"") -> Program:
+        """``stdin=None`` is a terminal."""
+        self.monkeypatch.setattr(sys, "stdin", _Terminal() if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
+        self.code = main(arguments, engine=self._engine)
+        captured = self.capture.readouterr()
+        self.out, self.err = captured.out, captured.err.decode()
+        return self
+
+    @property
+    def engine(self) -> ScriptedEngine:
+        return self.engines[-1]
+
+    def _engine(self, options: EngineOptions, emit: Callable[[Event], None]) -> ScriptedEngine:
+        self.engines.append(ScriptedEngine(self.script, options, emit))
+        return self.engines[-1]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def program(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Program:
+    return Program(capfdbinary, monkeypatch)

@@ -1,0 +1,134 @@
+"""The program as another process sees it: signals, broken pipes, terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.cli.exit_codes import ExitCode
+
+PIPE = subprocess.PIPE
+
+
+@contextmanager
+def started(script: str, *flags: str, stdout: int = PIPE, stderr: int = PIPE) -> Iterator[subprocess.Popen[bytes]]:
+    arguments = [sys.executable, "-m", "tests.cli.scripted", script, "-p", "hi", *flags]
+    process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def read_some(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return os.read(process.stdout.fileno(), 65536)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)]
+)
+def test_a_signal_stops_the_turn_and_keeps_what_was_written(number: int, code: ExitCode) -> None:
+    with started("endless") as process:
+        first = read_some(process)
+        process.send_signal(number)
+        rest, errors = process.communicate(timeout=10)
+    assert process.returncode == code
+    assert (first + rest).replace(b"word ", b"") == b""
+    assert errors.decode().rstrip().endswith("stopped")
+
+
+def test_an_interrupted_turn_is_still_an_object_and_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    with started("endless", "--json", "-o", str(path)) as process:
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+    answer = json.loads(path.read_text())
+    assert (process.returncode, answer["reason"]) == (ExitCode.INTERRUPTED, "stopped")
+
+
+def test_the_timeout_stops_the_turn_and_keeps_what_was_written() -> None:
+    with started("endless", "--timeout", "0.5") as process:
+        output, _ = process.communicate(timeout=10)
+    assert process.returncode == ExitCode.TIMEOUT
+    assert output.startswith(b"word word ")
+
+
+@pytest.mark.parametrize("script", ["loading", "stuck"])
+def test_ctrl_c_ends_the_program_when_the_engine_does_not_listen(script: str) -> None:
+    with started(script, "--stream-json") as process:
+        read_some(process)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=10)
+    assert process.returncode == ExitCode.INTERRUPTED
+
+
+def test_a_reader_that_goes_away_ends_the_program_quietly() -> None:
+    with started("endless") as process:
+        read_some(process)
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+        process.wait(10)
+    assert (process.returncode, errors) == (ExitCode.BROKEN_PIPE, b"")
+
+
+def test_output_is_flushed_at_every_step() -> None:
+    with started("stuck", "--stream-json") as process:
+        lines = b""
+        while b"PrefillDone" not in lines:
+            lines += read_some(process)
+        assert process.poll() is None
+
+
+def test_a_full_disk_behind_stdout_is_explained() -> None:
+    with open("/dev/full", "wb") as full, started("plain", stdout=full.fileno()) as process:
+        _, errors = process.communicate(timeout=10)
+    assert process.returncode == ExitCode.GENERATION
+    assert b"could not be written: No space left" in errors
+
+
+def read_terminal(descriptor: int) -> bytes:
+    output = b""
+    while True:
+        try:
+            chunk = os.read(descriptor, 65536)
+        except OSError:  # Linux reports the end of a terminal's other side as an error
+            return output
+        if not chunk:
+            return output
+        output += chunk
+
+
+def test_a_terminal_sees_progress_but_no_control_characters_of_the_model() -> None:
+    here, there = pty.openpty()
+    with started("escapes", stdout=there, stderr=there) as process:
+        os.close(there)
+        output = read_terminal(here).decode()
+        process.wait(10)
+    os.close(here)
+    assert "reading weights: 3 of 15 MB" in output
+    assert "tiny + tiny-DFlash on cpu, float32\r\nI know little.\r\n" in output
+    assert "\ufffd[31mred\ufffd\ttab\r\n12 tokens" in output
+
+
+def test_a_pipe_gets_the_same_characters_verbatim_and_no_progress() -> None:
+    with started("escapes") as process:
+        output, errors = process.communicate(timeout=10)
+    assert output == b"\x1b[31mred\x07\ttab"
+    assert errors.decode().startswith("12 tokens")
