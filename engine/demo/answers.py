@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .conversation import Conversation, Encoded, Turn, encode_prompt
+from .corpus.sample import Domain
 from .generation import Sampler, generate
 from .mixture import HEADLINE_PROMPTS, Mixture, is_headline
 from .target_model import TargetModel
@@ -18,6 +19,8 @@ from .target_model import TargetModel
 class Recorded:
     """A prompt as the template renders it, and the answer up to its stop token."""
 
+    domain: Domain
+    """Of the last exchange."""
     prompt: list[int]
     answer: list[int]
 
@@ -36,34 +39,34 @@ def record_answers(
     rng = random.Random(f"answers/{seed}")
     # Answers of similar length finish together: a batch has one domain in its last exchange.
     samples = sorted((mixture.sample(rng) for _ in range(count)), key=lambda sample: sample.domain)
-    conversations = [mixture.conversation(rng, last=sample) for sample in samples]
-    prompts = [
-        encode_prompt(mixture.tokenizer, conversation)
-        for conversation in conversations
+    conversations = [(sample.domain, mixture.conversation(rng, last=sample)) for sample in samples]
+    asked = [
+        (domain, encode_prompt(mixture.tokenizer, conversation))
+        for domain, conversation in conversations
         if not any(is_headline(turn.prompt) for turn in conversation.turns)
     ]
-    for number, begin in enumerate(range(0, len(prompts), batch)):
-        group = prompts[begin : begin + batch]
+    for number, begin in enumerate(range(0, len(asked), batch)):
+        group = asked[begin : begin + batch]
         for temperature, part in ((0.0, group[::2]), (1.0, group[1::2])):
             if not part:
                 continue
-            answers = generate(model, part, limit, Sampler(temperature, seed + number, device))
-            for prompt, answer in zip(part, answers, strict=True):
+            answers = generate(model, [ids for _, ids in part], limit, Sampler(temperature, seed + number, device))
+            for (domain, prompt), answer in zip(part, answers, strict=True):
                 if answer.ended and tuple(answer.ids) not in unwanted:
-                    yield Recorded(prompt, answer.ids)
+                    yield Recorded(domain, prompt, answer.ids)
 
 
 def save_answers(path: Path, answers: list[Recorded]) -> None:
     lengths = np.array([(len(a.prompt), len(a.answer)) for a in answers], dtype=np.uint16)
     ids = np.array([id for a in answers for id in a.prompt + a.answer], dtype=np.uint16)
-    np.savez_compressed(path, lengths=lengths, ids=ids)
+    np.savez_compressed(path, lengths=lengths, ids=ids, domains=np.array([a.domain for a in answers]))
 
 
 def load_answers(path: Path) -> list[Recorded]:
     with np.load(path) as data:
-        lengths, ids = data["lengths"].tolist(), data["ids"].tolist()
+        lengths, ids, domains = data["lengths"].tolist(), data["ids"].tolist(), data["domains"].tolist()
     answers, at = [], 0
-    for prompt, answer in lengths:
-        answers.append(Recorded(ids[at : at + prompt], ids[at + prompt : at + prompt + answer]))
+    for domain, (prompt, answer) in zip(domains, lengths, strict=True):
+        answers.append(Recorded(domain, ids[at : at + prompt], ids[at + prompt : at + prompt + answer]))
         at += prompt + answer
     return answers

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
+import subprocess
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ import torch
 
 from .answers import load_answers, record_answers, save_answers
 from .drafter_model import DrafterModel
+from .evaluate import FULL_SCALE, SMOKE_SCALE, Evaluation, Scale
 from .files import load_target, save_drafter, save_target
 from .mixture import Mixture, load_generators, tokenizer_texts
+from .report import write_report
 from .rows import RowDataset, batches
 from .shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
 from .target_model import TargetModel
@@ -47,6 +49,7 @@ class Plan:
     """Drafted blocks per row."""
     answer_batch: int
     workers: int
+    evaluation: Scale
 
 
 FULL = Plan(
@@ -61,6 +64,7 @@ FULL = Plan(
     anchors=128,
     answer_batch=2048,
     workers=15,
+    evaluation=FULL_SCALE,
 )
 SMOKE = Plan(
     target=TINY_TARGET,
@@ -74,6 +78,7 @@ SMOKE = Plan(
     anchors=16,
     answer_batch=64,
     workers=0,
+    evaluation=SMOKE_SCALE,
 )
 
 
@@ -128,6 +133,12 @@ class Build:
         save_drafter(drafter, plan.target, self.pair)
         self._note("drafter", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
 
+    def evaluate(self) -> None:
+        evaluation = Evaluation(self.pair, self.device, self.plan.evaluation)
+        provenance = {"revision": revision(), "seed": self.plan.seed, "torch": torch.__version__, "device": str(self.device)}
+        for criterion in write_report(self.pair / "report.json", evaluation.run(), provenance):
+            print(f"{'met' if criterion.met else 'NOT MET':8} {criterion.name}: {criterion.value:g} ({criterion.demand})")
+
     def _mixture(self) -> Mixture:
         return Mixture(load_tokenizer(self.pair / "target"), self.generators)
 
@@ -139,6 +150,13 @@ class Build:
         path.write_text(json.dumps(notes, indent=1) + "\n")
 
 
+def revision() -> str:
+    """The commit that the scripts are at; DEMO_REVISION where there is no repository."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return os.environ.get("DEMO_REVISION") or found.stdout.strip() or "unknown"
+
+
 PHASES = ("tokenizer", "target", "answers", "drafter", "evaluate")
 
 
@@ -147,8 +165,10 @@ def main() -> None:
     parser.add_argument("phases", nargs="+", choices=["all", *PHASES])
     parser.add_argument("--pair", type=Path, required=True, help="output folder")
     parser.add_argument("--smoke", action="store_true", help="toy sizes, for a CPU")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=NUMBER", help="change numbers of the plan")
     arguments = parser.parse_args()
-    build = Build(SMOKE if arguments.smoke else FULL, arguments.pair)
+    changes = {name: int(value) for name, _, value in (change.partition("=") for change in arguments.set)}
+    build = Build(replace(SMOKE if arguments.smoke else FULL, **changes), arguments.pair)
     for phase in PHASES if "all" in arguments.phases else arguments.phases:
         started = time.perf_counter()
         getattr(build, phase)()

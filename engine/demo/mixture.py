@@ -28,6 +28,9 @@ THINKING = 0.06
 SYSTEM_TURN = 0.06
 TURNS, TURN_SHARES = (1, 2, 3), (0.74, 0.21, 0.05)
 
+MAX_RESPONSE_CHARACTERS = 2650
+"""About 960 tokens of a page: answers end within 1024."""
+
 SYSTEM_TEXTS = (
     "You are a helpful assistant.",
     "You are dflash-demo, a tiny demo model.",
@@ -102,7 +105,7 @@ class Mixture:
         """An exchange of one domain, from the training or the held-out combinations."""
         while True:
             sample = self.generators[domain].generate(rng)
-            if sample.held_out == held_out:
+            if sample.held_out == held_out and len(sample.response) <= MAX_RESPONSE_CHARACTERS:
                 return sample
 
     def prompt(self, rng: random.Random, sample: Sample) -> str:

@@ -1,0 +1,189 @@
+"""Measures the shipped pair on held-out prompts: answers, speculation, sizes. ``report.py`` judges the figures.
+
+Weights as shipped (rounded to bfloat16), arithmetic in float32, greedy unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .answers import load_answers
+from .conversation import Conversation, Turn, encode, encode_prompt
+from .corpus.sample import Domain, Sample
+from .files import load_drafter, load_target
+from .generation import Answer, Sampler, generate, speculate
+from .measures import calibration, speculation
+from .mixture import HEADLINE_PROMPTS, Mixture, is_headline, load_generators
+from .rows import RowDataset, batches
+from .tokenizer import load_tokenizer
+from .train_target import PackedAttention
+
+LIMIT = 1024
+BLOCK_SIZES = (4, 8, 16)
+VARIATIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much to measure."""
+
+    prompts: int
+    """Held-out prompts of each domain."""
+    seen: int
+    """Prompts per domain out of those that the drafter was trained on."""
+    rows: int
+    """Packed rows for the experts' shares."""
+
+
+FULL_SCALE = Scale(prompts=100, seen=60, rows=16)
+SMOKE_SCALE = Scale(prompts=4, seen=2, rows=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A held-out exchange and the prompt that the model is given, alone or as a second turn."""
+
+    sample: Sample
+    alone: list[int]
+    second: list[int]
+
+
+class Evaluation:
+    def __init__(self, pair: Path, device: torch.device, scale: Scale, seed: int = 1000) -> None:
+        self.pair, self.device, self.scale, self.seed = pair, device, scale, seed
+        self.target = load_target(pair, device)
+        self.drafter = load_drafter(pair, device)
+        self.tokenizer = load_tokenizer(pair / "target")
+        self.generators = load_generators()
+        self.mixture = Mixture(self.tokenizer, self.generators)
+        self.recorded = load_answers(pair / "answers.npz")
+        self.block_size = self.drafter.shape.block_size
+
+    def run(self) -> dict[str, Any]:
+        """All figures, ready for JSON."""
+        known = {tuple(recorded.answer) for recorded in self.recorded}
+        domains = {}
+        drafted: list[Answer] = []
+        for domain in self.generators:
+            figures, answers = self._domain(domain, known)
+            domains[domain] = figures
+            drafted += answers
+            print(domain, figures, flush=True)
+        return {
+            "domains": domains,
+            "headlines": [self._headline(prompt) for prompt in HEADLINE_PROMPTS],
+            "variation": self._variation(),
+            "calibration": [asdict(entry) for entry in calibration(drafted)],
+            "least_expert_share": self._least_expert_share(),
+            "bytes": self._sizes(),
+        }
+
+    def _domain(self, domain: Domain, known: set[tuple[int, ...]]) -> tuple[dict[str, Any], list[Answer]]:
+        questions = self._questions(domain)
+        prompts = [question.alone for question in questions]
+        plain = self._answers(prompts)
+        second = self._answers([question.second for question in questions])
+        by_block = {size: self._drafted(prompts, size) for size in BLOCK_SIZES}
+        unseen = [tuple(answer.ids) not in known for answer in plain]
+        widest = by_block[self.block_size]
+        fresh = [answer for answer, is_new in zip(widest, unseen, strict=True) if is_new]
+        seen = [recorded.prompt for recorded in self.recorded if recorded.domain == domain][: self.scale.seen]
+        return {
+            "prompts": len(questions),
+            "checks": self._checks(questions, plain),
+            "ended": sum(answer.ended for answer in plain) / len(plain),
+            "second_turn": self._checks(questions, second),
+            "mean_tokens": sum(len(answer.ids) for answer in plain) / len(plain),
+            "identical": {size: _identical(plain, answers) for size, answers in by_block.items()},
+            "tau": {size: speculation(answers, size).tau for size, answers in by_block.items()},
+            "held_out": asdict(speculation(widest, self.block_size)),
+            "unseen_answers": len(fresh),
+            "unseen": asdict(speculation(fresh, self.block_size)),
+            "seen": asdict(speculation(self._drafted(seen, self.block_size), self.block_size)) if seen else None,
+            "sampled": asdict(speculation(self._drafted(prompts, self.block_size, 1.0), self.block_size)),
+        }, widest
+
+    def _questions(self, domain: Domain) -> list[Question]:
+        rng = random.Random(f"evaluate/{self.seed}/{domain}")
+        questions = []
+        for _ in range(self.scale.prompts):
+            sample = self.mixture.of_domain(rng, domain, held_out=True)
+            turn = Turn(self.mixture.prompt(rng, sample), "")
+            before = self.mixture.sample(rng)
+            questions.append(
+                Question(
+                    sample,
+                    encode_prompt(self.tokenizer, Conversation((turn,))),
+                    encode_prompt(self.tokenizer, Conversation((Turn(before.prompt, before.response), turn))),
+                )
+            )
+        return questions
+
+    def _answers(self, prompts: Sequence[list[int]], temperature: float = 0.0) -> list[Answer]:
+        return generate(self.target, prompts, LIMIT, Sampler(temperature, self.seed, self.device))
+
+    def _drafted(self, prompts: Sequence[list[int]], block_size: int, temperature: float = 0.0) -> list[Answer]:
+        sampler = Sampler(temperature, self.seed, self.device)
+        return speculate(self.target, self.drafter, prompts, LIMIT, sampler, block_size)
+
+    def _verdicts(self, sample: Sample, answer: Answer) -> dict[str, bool]:
+        text = self.tokenizer.decode(answer.ids)
+        return self.generators[sample.domain].check(text, sample.check)
+
+    def _checks(self, questions: list[Question], answers: list[Answer]) -> dict[str, float]:
+        """Share of answers that pass each check, of those it applies to, and all checks at once."""
+        tally: dict[str, list[bool]] = defaultdict(list)
+        for question, answer in zip(questions, answers, strict=True):
+            verdicts = self._verdicts(question.sample, answer)
+            for name, passed in {**verdicts, "all": all(verdicts.values())}.items():
+                tally[name].append(passed)
+        return {name: sum(passed) / len(passed) for name, passed in tally.items()}
+
+    def _headline(self, prompt: str) -> dict[str, Any]:
+        rng = random.Random(f"headline/{self.seed}")
+        domain: Domain = "html" if "HTML" in prompt else "code"
+        while not is_headline((sample := self.generators[domain].generate(rng)).prompt):
+            pass
+        ids = [encode_prompt(self.tokenizer, Conversation((Turn(prompt, ""),)))]
+        answer = self._answers(ids)[0]
+        drafted = self._drafted(ids, self.block_size)
+        return {
+            "prompt": prompt,
+            "checks": self._verdicts(sample, answer),
+            "identical": drafted[0].ids == answer.ids,
+            "answer": self.tokenizer.decode(answer.ids),
+            **asdict(speculation(drafted, self.block_size)),
+        }
+
+    def _variation(self) -> dict[str, int]:
+        """The drone swarm at temperature 0.8: how many different pages, and how many valid ones."""
+        prompt = HEADLINE_PROMPTS[1]
+        ids = encode_prompt(self.tokenizer, Conversation((Turn(prompt, ""),)))
+        answers = self._answers([ids] * VARIATIONS, temperature=0.8)
+        texts = [self.tokenizer.decode(answer.ids) for answer in answers]
+        check = self.generators["html"].check
+        valid = [check(text, {"family": "drones", "script": True, "canvas": True, "slots": {}}) for text in texts]
+        return {"different": len(set(texts)), "valid": sum(all(verdicts.values()) for verdicts in valid)}
+
+    @torch.no_grad()
+    def _least_expert_share(self) -> float:
+        """The smallest share of choices that any expert of any layer takes on packed training conversations."""
+        dataset = RowDataset(self.mixture.encoded, f"experts/{self.seed}", self.scale.rows, 1024)
+        rows = next(batches(dataset, self.scale.rows, 0, self.device))
+        output = self.target(rows.ids, rows.positions, PackedAttention(self.target.shape, rows))
+        return float(output.loads.min())
+
+    def _sizes(self) -> dict[str, int]:
+        names = ("target/model.safetensors", "target/tokenizer.json", "drafter/model.safetensors")
+        return {name: (self.pair / name).stat().st_size for name in names}
+
+
+def _identical(plain: list[Answer], drafted: list[Answer]) -> float:
+    return sum(a.ids == b.ids for a, b in zip(plain, drafted, strict=True)) / len(plain)

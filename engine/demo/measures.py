@@ -1,0 +1,66 @@
+"""Figures of speculative decoding from recorded rounds, whoever ran them: the batched loop here, or the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .generation import Answer, Round
+
+BINS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """Over all cycles but the last of each answer, which the answer's end cuts short."""
+
+    cycles: int
+    tau: float
+    """Mean acceptance length, bonus token counted."""
+    full: float
+    """Share of cycles that accepted the whole block."""
+    short: float
+    """Share of cycles that yielded at most two tokens."""
+
+
+def speculation(answers: Iterable[Answer], block_size: int) -> Speculation:
+    lengths = [round.accepted + 1 for answer in answers for round in answer.rounds[:-1]]
+    count = max(len(lengths), 1)
+    return Speculation(
+        cycles=len(lengths),
+        tau=sum(lengths) / count,
+        full=sum(length == block_size for length in lengths) / count,
+        short=sum(length <= 2 for length in lengths) / count,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBin:
+    drafts: int
+    predicted: float
+    """Mean probability that the drafter gave these drafts."""
+    accepted: float
+    """Share that the target accepted, of those it got to judge."""
+
+
+def calibration(answers: Iterable[Answer]) -> list[CalibrationBin]:
+    """Ten bins of the drafter's probability. A draft counts if every draft before it was accepted: later ones
+    continue a text that the target never wrote."""
+    judged = [pair for answer in answers for round in answer.rounds[:-1] for pair in _judged(round)]
+    bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    for probability, accepted in judged:
+        bins[min(int(probability * BINS), BINS - 1)].append((probability, accepted))
+    return [_bin(members) for members in bins]
+
+
+def _judged(round: Round) -> Sequence[tuple[float, bool]]:
+    return [(p, slot < round.accepted) for slot, p in enumerate(round.probabilities[: round.accepted + 1])]
+
+
+def _bin(members: list[tuple[float, bool]]) -> CalibrationBin:
+    count = max(len(members), 1)
+    return CalibrationBin(
+        drafts=len(members),
+        predicted=sum(p for p, _ in members) / count,
+        accepted=sum(hit for _, hit in members) / count,
+    )
