@@ -49,13 +49,12 @@ class ScriptedEngine:
         self.script = script
         self.options = options
         self.asked: list[Ask] = []
-        self.started = False
+        self._closing = False
         self._emit = emit
         self._commands: SimpleQueue[Command] = SimpleQueue()
         self._thread = Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
-        self.started = True
         self._thread.start()
 
     def send(self, command: Command) -> None:
@@ -72,12 +71,12 @@ class ScriptedEngine:
             return
         self._emit(LoadProgress("warming up", 1, 1))
         self._emit(EngineReady("tiny", "tiny-DFlash", "cpu", "float32", 16, 4096, 0.1, "I know little."))
-        while not isinstance(command := self._commands.get(), Close):
+        while not self._closing:
+            command = self._commands.get()
+            self._closing = isinstance(command, Close)
             if isinstance(command, Ask):
                 self.asked.append(command)
                 self._answer(command)
-                if self.script.error and self.script.error.fatal:
-                    return
 
     def _answer(self, ask: Ask) -> None:
         self._emit(TurnStarted(ask.turn, 7, 0, ask.settings.to_dict()))
@@ -92,9 +91,11 @@ class ScriptedEngine:
             text += piece
         if self.script.error and reason != "stopped":
             self._emit(replace(self.script.error, turn=ask.turn))
-            reason = "error"
+            self._closing, reason = self.script.error.fatal, "error"
         statistics = TurnStatistics(7, 0, 12, 4, 60, 8, 3.0, (0, 1, 2, 1), 5.0, 80.0, 137.5)
         self._emit(TurnFinished(ask.turn, reason, text, "a thought", statistics))
+            reason == "error" and self.script.error is not None and self.script.error.fatal
+        )
 
     def _step(self, ask: Ask, index: int, piece: str) -> Step:
         tokens = (
@@ -107,9 +108,11 @@ class ScriptedEngine:
 
     def _stop_requested(self) -> bool:
         try:
-            return isinstance(self._commands.get_nowait(), Stop | Close)
+            command = self._commands.get_nowait()
         except Empty:
             return False
+        self._closing = isinstance(command, Close)
+        return isinstance(command, Stop | Close)
 
 
 SCRIPTS = {

@@ -1,0 +1,130 @@
+"""The installed program on the bundled pair, as a script would use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUNDLED_PAIR = ROOT / "engine" / "demo" / "pair"
+QUESTION = "Write a quicksort in Python"
+PROGRAM = Path(sys.executable).with_name("dflash-chat")
+
+pytestmark = pytest.mark.skipif(not BUNDLED_PAIR.exists(), reason="the bundled pair is still being trained")
+
+
+def run(*arguments: str, stdin: bytes = b"", **kwargs: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([PROGRAM, *arguments], input=stdin, capture_output=True, timeout=120, **kwargs)
+
+
+def ask_json(*arguments: str) -> dict[str, Any]:
+    result = run("-p", QUESTION, "--json", *arguments)
+    assert result.returncode == 0, result.stderr.decode()
+    answer: dict[str, Any] = json.loads(result.stdout)
+    return answer
+
+
+def test_stdout_is_the_answer_however_it_is_asked_for(tmp_path: Path) -> None:
+    answer = ask_json()["text"]
+    path = tmp_path / "answer.md"
+    assert "def " in answer
+    assert run("-p", QUESTION).stdout.decode() == answer
+    assert run(stdin=QUESTION.encode()).stdout.decode() == answer
+    assert run("-p", QUESTION, "-o", str(path)).stdout == b""
+    assert path.read_bytes().decode() == answer
+
+
+def test_the_extracted_program_runs(tmp_path: Path) -> None:
+    path = tmp_path / "sort.py"
+    assert run("-p", QUESTION, "-x", "-o", str(path)).returncode == 0
+    subprocess.run([sys.executable, path], check=True, capture_output=True, timeout=30)
+
+
+def test_statistics_agree_with_each_other() -> None:
+    answer = ask_json("--block-size", "8")
+    histogram, steps = answer["acceptance_histogram"], answer["num_spec_steps"]
+    accepted = sum(length * count for length, count in enumerate(histogram))
+    assert sum(histogram) == steps > 0
+    assert accepted == answer["num_accepted_draft_tokens"] <= answer["num_draft_tokens"] <= 7 * steps
+    assert answer["mean_acceptance_length"] == pytest.approx((accepted + steps) / steps)
+    assert answer["tok_s"] == pytest.approx((answer["num_tokens"] - 1) / answer["decode_ms"] * 1000, rel=1e-3)
+    assert answer["settings"]["block_size"] == 8
+
+
+def test_the_events_hold_the_answer_byte_for_byte() -> None:
+    lines = run("-p", QUESTION, "--stream-json").stdout.decode().splitlines()
+    events = [json.loads(line) for line in lines]
+    tokens = [token for event in events if event["event"] == "Step" for token in event["emitted"]]
+    assert events[-1]["event"] == "TurnFinished"
+    assert "".join(token["text"] for token in tokens if token["channel"] == "answer") == events[-1]["text"]
+    assert len(tokens) == events[-1]["statistics"]["num_tokens"]
+    assert {token["verdict"] for token in tokens} >= {"accepted", "corrected"}
+
+
+@pytest.mark.parametrize("flags", [(), ("--temperature", "0.8", "--seed", "7")])
+def test_speculation_does_not_change_the_answer(flags: tuple[str, ...]) -> None:
+    plain = ask_json("--no-speculation", *flags)
+    assert (plain["num_spec_steps"], plain["num_draft_tokens"]) == (0, 0)
+    assert {ask_json("--block-size", size, *flags)["text"] for size in ("4", "16")} == {plain["text"]}
+
+
+def test_the_longest_answer_is_respected() -> None:
+    answer = ask_json("--max-new-tokens", "5")
+    assert (answer["num_tokens"], answer["reason"]) == (5, "length")
+
+
+def test_ctrl_c_keeps_what_was_written() -> None:
+    arguments = [PROGRAM, "-p", "Make a web page about a swarm of drones", "--no-speculation"]
+    process = subprocess.Popen(
+        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
+    )
+    assert process.stdout is not None
+    first = os.read(process.stdout.fileno(), 4096)
+    process.send_signal(signal.SIGINT)
+    rest, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert first + rest
+    assert errors.decode().rstrip().endswith("stopped")
+
+
+def refused(result: subprocess.CompletedProcess[bytes], code: int, words: str) -> None:
+    lines = result.stderr.decode().splitlines()
+    assert (result.returncode, result.stdout) == (code, b""), result.stderr.decode()
+    assert lines[0].startswith("dflash-chat: ") and words in lines[0]
+    assert lines[1].startswith("  ")
+    assert len(lines) <= 3
+
+
+def test_a_prompt_longer_than_the_context() -> None:
+    result = run(stdin=b"word " * 300_000)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert "context" in result.stderr.decode()
+
+
+def test_missing_weights(tmp_path: Path) -> None:
+    refused(run(str(tmp_path / "nothing"), "-p", "hi"), 3, "nothing")
+
+
+def test_an_empty_model_folder(tmp_path: Path) -> None:
+    refused(run(str(tmp_path), "-p", "hi"), 3, "config.json")
+
+
+@pytest.mark.parametrize("keep", [0, 7, 1000, -1])
+def test_truncated_weights(tmp_path: Path, keep: int) -> None:
+    target = tmp_path / "target"
+    shutil.copytree(BUNDLED_PAIR / "target", target)
+    weights = next(target.glob("*.safetensors"))
+    os.truncate(weights, keep if keep >= 0 else weights.stat().st_size + keep)
+    refused(run(str(target), "-p", "hi"), 3, weights.name)
+
+
+def test_a_device_that_is_not_there() -> None:
+    refused(run("-p", "hi", "--device", "cuda", env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}), 4, "GPU")

@@ -1,0 +1,97 @@
+"""Promises about the source as a whole: style, types, boundaries, and what an import may cost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+BUNDLED_PAIR = ROOT / "engine" / "demo" / "pair"
+
+
+def check(*arguments: str) -> None:
+    """Run a program of this environment in the repository; its report is the failure's message."""
+    result = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def imported_by(code: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has loaded after ``code``."""
+    report = "\nimport sys; sys.stderr.write(' '.join({name.partition('.')[0] for name in sys.modules}))"
+    result = subprocess.run([sys.executable, "-c", code + report], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return set(result.stderr.splitlines()[-1].split())
+
+
+def test_ruff_finds_nothing() -> None:
+    check("-m", "ruff", "check", "--quiet", "engine", "dflash_tui", "tests")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_types_are_strict_and_correct() -> None:
+    check("-m", "mypy")
+
+
+def test_the_boundaries_between_packages_hold() -> None:
+    check("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())")
+
+
+@pytest.mark.parametrize("module", ["engine", "engine.events", "engine.commands", "engine.errors", "engine.service"])
+def test_the_engine_s_contracts_load_no_library(module: str) -> None:
+    heavy = {"torch", "numpy", "transformers", "textual", "rich", "click"}
+    assert imported_by(f"import {module}") & heavy == set()
+
+
+def test_headless_mode_loads_neither_textual_nor_ahead_of_the_engine_torch() -> None:
+    code = (
+        "import io, sys; sys.stdin = io.TextIOWrapper(io.BytesIO())\n"
+        "from dflash_tui.cli.main import main\n"
+        "from tests.cli.scripted import SCRIPTS, ScriptedEngine\n"
+        "engine = lambda options, emit: ScriptedEngine(SCRIPTS['plain'], options, emit)\n"
+        "assert main(['-p', 'hi', '--json'], engine=engine) == 0"
+    )
+    assert imported_by(code) & {"textual", "rich", "torch", "transformers"} == set()
+
+
+def test_the_core_loads_neither_textual_nor_torch() -> None:
+    modules = sorted(path.stem for path in (ROOT / "dflash_tui" / "core").glob("*.py") if path.stem != "__init__")
+    code = "; ".join(f"import dflash_tui.core.{module}" for module in modules)
+    assert imported_by(code) & {"textual", "torch", "transformers"} == set()
+
+
+def test_every_pin_lies_in_the_range_that_pyproject_asks_for() -> None:
+    """``make`` installs what both files agree on; a pin that is missing or outside would break every fresh clone."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [Requirement(text) for text in project["dependencies"] + project["optional-dependencies"]["dev"]]
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    versions = {canonicalize_name(name): version for name, version in pins.items()}
+    assert [str(each) for each in asked if not each.specifier.contains(versions[canonicalize_name(each.name)])] == []
+
+
+def test_a_wheel_holds_the_themes_and_the_bundled_pair(tmp_path: Path) -> None:
+    check("-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path))
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    themes = {f"dflash_tui/themes/{path.name}" for path in (ROOT / "themes").glob("*.toml")}
+    pair = {str(path.relative_to(ROOT)) for path in BUNDLED_PAIR.rglob("*") if path.is_file()}
+    assert themes and pair
+    assert themes | pair <= packed
+    folders = {name.partition("/")[0] for name in packed}
+    assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"engine", "dflash_tui"}
+
+
+def test_source_files_can_be_read_in_one_sitting() -> None:
+    """The catalogues of the training corpus are exempt: they are lists, looked up rather than read."""
+    files = [path for package in ("engine", "dflash_tui") for path in (ROOT / package).rglob("*.py")]
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
+    long = {name for name, length in lengths.items() if length > 420 and "catalogue" not in name}
+    assert long == set()
