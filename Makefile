@@ -34,8 +34,8 @@ clean:
 	@touch $@
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "dflash-chat needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "dflash-chat needs Python 3.11 or later; '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo missing)."; \
 	  echo "  Install one and name it: make chat PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; \
 	  echo "'$(PYTHON)' could not make a virtual environment."; \

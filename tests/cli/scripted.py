@@ -94,8 +94,6 @@ class ScriptedEngine:
             self._closing, reason = self.script.error.fatal, "error"
         statistics = TurnStatistics(7, 0, 12, 4, 60, 8, 3.0, (0, 1, 2, 1), 5.0, 80.0, 137.5)
         self._emit(TurnFinished(ask.turn, reason, text, "a thought", statistics))
-            reason == "error" and self.script.error is not None and self.script.error.fatal
-        )
 
     def _step(self, ask: Ask, index: int, piece: str) -> Step:
         tokens = (
