@@ -34,9 +34,10 @@ class StatusLine:
                 self._finished = event
 
     def finish(self) -> None:
-        """Print the figures of the turn, if there was one. Called when the answer is complete, so that the two do
+        """Print the figures of the turn, if it yielded any. Called when the answer is complete, so that the two do
         not meet on one line of a terminal."""
-        self._write(f"{describe_turn(self._finished)}\n" if self._finished else "")
+        finished = self._finished
+        self._write(f"{describe_turn(finished)}\n" if finished and finished.statistics.num_tokens else "")
 
     def _write(self, text: str) -> None:
         sys.stderr.write(f"{_CLEAR_LINE}{text}" if self._drawn else text)

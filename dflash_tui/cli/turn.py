@@ -85,7 +85,7 @@ class _Conversation:
 
     def _stop(self, why: ExitCode) -> Ending | None:
         if not self._asked or self._stopped is not None:
-            return Ending(why)
+            return _ended_early(why)
         self._stopped = why
         self._engine.send(Stop())
         return None
@@ -116,7 +116,15 @@ class _Conversation:
     def _ending(self) -> Ending:
         if self._problem is not None:
             return Ending(self._problem.code, self._problem)
-        return Ending(self._stopped or ExitCode.OK)
+        return Ending(ExitCode.OK) if self._stopped is None else _ended_early(self._stopped)
+
+
+def _ended_early(why: ExitCode) -> Ending:
+    """Whoever pressed Ctrl+C knows why the answer ends; a time limit is worth a word."""
+    if why is not ExitCode.TIMEOUT:
+        return Ending(why)
+    hint = "Allow more time, or ask for less with --max-new-tokens."
+    return Ending(why, Problem("The time that --timeout allows is up.", hint, why))
 
 
 @contextmanager

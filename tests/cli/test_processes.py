@@ -61,9 +61,17 @@ def test_an_interrupted_turn_is_still_an_object_and_a_file(tmp_path: Path) -> No
 
 def test_the_timeout_stops_the_turn_and_keeps_what_was_written() -> None:
     with started("endless", "--timeout", "0.5") as process:
-        output, _ = process.communicate(timeout=10)
+        output, errors = process.communicate(timeout=10)
     assert process.returncode == ExitCode.TIMEOUT
     assert output.startswith(b"word word ")
+    assert b"dflash-chat: The time that --timeout allows is up.\n  Allow more time" in errors
+
+
+def test_the_timeout_counts_from_the_start_of_loading() -> None:
+    with started("loading", "--timeout", "0.2") as process:
+        output, errors = process.communicate(timeout=10)
+    assert (process.returncode, output) == (ExitCode.TIMEOUT, b"")
+    assert errors.startswith(b"dflash-chat: The time")
 
 
 @pytest.mark.parametrize("script", ["loading", "stuck"])
