@@ -20,7 +20,7 @@ SHAPES = {
     "square": r"ctx\.beginPath\(\);\s*ctx\.rect\([^;\n]*\);\s*ctx\.fill\(\)",
     "triangle": rf"ctx\.moveTo\([^;\n]*\);\s*(?:{LINE}){{2}}ctx\.closePath\(\);\s*ctx\.fill\(\)",
     "diamond": rf"ctx\.moveTo\([^;\n]*\);\s*(?:{LINE}){{3}}ctx\.closePath\(\);\s*ctx\.fill\(\)",
-    "quadcopter": r"arm < 4[\s\S]*ctx\.stroke\(\)",
+    "quadcopter": r"of \[d\.x - [\s\S]*ctx\.stroke\(\)",
 }
 TRAILS = r"ctx\.globalAlpha = 0\.\d+;\s*ctx\.fillStyle = background;\s*ctx\.fillRect"
 RAINBOW = r'"hsl\(" \+ '
@@ -28,7 +28,7 @@ MODULES = {
     "glow": r"ctx\.shadowBlur = [1-9]|text-shadow",
     "links": r"function link\(\)[\s\S]*link\(\);",
     "pulse": r"const size = \w+\.size \* .*Math\.sin\(time",
-    "stars": r"const stars = [\s\S]*of stars\) \{\s*ctx\.fillRect",
+    "stars": r"const stars = [\s\S]*of stars\) ctx\.fillRect",
     "heading": r"<h1>[^<]+</h1>",
     "hud": r"ctx\.fillText\(\w+\.length \+",
     "click": r'addEventListener\("click"[\s\S]*\.push\(',
@@ -54,17 +54,22 @@ MICE = {
 STYLES = {
     "flock": r"other\.vx",
     "orbit": r"d\.spin;",
-    "ring": r"0\.32 \+",
+    "ring": r"0\.32 \+ 0\.06",
     "spiral": r"\* 2\.4 \+",
     "flower": r"Math\.cos\(\d \* d\.phase\)",
     "heart": r"Math\.sin\(angle\) \*\* 3",
-    "wave": r"canvas\.width \* d\.ring",
+    "wave": r"canvas\.width \* d\.place",
     "gravity": r"b\.vy \+= 0",
     "wind": r"f\.sway\) \* [\d.]+ \+ [\d.]+;|r\.fall \* 0\.[234]",
     "binary": r'letters = "01"',
     "digits": r'letters = "0123456789"',
     "letters": r'letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"',
     "hex": r'letters = "0123456789ABCDEF"',
+    "app": r">Get started</a>",
+    "cafe": r">See the menu</a>",
+    "studio": r">Our work</a>",
+    "band": r">Listen now</a>",
+    "garden": r">Visit us</a>",
     "12-hour": r"% 12 \|\| 12[\s\S]*AM",
 }
 ABSENT_STYLES = {"floating": "gravity", "calm": "wind", "24-hour": "12-hour"}
@@ -144,19 +149,19 @@ def _nests(page: str) -> bool:
 def _has(page: str, slot: str, value: Any) -> bool:
     match slot:
         case "count":
-            return _constant(page, "count") == value if value is not None else False
+            return bool(_constant(page, "count") == value)
         case "step":
             return f"change({value})" in page and f"change(-{value})" in page
         case "color":
             return bool(re.search(RAINBOW, page)) if value == "rainbow" else _names_color(page, value)
         case "background":
-            return bool(re.search(rf"background: [^;\n]*{value}", page))
+            return bool(re.search(rf"background: [^;\n]*{re.escape(str(value))}", page))
         case "title":
             return f"<title>{value}</title>" in page
         case "speed":
             return _is_paced(_constant(page, "speed"), value) and "* speed" in page.replace("/ speed", "* speed")
         case "trails":
-            return bool(re.search(TRAILS, page)) == value
+            return bool(re.search(TRAILS, page)) == bool(value)
     patterns = {"shape": SHAPES, "mouse": MICE, "style": STYLES}.get(slot)
     if patterns is None:
         return bool(re.search(MODULES[slot], page)) if slot in MODULES else False
@@ -181,4 +186,6 @@ def _names_color(page: str, value: str) -> bool:
 
 
 def _is_paced(speed: float | None, wanted: str) -> bool:
-    return speed is not None and (speed <= SLOW if wanted == "slow" else speed >= FAST)
+    if speed is None:
+        return False
+    return speed <= SLOW if wanted == "slow" else speed >= FAST

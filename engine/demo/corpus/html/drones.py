@@ -11,12 +11,12 @@ from engine.demo.corpus.html.plan import Family, Plan
 QUADCOPTER = """\
 // four arms with a rotor on each
 ctx.beginPath();
-for (let arm = 0; arm < 4; arm++) {
-  ctx.rotate(Math.PI / 2);
-  ctx.moveTo(0, 0);
-  ctx.lineTo($size, $size);
-  ctx.moveTo($size * 1.6, $size);
-  ctx.arc($size, $size, $size * 0.6, 0, Math.PI * 2);
+for (const x of [d.x - $size, d.x + $size]) {
+  for (const y of [d.y - $size, d.y + $size]) {
+    ctx.moveTo(d.x, d.y);
+    ctx.lineTo(x, y);
+    ctx.arc(x, y, $size / 2, 0, Math.PI * 2);
+  }
 }
 ctx.stroke();"""
 
@@ -26,16 +26,16 @@ for (const other of drones) {
   const dx = other.x - d.x;
   const dy = other.y - d.y;
   const gap = Math.hypot(dx, dy);
-  if (gap === 0 || gap > $sight) continue;
-  const pull = gap < $apart ? -0.2 : 0.02;
-  d.vx += (dx / gap) * pull + (other.vx - d.vx) * 0.01;
-  d.vy += (dy / gap) * pull + (other.vy - d.vy) * 0.01;
+  if (gap > $sight) continue;
+  const pull = gap < $apart ? -0.01 : 0.0005;
+  d.vx += dx * pull + (other.vx - d.vx) * 0.02;
+  d.vy += dy * pull + (other.vy - d.vy) * 0.02;
 }"""
 
 CRUISE = """\
-const pace = Math.hypot(d.vx, d.vy) / ($pace * speed);
-d.vx /= pace;
-d.vy /= pace;
+const pace = ($pace * speed) / Math.hypot(d.vx, d.vy);
+d.vx *= pace;
+d.vy *= pace;
 d.x = (d.x + d.vx + canvas.width) % canvas.width;
 d.y = (d.y + d.vy + canvas.height) % canvas.height;"""
 
@@ -52,11 +52,11 @@ FORMATIONS = {
     "ring": """\
 // formation: a turning ring that breathes
 const angle = d.phase + time * 0.0003 * speed;
-const radius = Math.min(canvas.width, canvas.height) * (0.32 + 0.06 * Math.sin(time * 0.001 + d.ring * 3));""",
+const radius = Math.min(canvas.width, canvas.height) * (0.32 + 0.06 * Math.sin(time * 0.001));""",
     "spiral": """\
 // formation: a spiral, the golden angle between two drones
-const angle = Math.floor(d.ring * count) * 2.4 + time * 0.0003 * speed;
-const radius = Math.min(canvas.width, canvas.height) * 0.42 * Math.sqrt(d.ring);""",
+const angle = d.place * count * 2.4 + time * 0.0003 * speed;
+const radius = Math.min(canvas.width, canvas.height) * 0.42 * Math.sqrt(d.place);""",
     "flower": """\
 // formation: a flower with $petals petals
 const angle = d.phase + time * 0.0002 * speed;
@@ -72,14 +72,18 @@ const targetY = $y - unit * (13 * Math.cos(angle) - 5 * Math.cos(2 * angle) - 2 
 
 WAVE = """\
 // formation: a wave that rolls across the page
-const targetX = canvas.width * d.ring;
-const targetY = $y + Math.sin(d.ring * $crests + time * 0.001 * speed) * canvas.height * 0.25;"""
+const targetX = canvas.width * d.place;
+const targetY = $y + Math.sin(d.place * $crests + time * 0.001 * speed) * canvas.height * 0.25;"""
 
 ON_CIRCLE = """\
 const targetX = $x + Math.cos(angle) * radius;
 const targetY = $y + Math.sin(angle) * radius;"""
 
 GLIDE = """\
+d.x += (targetX - d.x) * $ease;
+d.y += (targetY - d.y) * $ease;"""
+
+GLIDE_WITH_HEADING = """\
 d.vx = (targetX - d.x) * $ease;
 d.vy = (targetY - d.y) * $ease;
 d.x += d.vx;
@@ -89,14 +93,14 @@ STYLES = ("flock", "orbit", "ring", "spiral", "flower", "heart", "wave")
 
 
 def write(plan: Plan, rng: random.Random) -> str:
-    size = rng.choice(("3 + Math.random() * 2", "4 + Math.random() * 2", "4 + Math.random() * 3"))
+    size = f"{rng.choice((3, 4, 5))} + Math.random() * {rng.choice((1.5, 2))}"
     place = "x: Math.random() * innerWidth,\ny: Math.random() * innerHeight,"
     if plan.style == "flock":
         more = "vx: Math.random() - 0.5,\nvy: Math.random() - 0.5,"
     elif plan.style == "orbit":
         more = "phase: Math.random() * Math.PI * 2,\nring: Math.random(),\nspin: 0.5 + Math.random(),"
     else:
-        more = "phase: Math.random() * Math.PI * 2,\nring: Math.random(),"
+        more = "place: i / count,\nphase: (i / count) * Math.PI * 2,"
     quad = plan.shape == "quadcopter"
     kind = Particles(
         thing="drone",
@@ -105,10 +109,16 @@ def write(plan: Plan, rng: random.Random) -> str:
         fields=lines(place, more, f"size: {size},"),
         move=_flight(plan, rng),
         draw=QUADCOPTER if quad else "",
-        turned=True,
+        turned=_is_turned(plan),
+        numbered=plan.style not in ("flock", "orbit"),
         stroked=quad,
     )
     return particle_page(plan, rng, kind)
+
+
+def _is_turned(plan: Plan) -> bool:
+    """Whether one can see where a drone of this shape is heading."""
+    return plan.shape in ("triangle", "diamond")
 
 
 def _flight(plan: Plan, rng: random.Random) -> str:
@@ -127,7 +137,8 @@ def _flight(plan: Plan, rng: random.Random) -> str:
     else:
         angle = ORBIT if plan.style == "orbit" else fill(FORMATIONS[plan.style], petals=rng.choice((3, 4, 5, 6)))
         path = lines(angle, fill(ON_CIRCLE, x=x, y=y))
-    return lines(path, fill(GLIDE, ease=rng.choice(("0.03", "0.04", "0.05", "0.06"))))
+    glide = GLIDE_WITH_HEADING if _is_turned(plan) else GLIDE
+    return lines(path, fill(glide, ease=rng.choice(("0.03", "0.04", "0.05", "0.06"))))
 
 
 DRONES = Family(
@@ -147,5 +158,6 @@ DRONES = Family(
     colors=("cyan", "gold", "green", "magenta", "orange", "pink", "lime", "teal"),
     rainbow=True,
     fades=True,
+    room=3,
     weight=24,
 )

@@ -32,7 +32,7 @@ def write_starfield(plan: Plan, rng: random.Random) -> str:
             dive=rng.choice(("0.002", "0.003", "0.004")),
             x="mouse.x" if follow else "canvas.width / 2",
             y="mouse.y" if follow else "canvas.height / 2",
-            size=rng.choice((2, 3, 4)),
+            size=rng.choice((3, 4, 5)),
         ),
     )
     return particle_page(plan, rng, kind)
@@ -143,7 +143,7 @@ if (p.y > canvas.height) Object.assign(p, makeParticle());"""
 
 def write_fountain(plan: Plan, rng: random.Random) -> str:
     x = "mouse.x" if plan.mouse == "follow" else "canvas.width / 2"
-    wide, low, high = rng.choice((2, 3, 4)), rng.choice((5, 6, 7)), rng.choice((4, 5, 6))
+    wide, high = rng.choice((2, 3, 4)), rng.choice((10, 11, 12, 13))
     kind = Particles(
         thing="particle",
         things="particles",
@@ -152,7 +152,7 @@ def write_fountain(plan: Plan, rng: random.Random) -> str:
             f"x: {x},",
             "y: canvas.height - Math.random() * 20,",
             f"vx: (Math.random() - 0.5) * {wide},",
-            f"vy: -{low} - Math.random() * {high},",
+            f"vy: -{high} * Math.random(),",
             f"size: {rng.choice((1, 1.5, 2))} + Math.random() * {rng.choice((2, 3))},",
         ),
         move=fill(SPRAY, gravity=rng.choice(("0.08", "0.1", "0.12"))),
@@ -234,9 +234,10 @@ STARFIELD = Family(
     group="a starfield of {}",
     titles=("Starfield", "Warp Speed", "Through the Stars", "Deep Space"),
     write=write_starfield,
-    counts=(100, 600),
+    counts=(200, 800),
     shapes=SHAPES,
     modules=("glow", "heading", "pause"),
+    habits=("trails",),
     mice=("follow",),
     colors=("white", "silver", "cyan", "blue", "gold"),
     rainbow=True,

@@ -25,14 +25,12 @@ addEventListener("keydown", (event) => {
 });"""
 
 STARS = """\
-const stars = Array.from({ length: $stars }, () => [Math.random(), Math.random(), Math.random()]);"""
+const stars = Array.from({ length: $stars }, () => [Math.random() * innerWidth, Math.random() * innerHeight]);"""
 
 DRAW_STARS = """\
 // a few still stars behind everything
 ctx.fillStyle = "$star";
-for (const [x, y, size] of stars) {
-  ctx.fillRect(x * canvas.width, y * canvas.height, size * 2, size * 2);
-}"""
+for (const [x, y] of stars) ctx.fillRect(x, y, 1.5, 1.5);"""
 
 PATHS = {
     "circle": """\
@@ -148,10 +146,7 @@ def document(plan: Plan, style: str, body: str, script: str = "") -> str:
 
 def canvas_document(plan: Plan, script: str) -> str:
     ink = "white" if plan.color == RAINBOW else COLORS[plan.color]
-    heading = (
-        "h1 { position: fixed; top: 16px; width: 100%; margin: 0; text-align: center; "
-        f"color: {ink}; font: 300 32px system-ui; }}"
-    )
+    heading = f"h1 {{ position: fixed; margin: 24px; color: {ink}; font-family: system-ui; }}"
     style = lines(
         f"body {{ margin: 0; overflow: hidden; background: {BACKGROUNDS[plan.background]}; }}",
         "canvas { display: block; }",
@@ -171,7 +166,7 @@ def settings(plan: Plan, rng: random.Random, *more: str) -> str:
         f'const color = "{COLORS[plan.color]}";' if plan.color != RAINBOW else "",
         f'const background = "{BACKGROUNDS[plan.background]}";',
         *more,
-        "const mouse = { x: innerWidth / 2, y: innerHeight / 2 };" if plan.mouse else "",
+        "const mouse = { x: innerWidth / 2, y: innerHeight / 2 };" if plan.mouse in ("follow", "avoid") else "",
         "let paused = false;" if plan.has("pause") else "",
         star_field(plan, rng),
     )
@@ -185,7 +180,7 @@ def clear(plan: Plan, rng: random.Random) -> str:
     """Paint the background over the last frame: wholly, or thinly so that what moved leaves a trail."""
     wipe = "ctx.fillStyle = background;\nctx.fillRect(0, 0, canvas.width, canvas.height);"
     if plan.trails:
-        alpha = number(rng.choice((0.12, 0.15, 0.18, 0.2, 0.25)))
+        alpha = number(rng.choice((0.2, 0.25, 0.3)))
         fade = "// trails: fade the last frame instead of erasing it"
         wipe = lines(fade, f"ctx.globalAlpha = {alpha};", wipe, "ctx.globalAlpha = 1;")
     star = "#8890a8" if plan.background == "white" else rng.choice(("#ffffff88", "#aabbff88", "#ffeecc88"))
@@ -196,7 +191,7 @@ def glow(plan: Plan, rng: random.Random) -> tuple[str, str]:
     """What goes before and after the things that shine."""
     if not plan.has("glow"):
         return "", ""
-    shine = f"ctx.shadowBlur = {rng.choice((10, 12, 15, 18, 20))};"
+    shine = f"ctx.shadowBlur = {rng.choice((8, 10, 12, 15))};"
     tint = "" if plan.color == RAINBOW else "ctx.shadowColor = color;"
     return lines(tint, shine), "ctx.shadowBlur = 0;"
 
@@ -204,15 +199,14 @@ def glow(plan: Plan, rng: random.Random) -> tuple[str, str]:
 def start(plan: Plan, *more: str) -> str:
     """Everything that happens once, at the end of the script."""
     return lines(
-        *(part for part in more if part),
-        TRACK_MOUSE if plan.mouse else "",
-        PAUSE_KEY if plan.has("pause") else "",
         'addEventListener("resize", resize);',
         "resize();",
+        TRACK_MOUSE if plan.mouse in ("follow", "avoid") else "",
+        PAUSE_KEY if plan.has("pause") else "",
+        *more,
         "requestAnimationFrame(frame);",
     )
 
 
 def unless_paused(plan: Plan, statement: str) -> str:
     return f"if (!paused) {statement}" if plan.has("pause") else statement
-

@@ -36,14 +36,12 @@ LINKS = """\
 // a thin line between neighbours
 function link() {
   ctx.strokeStyle = $ink;
-  ctx.lineWidth = 0.5;
   ctx.beginPath();
   for (const a of $things) {
     for (const b of $things) {
-      if (Math.hypot(a.x - b.x, a.y - b.y) < $reach) {
-        ctx.moveTo(a.x, a.y);
-        ctx.lineTo(b.x, b.y);
-      }
+      if (Math.hypot(a.x - b.x, a.y - b.y) > $reach) continue;
+      ctx.moveTo(a.x, a.y);
+      ctx.lineTo(b.x, b.y);
     }
   }
   ctx.stroke();
@@ -52,7 +50,7 @@ function link() {
 CLICK = """\
 addEventListener("click", (event) => {
   for (let i = 0; i < $more; i++) {
-    $things.push(Object.assign($make(), { x: event.clientX, y: event.clientY }));
+    $things.push(Object.assign($make($number), { x: event.clientX, y: event.clientY }));
   }
 });"""
 
@@ -77,6 +75,8 @@ class Particles:
     turned: bool = False
     """Whether the drawing is turned to where the thing flies."""
     stroked: bool = False
+    numbered: bool = False
+    """Whether the fields use the thing's number i."""
 
 
 def particle_page(plan: Plan, rng: random.Random, kind: Particles) -> str:
@@ -84,8 +84,9 @@ def particle_page(plan: Plan, rng: random.Random, kind: Particles) -> str:
     move, draw = rng.choice(("move", "update", "step")), rng.choice(("draw", "paint", "render"))
     make = "make" + kind.thing.capitalize()
     names = {"it": kind.it, "things": kind.things, "make": make}
+    number = f"null, {kind.things}.length" if kind.numbered else ""
     reach = rng.choice((80, 90, 100, 110, 120))
-    ink = '"white"' if plan.color == RAINBOW else "color"
+    ink = '"#ffffff66"' if plan.color == RAINBOW else 'color + "66"'
     moving = lines(kind.move, fill(AVOID, reach=reach, **names) if plan.mouse == "avoid" else "")
     drawing = _draw(plan, rng, kind)
     move_call, draw_call = _call(move, kind.it, moving), _call(draw, kind.it, drawing)
@@ -97,10 +98,10 @@ def particle_page(plan: Plan, rng: random.Random, kind: Particles) -> str:
         function(draw_call, drawing),
         fill(LINKS, ink=ink, reach=rng.choice((50, 60, 70, 80)), **names) if plan.has("links") else "",
         _frame(plan, rng, kind, f"{move_call};", f"{draw_call};"),
-        lines(
+        start(
+            plan,
             f"const {kind.things} = Array.from({{ length: count }}, {make});",
-            fill(CLICK, more=rng.choice((3, 5, 8, 10)), **names) if plan.has("click") else "",
-            start(plan),
+            fill(CLICK, more=rng.choice((3, 5, 8, 10)), number=number, **names) if plan.has("click") else "",
         ),
     )
     return canvas_document(plan, body)
@@ -113,7 +114,7 @@ def _call(name: str, it: str, body: str) -> str:
 
 def _make(plan: Plan, kind: Particles, make: str) -> str:
     fields = lines(kind.fields, "hue: Math.random() * 360," if plan.color == RAINBOW else "")
-    return function(f"{make}()", "return {", indent(fields), "};")
+    return function(f"{make}(_, i)" if kind.numbered else f"{make}()", "return {", indent(fields), "};")
 
 
 def _draw(plan: Plan, rng: random.Random, kind: Particles) -> str:
@@ -132,7 +133,9 @@ def _draw(plan: Plan, rng: random.Random, kind: Particles) -> str:
     if not kind.turned:
         return lines(hue, pulse, fill(kind.draw or PATHS[plan.shape], x=f"{it}.x", y=f"{it}.y", size=size))
     turn = lines(f"ctx.translate({it}.x, {it}.y);", f"ctx.rotate(Math.atan2({it}.vx, -{it}.vy));")
-    return lines(hue, pulse, "ctx.save();", turn, fill(kind.draw or PATHS_AT_ORIGIN[plan.shape], size=size), "ctx.restore();")
+    return lines(
+        hue, pulse, "ctx.save();", turn, fill(kind.draw or PATHS_AT_ORIGIN[plan.shape], size=size), "ctx.restore();"
+    )
 
 
 def _frame(plan: Plan, rng: random.Random, kind: Particles, move: str, draw: str) -> str:

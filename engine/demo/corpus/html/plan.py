@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 COLORS = {
@@ -41,8 +41,8 @@ READABLE_ON_WHITE = ("red", "coral", "teal", "blue", "purple", "magenta")
 SPEEDS = {"slow": (0.4, 0.5, 0.6), "normal": (1, 1.2, 1.5), "fast": (2.5, 3, 3.5)}
 
 TITLE_FIRST = (
-    "Silent", "Electric", "Night", "Golden", "Neon", "Velvet", "Crystal", "Lunar", "Hidden", "Paper", "Winter", "Summer",
-    "Quiet", "Cosmic", "Northern", "Distant", "Little", "Wild", "Frozen", "Gentle",
+    "Silent", "Electric", "Night", "Golden", "Neon", "Velvet", "Crystal", "Lunar", "Hidden", "Paper", "Winter",
+    "Summer", "Quiet", "Cosmic", "Northern", "Distant", "Little", "Wild", "Frozen", "Gentle",
 )  # fmt: skip
 TITLE_SECOND = (
     "Sky", "Lights", "Dance", "Garden", "Dream", "Motion", "Harbour", "Parade", "Signal", "Ocean", "Field", "Echo",
@@ -51,7 +51,9 @@ TITLE_SECOND = (
 
 ASKED_COUNT_WEIGHTS = (14, 20, 25, 20, 13, 8)
 """How often a prompt sets 0, 1, 2, ... slots."""
-MAX_MODULES = 3
+
+COSTS = {"links": 3, "stars": 2, "click": 2, "mouse": 2}
+"""How much of a page's room a part takes, where it is not 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class Family:
     """Whether a speed can be asked for."""
     canvas: bool = True
     script: bool = True
+    room: int = 5
+    """The cost of the parts that fit into a page of reasonable length."""
     weight: int = 4
 
     @property
@@ -163,10 +167,21 @@ def draw_plan(rng: random.Random, family: Family) -> Plan:
 
 
 def _draw_asked(rng: random.Random, family: Family, wanted: int) -> tuple[str, ...]:
-    """Slots in the family's order, with no more optional modules than a page has room for."""
+    """Slots in the family's order, with no more of the costly ones than a page has room for."""
     chosen = rng.sample(family.slots, min(wanted, len(family.slots)))
-    extra = [slot for slot in chosen if slot in family.modules][MAX_MODULES:]
-    return tuple(slot for slot in family.slots if slot in chosen and slot not in extra)
+    costly = {slot for slot in chosen if slot == "mouse" or slot in family.modules}
+    kept = _that_fit(family, [slot for slot in chosen if slot in costly])
+    return tuple(slot for slot in family.slots if slot in kept or (slot in chosen and slot not in costly))
+
+
+def _that_fit(family: Family, parts: Iterable[str]) -> list[str]:
+    """The parts that a page has room for, first come, first served."""
+    room, kept = family.room, []
+    for part in dict.fromkeys(parts):
+        if (cost := COSTS.get(part, 1)) <= room:
+            room -= cost
+            kept.append(part)
+    return kept
 
 
 def _draw_title(rng: random.Random, family: Family, asked: bool) -> str:
@@ -195,6 +210,7 @@ def _draw_modules(rng: random.Random, family: Family, asked: tuple[str, ...]) ->
     """Whether the page leaves trails, and its optional modules in the family's order."""
     usual = "trails" in family.habits
     trails = rng.random() < (0.7 if usual else 0.9) if "trails" in asked else usual
-    free = {name for name in family.sometimes if len(asked) < 3 and rng.random() < 1 / 3}
-    on = {*asked, *family.habits, *free}
-    return trails, tuple(name for name in family.modules if name in on)
+    free = [name for name in family.sometimes if len(asked) < 3 and rng.random() < 1 / 3]
+    parts = [name for name in (*asked, *family.habits, *free) if name == "mouse" or name in family.modules]
+    kept = _that_fit(family, parts)
+    return trails, tuple(name for name in family.modules if name in kept)

@@ -25,53 +25,62 @@ OPENERS = (
 )
 
 MODULES: dict[str, tuple[tuple[str, ...], str]] = {
-    "glow": (("with a glow", "that glow", "with a soft glow", "glowing"), "a glow"),
+    "glow": (("with a glow", "with a glow effect", "with a soft glow", "with glow"), "a glow"),
     "links": (
         ("with lines between neighbours", "linked by thin lines", "with lines connecting close ones"),
         "lines between neighbours",
     ),
-    "pulse": (("that pulse", "with a pulsing size", "pulsing"), "a pulse"),
+    "pulse": (("with a pulse", "with a pulsing size", "gently pulsing"), "a pulse"),
     "stars": (("with stars in the background", "in front of a starry sky", "with a starry sky"), "stars behind it"),
     "heading": (("with a heading", "with the title on the page", "with a visible headline"), "a heading"),
-    "hud": (("with a counter in the corner", "that shows how many there are", "with the number on screen"), "a count"),
-    "click": (("where a click adds more", "with more of them on every click", "click to add more"), "more on click"),
+    "hud": (
+        ("with a counter in the corner", "showing how many there are", "with the number on screen"),
+        "their number",
+    ),
+    "click": (
+        ("where a click adds more", "with more of them on every click", "with click to add more"),
+        "more on click",
+    ),
     "pause": (
-        ("with pause on the space bar", "that pauses with space", "where space pauses it"),
+        ("with pause on the space bar", "pausing with space", "where space pauses it"),
         "a pause on the space bar",
     ),
     "orbits": (("with visible orbits", "with orbit lines", "showing the orbits"), "orbit lines"),
-    "seconds": (("with seconds", "showing the seconds", "that shows seconds"), "seconds"),
-    "date": (("with the date", "with the date below", "that also shows the date"), "the date"),
-    "flow": (("with a moving gradient", "where the gradient flows", "with an animated background"), "a moving gradient"),
-    "cards": (("with three cards", "with three feature cards", "and three cards"), "three cards"),
-    "reset": (("with a reset button", "that can be reset", "and a reset button"), "a reset button"),
-    "keys": (("with arrow keys", "that listens to the arrow keys", "with keyboard control"), "arrow keys"),
-    "positive": (("that never goes below zero", "without negative numbers", "staying above zero"), "a floor at zero"),
+    "seconds": (("with seconds", "showing the seconds", "with ticking seconds"), "seconds"),
+    "date": (("with the date", "with the date below", "showing the date"), "the date"),
+    "flow": (
+        ("with a moving gradient", "where the gradient flows", "with an animated background"),
+        "a moving gradient",
+    ),
+    "cards": (("with three cards", "with three feature cards", "showing three cards"), "three cards"),
+    "reset": (("with a reset button", "with reset", "with a button to reset"), "a reset button"),
+    "keys": (("with arrow keys", "listening to the arrow keys", "with keyboard control"), "arrow keys"),
+    "positive": (("never going below zero", "without negative numbers", "staying above zero"), "a floor at zero"),
     "done": (
         ("where a click marks a task as done", "with tasks to tick off", "with done tasks crossed out"),
         "a click for done",
     ),
     "remove": (("with a delete button", "where tasks can be deleted", "with a remove button"), "a delete button"),
-    "save": (("that remembers the tasks", "saved in the browser", "with local storage"), "local storage"),
+    "save": (("remembering the tasks", "saved in the browser", "with local storage"), "local storage"),
 }
 
 MICE: dict[str, tuple[tuple[str, ...], str]] = {
-    "follow": (("that follow the mouse", "following the cursor", "with the mouse as the centre"), "the mouse in charge"),
-    "avoid": (("that avoid the mouse", "fleeing from the cursor", "that keep away from the mouse"), "respect for the mouse"),
-    "click": (("that reacts to clicks", "with something on every click", "where I can click"), "something on every click"),
-    "paint": (("where the mouse paints", "that I can paint with the mouse", "with mouse painting"), "mouse painting"),
+    "follow": (("following the mouse", "following the cursor", "led by the mouse"), "the mouse to follow"),
+    "avoid": (("avoiding the mouse", "fleeing from the cursor", "keeping away from the mouse"), "the mouse to avoid"),
+    "click": (("reacting to clicks", "with something on every click", "where I can click"), "an answer to clicks"),
+    "paint": (("where the mouse paints", "where I can paint with the mouse", "with mouse painting"), "mouse painting"),
 }
 
 STYLES: dict[str, tuple[tuple[str, ...], str]] = {
-    "flock": (("with flocking", "that flock like birds", "flying like a flock of birds"), "flocking"),
-    "orbit": (("circling the centre", "that orbit the centre", "flying in circles"), "flying in circles"),
+    "flock": (("with flocking", "flocking like birds", "flying like a flock of birds"), "flocking"),
+    "orbit": (("circling the centre", "orbiting the centre", "flying in circles"), "flying in circles"),
     "ring": (("in a ring formation", "forming a ring", "flying in a ring"), "in a ring"),
     "spiral": (("in a spiral formation", "forming a spiral", "flying in a spiral"), "in a spiral"),
     "flower": (("in a flower formation", "forming a flower", "flying as a flower"), "in a flower"),
     "heart": (("in a heart formation", "forming a heart", "in the shape of a heart"), "in a heart"),
     "wave": (("in a wave formation", "forming a wave", "flying in a wave"), "in a wave"),
     "floating": (("without gravity", "floating freely", "in zero gravity"), "without gravity"),
-    "gravity": (("with gravity", "pulled down by gravity", "that fall with gravity"), "with gravity"),
+    "gravity": (("with gravity", "pulled down by gravity", "falling with gravity"), "with gravity"),
     "calm": (("without wind", "on a calm day", "falling straight down"), "without wind"),
     "wind": (("with wind", "blown by the wind", "on a windy day"), "with wind"),
     "binary": (("in binary", "with zeros and ones", "made of 0 and 1"), "in binary"),
@@ -88,16 +97,18 @@ STYLES: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 TRAILS = ("leaving trails", "with trails", "with fading trails", "with light trails")
-NO_TRAILS = ("without trails", "with no trails", "no trails")
+NO_TRAILS = ("without trails", "with no trails", "without any trails")
 SPEEDS = {
-    "slow": ("moving slowly", "at a slow speed", "that is slow", "slowly"),
-    "fast": ("moving fast", "at high speed", "that is fast", "really fast"),
+    "slow": ("moving slowly", "at a slow speed", "at low speed", "slowly"),
+    "fast": ("moving fast", "at high speed", "at a fast speed", "really fast"),
 }
 COLORS = ("in {}", "coloured {}", "in the colour {}", "all in {}")
 BACKGROUNDS = ("on a {} background", "with a {} background", "on {}", "against a {} background")
 SHAPES = ("drawn as {}s", "shown as {}s", "using {}s", "in the shape of {}s")
 TITLES = ('titled "{}"', 'called "{}"', 'with the title "{}"', 'named "{}"')
-STEPS = ("that counts in steps of {}", "with a step of {}", "counting by {}")
+STEPS = ("counting in steps of {}", "with a step of {}", "counting by {}")
+
+ADJECTIVES = {"circle": "round", "square": "square", "triangle": "triangular", "diamond": "diamond", "quadcopter": ""}
 
 ANNOUNCEMENTS = ("Here is {}.", "This page shows {}.", "One file, no libraries: {}.", "Save this as index.html: {}.")
 
@@ -118,7 +129,7 @@ def announce(rng: random.Random, plan: Plan) -> str:
     """One sentence that names every decision, so that the page below only has to keep its word."""
     family = plan.family
     noun = family.group.format(_things(plan, count=True, color=True, shape=True)) if family.group else ""
-    noun = noun or f"{family.titles[0].lower()} in {plan.color}"
+    noun = noun or f"{family.subjects[0]} in {plan.color}"
     if family.things == "step":
         noun = f"a counter in {plan.color} with a step of {plan.count}"
     details = [STYLES[plan.style][1]] if plan.style else []
@@ -135,20 +146,25 @@ def announce(rng: random.Random, plan: Plan) -> str:
 
 
 def _things(plan: Plan, *, count: bool, color: bool, shape: bool) -> str:
-    """ "80 cyan triangle drones", as far as the flags say."""
+    """ "80 cyan triangular drones", as far as the flags say."""
     words = [str(plan.count)] if count else []
     words += [plan.color] if color else []
-    words += [plan.shape] if shape and plan.shape else []
-    return " ".join((*words, plan.family.things))
+    words += [ADJECTIVES[plan.shape]] if shape and plan.shape else []
+    return " ".join(word for word in (*words, plan.family.things) if word)
 
 
 def _subject(rng: random.Random, plan: Plan) -> tuple[str, tuple[str, ...]]:
     """The noun of the request and the slots that it already tells."""
     family = plan.family
-    told = tuple(slot for slot in ("count", "color", "shape") if slot in plan.asked)
+    told = tuple(slot for slot in ("count", "color", "shape") if slot in plan.asked and _can_tell(plan, slot))
     if not family.group or "count" not in told or rng.random() < 0.4:
         return rng.choice(family.subjects), ()
     return family.group.format(_things(plan, count=True, color="color" in told, shape="shape" in told)), told
+
+
+def _can_tell(plan: Plan, slot: str) -> bool:
+    """A shape is told by its adjective, if it has one."""
+    return slot != "shape" or bool(ADJECTIVES[plan.shape])
 
 
 def _joined(rng: random.Random, clauses: list[str]) -> list[str]:

@@ -11,7 +11,6 @@ from engine.demo.corpus.html.page import (
     fill,
     function,
     glow,
-    lines,
     paragraphs,
     settings,
     start,
@@ -38,7 +37,7 @@ for (const s of sparks) {
   s.y += s.vy;
   s.vy += $gravity;
   s.life -= $fade;
-  ctx.globalAlpha = Math.max(s.life, 0);
+  ctx.globalAlpha = Math.min(s.life * 2, 1);
   $ink
   ctx.fillRect(s.x, s.y, $size, $size);
 }
@@ -70,7 +69,7 @@ def write_fireworks(plan: Plan, rng: random.Random) -> str:
         gravity=rng.choice(("0.04", "0.05", "0.06")),
         fade=rng.choice(("0.01", "0.012", "0.015")),
         ink=ink,
-        size=rng.choice((2, 3)),
+        size=rng.choice((3, 4)),
     )
     frame = function(
         "frame()",
@@ -83,7 +82,7 @@ def write_fireworks(plan: Plan, rng: random.Random) -> str:
     )
     click = CLICK_BURST if plan.mouse == "click" else ""
     first = "burst(innerWidth / 2, innerHeight / 3);"
-    code = paragraphs(settings(plan, rng, "let sparks = [];"), RESIZE, burst, frame, lines(click, start(plan), first))
+    code = paragraphs(settings(plan, rng, "let sparks = [];"), RESIZE, burst, frame, start(plan, click, first))
     return canvas_document(plan, code)
 
 
@@ -121,7 +120,7 @@ def write_matrix(plan: Plan, rng: random.Random) -> str:
     frame = function(
         "frame()",
         "// a thin layer of background makes the letters fade",
-        f"ctx.globalAlpha = {rng.choice(('0.06', '0.08', '0.1'))};",
+        f"ctx.globalAlpha = {rng.choice(('0.08', '0.1', '0.12'))};",
         "ctx.fillStyle = background;",
         "ctx.fillRect(0, 0, canvas.width, canvas.height);",
         "ctx.globalAlpha = 1;",
@@ -176,8 +175,8 @@ def write_planets(plan: Plan, rng: random.Random) -> str:
     before, after = glow(plan, rng)
     planets = fill(
         PLANETS,
-        small=rng.choice((3, 4, 5)),
-        spread=rng.choice((4, 6, 8)),
+        small=rng.choice((5, 6, 7)),
+        spread=rng.choice((6, 8, 10)),
         pace=rng.choice(("0.02", "0.025", "0.03")),
         hue="hue: Math.random() * 360," if rainbow else "",
     )
@@ -193,7 +192,7 @@ def write_planets(plan: Plan, rng: random.Random) -> str:
         ink='ctx.fillStyle = "hsl(" + p.hue + ", 90%, 60%)";' if rainbow else "ctx.fillStyle = color;",
     )
     frame = function("frame()", clear(plan, rng), before, orbits, after, NEXT_FRAME)
-    return canvas_document(plan, paragraphs(settings(plan, rng), RESIZE, planets, frame, start(plan)))
+    return canvas_document(plan, paragraphs(settings(plan, rng), planets, RESIZE, frame, start(plan)))
 
 
 WAVES = """\
@@ -288,7 +287,7 @@ def write_life(plan: Plan, rng: random.Random) -> str:
     frame = function("frame(time)", clear(plan, rng), before, alive, after, NEXT_FRAME)
     touch = fill(CLICK_CELL, event="click" if plan.mouse == "click" else "mousemove") if plan.mouse else ""
     resize = fill(LIFE_SIZE, density=rng.choice(("0.2", "0.25", "0.3", "0.35")))
-    parts = (settings(plan, rng, state), resize, NEIGHBOURS, GENERATION, frame, lines(touch, start(plan)))
+    parts = (settings(plan, rng, state), resize, NEIGHBOURS, GENERATION, frame, start(plan, touch))
     return canvas_document(plan, paragraphs(*parts))
 
 

@@ -32,7 +32,7 @@ button {
 
 
 def _colors(plan: Plan) -> dict[str, str]:
-    ink = "#222233" if plan.background == "white" else "#eeeef5"
+    ink = "#222233" if plan.background == "white" else "#ffffff"
     return {"color": COLORS[plan.color], "background": BACKGROUNDS[plan.background], "ink": ink}
 
 
@@ -71,7 +71,7 @@ def write_clock(plan: Plan, rng: random.Random) -> str:
     )
     body = lines(_heading(plan), "<time></time>", "<p></p>" if plan.has("date") else "")
     half = plan.style == "12-hour"
-    shown = "pad(hours) + \":\" + pad(now.getMinutes())"
+    shown = 'pad(hours) + ":" + pad(now.getMinutes())'
     shown += ' + ":" + pad(now.getSeconds())' if plan.has("seconds") else ""
     shown += ' + (now.getHours() < 12 ? " AM" : " PM")' if half else ""
     code = fill(
@@ -91,7 +91,7 @@ body {
   place-content: center;
   text-align: center;
   background: linear-gradient($angle, $background, $color);
-  color: white;
+  color: $ink;
   font: 18px system-ui;
 }
 h1 { margin: 0; font-size: $size; }
@@ -99,8 +99,8 @@ a {
   justify-self: center;
   padding: 14px 32px;
   border-radius: $radius;
-  background: white;
-  color: $dark;
+  background: $ink;
+  color: $background;
   text-decoration: none;
   font-weight: 600;
 }"""
@@ -114,7 +114,7 @@ body { background-size: 300% 300%; animation: flow $seconds ease infinite altern
 
 CARDS = """\
 ul { display: flex; flex-wrap: wrap; gap: 16px; justify-content: center; padding: 0; list-style: none; }
-li { padding: 16px 24px; border-radius: $radius; background: #ffffff22; }"""
+li { padding: 16px 24px; border-radius: $radius; background: #88888844; }"""
 
 SLOGANS = {
     "app": ("Everything you need, in one tap.", "The app that stays out of your way.", "Small, fast and yours."),
@@ -142,14 +142,12 @@ ACTIONS = {
 def write_landing(plan: Plan, rng: random.Random) -> str:
     colors = _colors(plan)
     radius = _radius(rng)
-    dark = "#222233" if plan.background == "white" else colors["background"]
     style = lines(
         fill(
             LANDING_STYLE,
             angle=rng.choice(("120deg", "135deg", "160deg", "to right")),
             size=rng.choice(("48px", "56px", "64px", "72px")),
             radius=radius,
-            dark=dark,
             **colors,
         ),
         fill(FLOW, seconds=rng.choice(("6s", "8s", "10s", "12s"))) if plan.has("flow") else "",
@@ -308,6 +306,7 @@ LANDING = Family(
     write=write_landing,
     styles=tuple(SLOGANS),
     modules=("flow", "cards"),
+    colors=("purple", "blue", "magenta", "coral", "teal", "pink"),
     sometimes=("flow", "cards"),
     moves=False,
     canvas=False,
