@@ -10,12 +10,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .values import split
+
 RUNNER = Path(__file__).with_name("runner.py")
 SECONDS_PER_ANSWER = 2
 VERDICTS = ("parses", "defines", "follows", "passes")
 ALLOWED_MODULES = frozenset(
-    "__future__ bisect collections contextlib copy dataclasses enum functools heapq itertools math operator random re "
-    "string textwrap time typing".split()
+    split(
+        "__future__ bisect collections contextlib copy dataclasses enum functools heapq itertools math operator random "
+        "re string textwrap time typing"
+    )
 )
 """Nothing here touches files, processes or the network: an answer that imports more is not run."""
 

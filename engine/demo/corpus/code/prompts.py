@@ -55,9 +55,19 @@ DOCUMENTED = ("with a docstring", "including a docstring", "with docstrings")
 TESTED = ("with a test", "with tests", "with asserts", "including some asserts")
 TYPED_SENTENCES = ("Use type hints.", "Add type hints.", "Please add type annotations.", "I like type hints.")
 DOCUMENTED_SENTENCES = ("Add a docstring.", "Include a docstring.", "Write a docstring too.", "It needs a docstring.")
-TESTED_SENTENCES = ("Add a test.", "Test it with asserts.", "Include a few asserts.", "Show that it works with asserts.")
+TESTED_SENTENCES = (
+    "Add a test.",
+    "Test it with asserts.",
+    "Include a few asserts.",
+    "Show that it works with asserts.",
+)
 HOW_SENTENCES = ("Do it {how}.", "Write it {how}.", "I want it {how}.", "Make it {how}.", "It should be written {how}.")
-NAME_SENTENCES = ("Call it {name}.", "Name it {name}.", "Call the {kind} {name}.", "The {kind} should be called {name}.")
+NAME_SENTENCES = (
+    "Call it {name}.",
+    "Name it {name}.",
+    "Call the {kind} {name}.",
+    "The {kind} should be called {name}.",
+)
 LIST_SENTENCES = ("The list is called {list}.", "Call the parameter {list}.", "It gets a list called {list}.")
 VALUE_SENTENCES = (
     "Show it with {values}.",
@@ -136,7 +146,7 @@ def intro(request: Request, noun: str, rng: random.Random) -> str:
     if request.named:
         options = [f"Here is `{request.name}`, {noun}:", f"This is `{request.name}`:"]
     elif request.says_how:
-        options = [f"Here is {noun} {request.variant.phrases[0]}:", "This version is written " + _how(request) + ":"]
+        options.append(f"Here is {noun} {request.variant.phrases[0]}:")
     elif request.typed:
         options.append(f"Here is {noun} with type hints:")
     elif request.documented:
@@ -144,10 +154,6 @@ def intro(request: Request, noun: str, rng: random.Random) -> str:
     elif request.tested:
         options.append(f"Here is {noun} with a test:")
     return rng.choice(options)
-
-
-def _how(request: Request) -> str:
-    return request.variant.phrases[0]
 
 
 def noun_of(program: Program, rng: random.Random) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .catalogue import PROGRAMS
 from .program import Program, Variant
+from .values import split
 
 CONCISE = 0.25
 """Share of prompts in the style of a search box."""
@@ -17,16 +18,16 @@ LIST_NAMES = (
     "scores", "prices", "ages", "grades", "points", "weights", "heights", "distances", "temperatures", "salaries",
     "speeds", "votes", "ratings", "marks", "sizes", "amounts",
 )  # fmt: skip
-VERBS = (
+VERBS = split(
     "do run make get find solve compute handle process build apply try start check use take give show quick fast "
     "simple tiny smart main"
-).split()
-NOUNS = (
+)
+NOUNS = split(
     "work task job thing it this result answer values data list stuff demo example helper tool step case problem "
     "magic trick block piece part"
-).split()
-CLASS_PREFIXES = "My Simple Tiny Fast Basic Small Smart Mini Handy Demo Plain Custom Little Clean New".split()
-CLASS_NAMES = "Box Thing Tool Helper Widget Keeper Holder Store Shelf Robot Basket Machine Gadget Vault Drawer".split()
+)
+CLASS_PREFIXES = split("My Simple Tiny Fast Basic Small Smart Mini Handy Demo Plain Custom Little Clean New")
+CLASS_NAMES = split("Box Thing Tool Helper Widget Keeper Holder Store Shelf Robot Basket Machine Gadget Vault Drawer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Request:
             "test": self.tested,
             "values": self.gives_arguments,
         }
-        return f"{self.program.name}/{self.variant.label}/{'+'.join(k for k, on in controls.items() if on) or 'plain'}"
+        return f"{self.program.name}/{self.variant.label}/{'+'.join(k for k, on in controls.items() if on) or 'basic'}"
 
 
 def draw_request(rng: random.Random) -> Request:

@@ -1,4 +1,4 @@
-"""Removes what a prompt did not ask for from a complete source: annotations, docstrings, and the imports they needed."""
+"""Strips what a prompt did not ask for: annotations, docstrings, and the imports that only they needed."""
 
 from __future__ import annotations
 

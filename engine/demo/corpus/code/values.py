@@ -9,18 +9,24 @@ from .program import Arguments
 
 Literal = Callable[[random.Random], str]
 
-WORDS = (
+
+def split(text: str) -> tuple[str, ...]:
+    """A word list, written as one text to stay readable."""
+    return tuple(text.split())
+
+
+WORDS = split(
     "apple banana cherry lemon mango orange pear plum grape melon river mountain forest ocean island valley desert "
     "meadow garden bridge castle tower harbor market village python rocket planet comet galaxy signal engine robot "
     "magnet crystal window candle mirror pencil basket ladder hammer blanket pillow teapot kettle tiger rabbit falcon "
     "dolphin turtle badger otter spider beetle panda zebra yellow purple silver golden orbit puzzle wizard dragon "
     "pirate sailor doctor teacher painter singer dancer writer winter summer autumn spring monday friday morning"
-).split()
+)
 PALINDROMES = ("level", "radar", "civic", "rotor", "kayak", "refer", "madam", "noon", "stats", "tenet")
-NAMES = (
+NAMES = split(
     "Ada Grace Alan Linus Guido Edsger Barbara Donald Margaret Ken Dennis Katherine Tim Hedy Emmy Sofia Leo "
     "Mia Noah Ella Oscar Ruth Max Nina Ivan Lena Omar Yuki Rosa"
-).split()
+)
 SENTENCES = (
     "the quick brown fox jumps over the lazy dog",
     "simple is better than complex",

@@ -24,9 +24,7 @@ def in_place(source: str, *notes: str, label: str = "in_place", how: tuple[str, 
 
 
 def sorting(name: str, nouns: tuple[str, ...], tasks: tuple[str, ...], *variants: Variant) -> Program:
-    return Program(
-        name, nouns, tasks, variants, SORTS, each(ints), ITEMS_USAGE, parameter="items"
-    )
+    return Program(name, nouns, tasks, variants, SORTS, each(ints), ITEMS_USAGE, parameter="items")
 
 
 PROGRAMS = (
@@ -509,13 +507,17 @@ def sort_by_length(words: list[str]) -> list[str]:
                 ("Words of equal length come in alphabetical order.",),
                 ("with ties in alphabetical order", "and by the alphabet for equal lengths"),
             ),
-            in_place(
+            Variant(
+                "in_place",
                 '''
 def sort_by_length(words: list[str]) -> None:
     """Sort the words in place, short ones first."""
     words.sort(key=len)
 ''',
-                "The sort method changes the list itself.",
+                ("The sort method changes the list itself.",),
+                usage="words = {0}\nf(words)\nprint(words)",
+                setup='words = ["ccc", "a", "bb"]\nf(words)',
+                facts=('words == ["a", "bb", "ccc"]', "len(words) == 3"),
             ),
         ),
         ('f(["ccc", "a", "bb"]) == ["a", "bb", "ccc"]', "f([]) == []", 'f(["dd", "c"]) == ["c", "dd"]'),

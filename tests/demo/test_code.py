@@ -1,0 +1,189 @@
+"""The code domain: every program in every way runs, prompts control the answer, and bad answers are found out."""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections import defaultdict
+
+import pytest
+
+from engine.demo.corpus.code import PROGRAMS, check, check_many, generate, sample_of
+from engine.demo.corpus.code.catalogue import BY_NAME
+from engine.demo.corpus.code.program import HOW, Program, Variant
+from engine.demo.corpus.code.request import LIST_NAMES, Request
+from engine.demo.corpus.code.source import rendered
+from engine.demo.corpus.sample import Sample
+
+DRAWS = 2000
+QUICKSORT = BY_NAME["quicksort"]
+PAIRS = [(program, variant) for program in PROGRAMS for variant in program.variants]
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Sample]:
+    rng = random.Random(2)
+    return [generate(rng) for _ in range(DRAWS)]
+
+
+def request(program: Program, variant: Variant, rng: random.Random, **controls: bool) -> Request:
+    return Request(program, variant, program.arguments(rng), program.name, program.parameter, **controls)
+
+
+def quicksort(seed: int = 0, **changes: object) -> Sample:
+    facts = {
+        "program": QUICKSORT,
+        "variant": QUICKSORT.variants[0],
+        "arguments": ("[5, 2, 9, 1]",),
+        "name": "quicksort",
+        "parameter": "items",
+    }
+    return sample_of(Request(**{**facts, **changes}), random.Random(seed))  # type: ignore[arg-type]
+
+
+def fenced(code: str) -> str:
+    return f"```python\n{code}\n```"
+
+
+def test_every_program_and_variant_passes_its_own_check_plain_and_with_every_control() -> None:
+    rng = random.Random(1)
+    drawn = [
+        sample_of(request(program, variant, rng, **controls), rng)
+        for program, variant in PAIRS
+        for controls in (
+            {},
+            {"typed": True, "documented": True, "tested": True, "says_how": True, "gives_arguments": True},
+        )
+    ]
+    verdicts = check_many([sample.response for sample in drawn], [sample.check for sample in drawn])
+    assert [s.combination for s, v in zip(drawn, verdicts, strict=True) if not all(v.values())] == []
+
+
+def test_drawn_samples_pass_their_own_check(samples: list[Sample]) -> None:
+    some = samples[:400]
+    verdicts = check_many([sample.response for sample in some], [sample.check for sample in some])
+    assert [s.prompt for s, v in zip(some, verdicts, strict=True) if not all(v.values())] == []
+
+
+def test_the_same_seed_gives_the_same_samples() -> None:
+    first, second = ([generate(rng) for _ in range(50)] for rng in (random.Random(5), random.Random(5)))
+    assert first == second
+
+
+def test_samples_are_short_ascii_without_tabs(samples: list[Sample]) -> None:
+    for sample in samples:
+        text = sample.prompt + sample.response
+        assert text.isascii() and "\t" not in text
+        assert "\n" not in sample.prompt and len(sample.prompt) < 400
+        assert len(sample.response) < 2000
+        assert max(map(len, sample.response.splitlines())) <= 120
+
+
+def test_the_space_is_wide(samples: list[Sample]) -> None:
+    assert len(PROGRAMS) >= 60 and all(len(program.variants) >= 2 for program in PROGRAMS)
+    assert len({sample.prompt for sample in samples}) > 0.95 * DRAWS
+    assert len({sample.response for sample in samples}) > 0.95 * DRAWS
+    assert {sample.check["program"] for sample in samples} == set(BY_NAME)
+
+
+def test_every_program_is_trained_on_and_some_combinations_are_held_out(samples: list[Sample]) -> None:
+    trained: dict[str, bool] = defaultdict(bool)
+    for sample in samples:
+        trained[sample.check["program"]] |= not sample.held_out
+    assert all(trained.values())
+    assert 0.08 < sum(sample.held_out for sample in samples) / DRAWS < 0.22
+
+
+def test_the_headline_prompt_is_in_the_space_and_trained_on() -> None:
+    found = [s for seed in range(400) if (s := quicksort(seed)).prompt == "Write a quicksort in Python"]
+    assert found and not found[0].held_out
+    assert "def quicksort(items):\n    if len(items) <= 1:" in found[0].response
+    assert all(check(found[0].response, found[0].check).values())
+
+
+def test_each_control_changes_the_answer() -> None:
+    plain = quicksort().response
+    assert "def my_sort(items)" in quicksort(name="my_sort").response
+    assert "quicksort(" not in quicksort(name="my_sort").response
+    assert "def quicksort(items: list[int]) -> list[int]:" in quicksort(typed=True).response
+    assert '"""Return a sorted copy of items."""' in quicksort(documented=True).response
+    assert "\nassert quicksort(" in quicksort(tested=True).response
+    assert "prices = [5, 2, 9, 1]\nprint(quicksort(prices))" in quicksort(parameter="prices").response
+    assert "[8, 3]" in quicksort(arguments=("[8, 3]",), gives_arguments=True).response
+    for mark in ("->", '"""', "assert", "prices", "my_sort"):
+        assert mark not in plain
+
+
+def test_prompts_mention_what_they_control() -> None:
+    for seed in range(50):
+        prompt = quicksort(seed, name="zeta_sort", parameter="votes", gives_arguments=True, typed=True).prompt
+        assert all(part in prompt for part in ("zeta_sort", "votes", "[5, 2, 9, 1]", "type"))
+
+
+@pytest.mark.parametrize(
+    ("change", "fails"),
+    [
+        (("return items\n", "return items +\n"), "parses"),
+        (("def quicksort(", "def slowsort("), "defines"),
+        (("if x < pivot", "if x > pivot"), "passes"),
+        (("quicksort(smaller)", "quicksort(items)"), "passes"),
+        (("if len(items) <= 1:", "while True: pass\n    if True:"), "passes"),
+        (("print(quicksort(items))", "raise SystemExit"), "passes"),
+        (("def quicksort(items):", "def quicksort(items: list):"), "passes_only"),
+        (("[5, 2, 9, 1]", "[5, 2, 9]"), "follows"),
+        (("def quicksort", "import os\ndef quicksort"), "passes"),
+    ],
+)
+def test_broken_answers_are_found_out(change: tuple[str, str], fails: str) -> None:
+    sample = quicksort(gives_arguments=True)
+    broken = sample.response.replace(*change)
+    assert broken != sample.response
+    verdicts = check(broken, sample.check)
+    if fails == "passes_only":  # an annotation without the one of the result is no typed answer, and it still runs
+        assert all(verdicts.values())
+    else:
+        assert not verdicts[fails]
+
+
+def test_a_control_that_the_answer_ignores_is_found_out() -> None:
+    plain = quicksort().response
+    for control in ("typed", "documented", "tested"):
+        asked = quicksort(**{control: True})
+        assert check(asked.response, asked.check)["follows"]
+        assert not check(plain, asked.check)["follows"]
+
+
+@pytest.mark.parametrize("response", ["", "no code", "```python\n", fenced("\0"), fenced("(" * 5000)])
+def test_check_never_raises(response: str) -> None:
+    assert not any(check(response, quicksort().check).values())
+
+
+def test_a_batch_gives_each_answer_its_own_verdict() -> None:
+    good, bad = quicksort(), quicksort().response.replace("< pivot", "> pivot")
+    verdicts = check_many([good.response, bad, good.response], [good.check] * 3)
+    assert [verdict["passes"] for verdict in verdicts] == [True, False, True]
+
+
+def test_sources_keep_their_layout_when_stripped() -> None:
+    source = (
+        'from a import B, C\n\n\ndef f(x: B, y: int = 3) -> list[int]:\n    """Doc."""\n    z: int = C(x)\n    return z'
+    )
+    stripped = "from a import C\n\n\ndef f(x, y=3):\n    z = C(x)\n    return z"
+    assert rendered(source, typed=False, documented=False) == stripped
+    assert rendered(source, typed=True, documented=True) == source
+
+
+@pytest.mark.parametrize(("program", "variant"), PAIRS, ids=lambda value: getattr(value, "name", "") or value.label)
+def test_catalogue_entry_is_well_formed(program: Program, variant: Variant) -> None:
+    tree = ast.parse(variant.source)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert not names & set(LIST_NAMES), "a list that takes another name would clash with a local variable"
+    definition = next(node for node in tree.body if getattr(node, "name", "") == program.name)
+    assert isinstance(definition, ast.ClassDef | ast.FunctionDef)
+    docstring = ast.get_docstring(definition)
+    assert docstring and program.name not in docstring.split(), "renaming must not touch the sentence"
+    assert docstring.endswith(".") and all(note.endswith(".") for note in variant.notes)
+    assert variant.how or variant.label in HOW
+    assert len(program.facts_of(variant)) >= 2
+    labels = [other.label for other in program.variants]
+    assert len(labels) == len(set(labels))
