@@ -1,0 +1,160 @@
+"""Tiny checkpoints with random weights, in the published layouts: targets as ``transformers`` saves them, drafters as
+z-lab does, and a tokenizer with Gemma's special ids."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from transformers import Gemma4Config, Gemma4ForConditionalGeneration
+
+from engine.demo.tokenizer import save_tokenizer, train_tokenizer
+
+VOCAB_SIZE = 512
+WINDOW = 24
+DRAFT_WINDOW = 20
+SLIDING, FULL = "sliding_attention", "full_attention"
+SAMPLE_TEXT = "def sort(items):\n    return sorted(items)  # naïve, für größere Listen: 日本語 🙂\n"
+
+
+def target_config(kinds: list[str], moe: bool) -> Gemma4Config:
+    """Everything the 26B model has, small: two kinds of layers, shared key and value, experts, a softcap.
+
+    A hidden size of 64 has an exact root. The engine rounds the embedding's scale to bf16 in every dtype,
+    ``transformers`` only in bf16, so another size would differ by that rounding.
+    """
+    experts = {"num_experts": 16, "top_k_experts": 4, "moe_intermediate_size": 32} if moe else {}
+    text = {
+        "model_type": "gemma4_text",
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": len(kinds),
+        "layer_types": kinds,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "num_global_key_value_heads": 1,
+        "head_dim": 16,
+        "global_head_dim": 32,
+        "attention_k_eq_v": True,
+        "attention_bias": False,
+        "sliding_window": WINDOW,
+        "rope_parameters": {
+            SLIDING: {"rope_type": "default", "rope_theta": 1e4},
+            FULL: {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
+        },
+        "hidden_activation": "gelu_pytorch_tanh",
+        "rms_norm_eps": 1e-6,
+        "vocab_size": VOCAB_SIZE,
+        "vocab_size_per_layer_input": VOCAB_SIZE,
+        "hidden_size_per_layer_input": 0,
+        "num_kv_shared_layers": 0,
+        "enable_moe_block": moe,
+        "final_logit_softcapping": 30.0,
+        "max_position_embeddings": 4096,
+        "tie_word_embeddings": True,
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 1,
+        **experts,
+    }
+    eos = [1, 106]
+    return Gemma4Config(
+        text_config=text, vision_config=None, audio_config=None, tie_word_embeddings=True, eos_token_id=eos
+    )
+
+
+def random_target(kinds: list[str], moe: bool, seed: int) -> Gemma4ForConditionalGeneration:
+    """A random model of ``transformers``, none of whose constants is 1: a weight applied nowhere would show.
+
+    Key norms are small, as in the trained models: with a scale of 1.0 they are what keeps attention from being an
+    argmax, whose rounding errors no comparison could tell from mistakes.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def noise(like: Tensor) -> Tensor:
+        return torch.randn(like.shape, generator=generator)
+
+    model = Gemma4ForConditionalGeneration(target_config(kinds, moe)).float().eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            is_factor = "norm" in name or "scale" in name
+            parameter.copy_(1 + 0.25 * noise(parameter) if is_factor else 0.15 * noise(parameter))
+            if "k_norm" in name:
+                parameter.mul_(0.25)
+        for name, buffer in model.named_buffers():
+            if name.endswith("layer_scalar"):
+                buffer.copy_(0.9 + 0.05 * noise(buffer))
+    return model.requires_grad_(False)
+
+
+def drafter_config(kinds: list[str], taps: list[int], num_target_layers: int, **changes: Any) -> dict[str, Any]:
+    """The config of a z-lab drafter beside the targets above; ``changes`` go to the top level."""
+    return {
+        "architectures": ["DFlashDraftModel"],
+        "model_type": "qwen3",
+        "hidden_size": 64,
+        "intermediate_size": 80,
+        "num_hidden_layers": len(kinds),
+        "layer_types": kinds,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-6,
+        "sliding_window": DRAFT_WINDOW,
+        "rope_theta": 1e6,
+        "rope_scaling": None,
+        "block_size": 16,
+        "num_target_layers": num_target_layers,
+        "final_logit_softcapping": 30.0,
+        "vocab_size": VOCAB_SIZE,
+        "dflash_config": {"mask_token_id": 4, "target_layer_ids": taps},
+        **changes,
+    }
+
+
+def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
+    """Random tensors under the names and shapes of a published drafter."""
+    hidden, inter, head_dim = config["hidden_size"], config["intermediate_size"], config["head_dim"]
+    q_size, kv_size = config["num_attention_heads"] * head_dim, config["num_key_value_heads"] * head_dim
+    shapes: dict[str, tuple[int, ...]] = {
+        "fc.weight": (hidden, len(config["dflash_config"]["target_layer_ids"]) * hidden),
+        "hidden_norm.weight": (hidden,),
+        "norm.weight": (hidden,),
+    }
+    for index in range(config["num_hidden_layers"]):
+        layer = {
+            "input_layernorm": (hidden,),
+            "post_attention_layernorm": (hidden,),
+            "self_attn.q_proj": (q_size, hidden),
+            "self_attn.k_proj": (kv_size, hidden),
+            "self_attn.v_proj": (kv_size, hidden),
+            "self_attn.o_proj": (hidden, q_size),
+            "self_attn.q_norm": (head_dim,),
+            "self_attn.k_norm": (head_dim,),
+            "mlp.gate_proj": (inter, hidden),
+            "mlp.up_proj": (inter, hidden),
+            "mlp.down_proj": (hidden, inter),
+        }
+        shapes |= {f"layers.{index}.{name}.weight": shape for name, shape in layer.items()}
+    generator = torch.Generator().manual_seed(seed)
+    noise = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
+    return {name: 1 + 0.25 * x if x.dim() == 1 else 0.15 * x for name, x in noise.items()}
+
+
+def write_drafter(folder: Path, config: dict[str, Any], seed: int = 0) -> dict[str, Tensor]:
+    """Saves a random drafter; returns its weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = drafter_weights(config, seed)
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return weights
+
+
+def write_tokenizer(folder: Path) -> None:
+    """Gemma's special ids, the printable characters, some merges, and 256 byte tokens: every text can be spelled."""
+    save_tokenizer(train_tokenizer([SAMPLE_TEXT] * 3, VOCAB_SIZE), folder, max_positions=4096)
