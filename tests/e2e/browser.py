@@ -117,7 +117,9 @@ class Browser:
 
 
 def _find_chromium() -> str | None:
-    return next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+    return next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
 
 
 def _port(driver: subprocess.Popen[str]) -> int:

@@ -32,7 +32,7 @@ MODULES = {
     "heading": r"<h1>[^<]+</h1>",
     "hud": r"ctx\.fillText\(\w+\.length \+",
     "click": r'addEventListener\("click"[\s\S]*\.push\(',
-    "pause": r'"Space"\) paused = !paused[\s\S]*|!paused[\s\S]*"Space"',
+    "pause": r'!paused\b[\s\S]*"Space"\) paused = !paused',
     "orbits": r"ctx\.arc\(x, y, p\.orbit \* reach[^;]*;\s*ctx\.stroke",
     "seconds": r"now\.getSeconds\(\)",
     "date": r"now\.toDateString\(\)",

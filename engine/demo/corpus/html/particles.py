@@ -96,7 +96,7 @@ def particle_page(plan: Plan, rng: random.Random, kind: Particles) -> str:
         _make(plan, kind, make),
         function(move_call, moving),
         function(draw_call, drawing),
-        fill(LINKS, ink=ink, reach=rng.choice((50, 60, 70, 80)), **names) if plan.has("links") else "",
+        fill(LINKS, ink=ink, reach=rng.choice((60, 70, 80, 90)), **names) if plan.has("links") else "",
         _frame(plan, rng, kind, f"{move_call};", f"{draw_call};"),
         start(
             plan,

@@ -66,7 +66,9 @@ def write_clock(plan: Plan, rng: random.Random) -> str:
     glow = fill("time { text-shadow: 0 0 $blur $color; }", blur=rng.choice(("16px", "20px", "24px")), **colors)
     style = lines(
         fill(CENTRED, **colors),
-        fill(CLOCK_STYLE, weight=rng.choice((200, 300, 700)), size=rng.choice(("12vw", "14vw", "16vw")), **colors),
+        fill(
+            CLOCK_STYLE, weight=rng.choice((200, 300, 700)), size=rng.choice(("11vw", "12vw", "13vw", "14vw")), **colors
+        ),
         glow if plan.has("glow") else "",
     )
     body = lines(_heading(plan), "<time></time>", "<p></p>" if plan.has("date") else "")
