@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from functools import partial
 from pathlib import Path
 
 from textual.app import App
@@ -38,6 +39,8 @@ class ChatApp(App[None]):
     ) -> None:
         self._verdicts = default_verdicts()  # Textual asks for them while it is built
         super().__init__()
+        # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
+        self.animation_level = "none"
         self.chat_screen = ChatScreen(settings, out_dir, queue, source)
         self._theme_problems = self._register_themes()
         self._choose_theme(theme or DEFAULT_THEME)
@@ -78,7 +81,7 @@ class ChatApp(App[None]):
         loop = asyncio.get_running_loop()
         for number, code in SIGNALS.items():
             try:
-                loop.add_signal_handler(number, lambda code=code: self.exit(return_code=code))
+                loop.add_signal_handler(number, partial(self.exit, return_code=code))
             except (NotImplementedError, RuntimeError):
                 # Windows, or a test that runs outside the main thread.
                 return

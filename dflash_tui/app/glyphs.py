@@ -32,9 +32,7 @@ def large_number(text: str) -> tuple[str, str, str]:
 def bars(values: Sequence[float], height: int) -> list[str]:
     """One column per value in [0, 1], ``height`` rows, top row first. Anything above zero shows at least a sliver."""
     steps = [max(1, round(value * height * 8)) if value > 0 else 0 for value in values]
-    return [
-        "".join(EIGHTHS[min(max(step - 8 * level, 0), 8)] for step in steps) for level in reversed(range(height))
-    ]
+    return ["".join(EIGHTHS[min(max(step - 8 * level, 0), 8)] for step in steps) for level in reversed(range(height))]
 
 
 def scaled(values: Sequence[float]) -> list[float]:

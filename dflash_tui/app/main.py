@@ -43,4 +43,3 @@ def run_chat(
     if app.return_code == 0 and app.failure_kind is not None:
         return EXIT_CODES[app.failure_kind]
     return app.return_code or 0
-

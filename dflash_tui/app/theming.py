@@ -82,7 +82,7 @@ def _colors(path: Path, data: dict[str, Any], table: str, allowed: set[str]) -> 
         try:
             Color.parse(value)
         except (ColorParseError, TypeError, AttributeError):
-            raise ThemeError(f"{path}: {table}.{key} = {value!r} is no colour; write one like \"#2881F4\"") from None
+            raise ThemeError(f"{path}: {table}.{key} = {value!r} is no colour; write one like #2881F4") from None
     return dict(entries)
 
 

@@ -147,7 +147,8 @@ class Reducer:
         if self.turn is None or self.turn.number != event.turn:
             self.turn = TurnState(event.turn)
         self.turn.reason, self.turn.statistics = event.reason, event.statistics
-        self._spans.append(Span(f"\n\n{turn_summary(event)}\n\n", "note"))
+        gap = "" if not event.text else "\n" if event.text.endswith("\n") else "\n\n"
+        self._spans.append(Span(f"{gap}{turn_summary(event)}\n\n", "note"))
 
     def _error(self, event: EngineError) -> None:
         if event.turn is not None and self.turn is not None and self.turn.number == event.turn:
@@ -156,7 +157,7 @@ class Reducer:
             self.failure, self.phase = event, "failed"
         else:
             hint = f"\n  {event.hint}" if event.hint else ""
-            self._spans.append(Span(f"✗ {event.message}{hint}", "error"))
+            self._spans.append(Span(f"✗ {event.message}{hint}\n", "error"))
 
 
 def turn_summary(event: TurnFinished) -> str:

@@ -7,6 +7,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from queue import Empty, SimpleQueue
 
 from engine.commands import Adjust, Ask, Close, Command, Stop
@@ -62,7 +64,10 @@ def tokenise(text: str) -> list[str]:
 
 
 class ScriptedEngine:
-    """Emits ``answer`` in rounds of random acceptance, ``round_seconds`` apart; obeys Stop, Adjust and Close."""
+    """Emits ``answer`` in rounds of random acceptance, ``round_seconds`` apart; obeys Stop, Adjust and Close.
+
+    ``work`` replaces the pause between rounds by something that costs what an engine costs.
+    """
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class ScriptedEngine:
         *,
         answer: str = PAGE,
         round_seconds: float = 0.03,
+        work: Callable[[], None] | None = None,
         load_seconds: float = 0.0,
         load_error: EngineError | None = None,
         turn_error: EngineError | None = None,
@@ -81,6 +87,7 @@ class ScriptedEngine:
         self._emit = emit
         self._answer = tokenise(answer)
         self._round_seconds = round_seconds
+        self._work = work or partial(time.sleep, round_seconds)
         self._load_seconds = load_seconds
         self._load_error, self._turn_error = load_error, turn_error
         self._device = device
@@ -107,9 +114,8 @@ class ScriptedEngine:
         if self._load_error is not None:
             self._emit(self._load_error)
             return
-        self._emit(
-            EngineReady("bundled/gemma4-tiny", "bundled/dflash-b16", self._device, "float32", 16, 4096, 1.0, "A little model.")
-        )
+        banner = "A little model that knows one page."
+        self._emit(EngineReady("demo/gemma4-tiny", "demo/dflash-b16", self._device, "float32", 16, 4096, 1.0, banner))
         while not isinstance(command := self._queue.get(), Close):
             if isinstance(command, Ask) and self._answer_turn(command):
                 return
@@ -117,7 +123,7 @@ class ScriptedEngine:
     def _answer_turn(self, ask: Ask) -> bool:
         """True when Close came meanwhile."""
         if self._turn_error is not None:
-            self._emit(EngineError(self._turn_error.kind, self._turn_error.message, self._turn_error.hint, turn=ask.turn))
+            self._emit(replace(self._turn_error, turn=ask.turn))
             self._emit(TurnFinished(ask.turn, "error", ""))
             return False
         self._emit(TurnStarted(ask.turn, 40, 12, ask.settings.to_dict()))
@@ -141,7 +147,7 @@ class ScriptedEngine:
             place += len(step.emitted)
             text += [token.text for token in step.emitted]
             self._emit(step)
-            time.sleep(self._round_seconds)
+            self._work()
         self._emit(TurnFinished(ask.turn, _reason(reason), "".join(text), "", _statistics(steps)))
         return closing
 

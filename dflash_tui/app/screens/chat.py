@@ -27,7 +27,7 @@ from ..source import EventQueue, SourceFactory
 from ..widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
 from ..widgets.loading import LoadPanel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
-from ..widgets.round_strip import RoundStrip
+from ..widgets.round_strip import RoundStrip, legend
 from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
 from ..widgets.status import Header, StatusFacts, StatusLine
 from ..widgets.token_log import TokenLog
@@ -95,6 +95,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.query_one(LoadPanel).show_progress([])
+        self.query_one("#ask").border_title = legend()
         # The engine thread imports torch, which keeps the interpreter busy: the first frame goes first.
         self.call_after_refresh(self._start)
 

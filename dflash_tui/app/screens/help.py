@@ -17,6 +17,12 @@ from dflash_tui.core.slash import COMMANDS
 from ..widgets.round_strip import legend
 
 KEY_WIDTH = 18
+COLOURS = (
+    "accepted   the drafter had guessed what the target chose",
+    "corrected  the target's own choice where the first guess went wrong",
+    "bonus      one more from the target when every guess was right",
+    "rejected   the wrong guess; struck out behind it, what fell with it",
+)
 _PROMPT_KEYS = {
     "Enter": "send",
     "Ctrl+J  Shift+Enter": "new line",
@@ -58,8 +64,7 @@ class HelpScreen(ModalScreen[None]):
         return [
             Content.styled("Keys", "bold $primary"), *keys, Content(),
             Content.styled("Commands", "bold $primary"), *commands, Content(),
-            Content.styled("Colours", "bold $primary"), legend(),
-            Content.styled("A token is accepted when the drafter guessed what the target chose; the first wrong guess", "$verdict-pending"),
+            Content.styled("Colours", "bold $primary"), legend(), *(Content(line) for line in COLOURS),
         ]  # fmt: skip
 
     def _effective_keys(self) -> list[tuple[str, str]]:

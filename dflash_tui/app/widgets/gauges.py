@@ -100,7 +100,7 @@ class HistogramGauge(Gauge):
 
     def compact(self) -> Content:
         chart = bars(scaled(self.acceptance.histogram), 1)[0]
-        return Content.assemble(("kept 0", "$verdict-pending"), (chart, "$verdict-accepted"), ("15", "$verdict-pending"))
+        return _labelled("kept 0", chart, "$verdict-accepted")
 
 
 class PositionGauge(Gauge):
@@ -119,4 +119,8 @@ class PositionGauge(Gauge):
 
     def compact(self) -> Content:
         chart = bars([position.rate or 0.0 for position in self.acceptance.positions], 1)[0]
-        return Content.assemble(("if reached 1", "$verdict-pending"), (chart, "$verdict-bonus"), ("15", "$verdict-pending"))
+        return _labelled("if reached 1", chart, "$verdict-bonus")
+
+
+def _labelled(left: str, chart: str, style: str) -> Content:
+    return Content.assemble((left, "$verdict-pending"), (chart, style), (str(MAX_DRAFT), "$verdict-pending"))

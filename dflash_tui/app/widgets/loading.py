@@ -8,6 +8,7 @@ from textual.widgets import Static
 from engine.events import EngineError, LoadProgress
 
 BAR = 24
+ENDED = "The engine has ended. What was said stays here; Ctrl+S still saves, Ctrl+Q quits."
 
 
 class LoadPanel(Static):
@@ -36,7 +37,7 @@ class LoadPanel(Static):
             Content.assemble(
                 (error.message, "bold $text-error"),
                 f"\n{error.hint}" if error.hint else "",
-                ("\n\nThe engine has ended. What was said stays here; Ctrl+S still saves, Ctrl+Q quits.", "$verdict-pending"),
+                (f"\n\n{ENDED}", "$verdict-pending"),
             )
         )
 

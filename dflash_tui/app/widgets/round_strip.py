@@ -21,22 +21,15 @@ STYLES: dict[Fate, str] = {
 }
 MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+"}
 """In front of the target's own tokens: a mark that needs no colour."""
+NAMES: dict[Fate, str] = {"plain": "target alone"}
 LONGEST_CELL = 14
 
 
 def legend() -> Content:
     """What the colours and attributes of the transcript mean."""
-    return Content.assemble(
-        ("accepted", STYLES["accepted"]),
-        "  ",
-        ("corrected", STYLES["corrected"]),
-        "  ",
-        ("bonus", STYLES["bonus"]),
-        "  ",
-        ("rejected", STYLES["rejected"]),
-        "  ",
-        ("target alone", STYLES["plain"]),
-    )
+    fates: tuple[Fate, ...] = ("accepted", "corrected", "bonus", "rejected", "plain")
+    words = [(NAMES.get(fate, fate), STYLES[fate]) for fate in fates]
+    return Content("  ").join(Content.styled(word, style) for word, style in words)
 
 
 class RoundStrip(Widget):
@@ -56,7 +49,7 @@ class RoundStrip(Widget):
 
     def render(self) -> Content:
         if self.step is None:
-            return legend()
+            return Content.styled("The rounds of an answer show here: drafted, kept, corrected.", "$verdict-pending")
         tokens, probabilities = _cells(round_cells(self.step), self.size.width)
         lines = [self._title(self.step), tokens, probabilities]
         return Content("\n").join(lines[: max(self.size.height, 1)])
@@ -64,10 +57,7 @@ class RoundStrip(Widget):
     def _title(self, step: Step) -> Content:
         summary = round_summary(step)
         times = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms"
-        left = Content.assemble((f"round {step.index}", "bold"), f" · {summary}", (f" · {times}", "$verdict-pending"))
-        key = legend()
-        gap = self.size.width - left.cell_length - key.cell_length
-        return left + " " * gap + key if gap >= 2 else left
+        return Content.assemble((f"round {step.index}", "bold"), f" · {summary}", (f" · {times}", "$verdict-pending"))
 
 
 def _cells(cells: list[RoundCell], width: int) -> tuple[Content, Content]:

@@ -6,6 +6,7 @@ same after twenty thousand tokens as after twenty.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar, get_args
 
@@ -24,6 +25,7 @@ from dflash_tui.core.reducer import Look, Span
 from ..wrapping import Document, Row, width_of
 
 CACHED_ROWS = 1024
+_BLANKS = re.compile(r"(\s+)")
 
 
 class TokenLog(ScrollView, can_focus=True):
@@ -35,6 +37,10 @@ class TokenLog(ScrollView, can_focus=True):
         overflow-x: hidden;
         overflow-y: scroll;
         scrollbar-size-vertical: 1;
+        scrollbar-background: $background;
+        scrollbar-background-hover: $background;
+        scrollbar-background-active: $background;
+        scrollbar-color: $panel-lighten-2;
         color: $foreground;
         & > .token-log--prompt { color: $foreground; background: $panel; text-style: bold; }
         & > .token-log--accepted { color: $verdict-accepted; }
@@ -185,15 +191,27 @@ class TokenLog(ScrollView, can_focus=True):
         return strip
 
     def _draw(self, pieces: Iterator[tuple[str, Look, bool]], width: int) -> Strip:
-        marked = self.selection_style.rich_style if self.text_selection is not None else Style()
+        marked = self.selection_style if self.text_selection is not None else Style()
         segments = []
         last: Look = "plain"
         for text, look, chosen in pieces:
-            segments.append(Segment(text, self._styles[look] + marked if chosen else self._styles[look]))
+            for word, style in self._styled(text, look):
+                segments.append(Segment(word, style + marked if chosen else style))
             last = look
         # The user's own words stand on a band; everything else on the background.
         rest = self._styles["prompt" if last == "prompt" else "note"]
         return Strip(segments).adjust_cell_length(width, rest)
+
+    def _styled(self, text: str, look: Look) -> Iterator[tuple[str, Style]]:
+        """Blanks are not underlined: a token begins with one more often than not."""
+        style = self._styles[look]
+        if not style.underline:
+            yield text, style
+            return
+        blank = self._styles["plain"]
+        for part in _BLANKS.split(text):
+            if part:
+                yield part, blank if part.isspace() else style
 
     def _load_styles(self) -> None:
         self._styles = {look: self.get_component_rich_style(f"token-log--{look}") for look in get_args(Look)}

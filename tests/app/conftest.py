@@ -1,0 +1,96 @@
+"""A chat on the scripted engine, driven by Textual's pilot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from dflash_tui.app.application import ChatApp
+from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.source import Emit, EventQueue
+from dflash_tui.app.widgets.prompt import Prompt
+from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.sessions import SessionLog
+from engine.commands import Command, GenerationSettings
+
+from .scripted_engine import ScriptedEngine
+
+
+@dataclass
+class Driver:
+    """The running application and short words for what tests do with it."""
+
+    app: ChatApp
+    pilot: Pilot[None]
+    engine: ScriptedEngine
+    out_dir: Path
+
+    @property
+    def screen(self) -> ChatScreen:
+        return self.app.chat_screen
+
+    @property
+    def log(self) -> TokenLog:
+        return self.screen.query_one(TokenLog)
+
+    @property
+    def prompt(self) -> Prompt:
+        return self.screen.query_one(Prompt)
+
+    def sent(self, kind: type[Command]) -> list[Any]:
+        return [command for command in self.engine.commands if isinstance(command, kind)]
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 5.0) -> None:
+        """Wait for what another thread will do."""
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await asyncio.sleep(0.01)
+        await self.pilot.pause()
+
+    async def ask(self, text: str = "Write a page") -> None:
+        self.prompt.text = text
+        await self.pilot.press("enter")
+
+    async def ask_and_wait(self, text: str = "Write a page") -> None:
+        await self.ask(text)
+        await self.until(lambda: not self.screen.chat.busy)
+
+    def notices(self) -> str:
+        return " ".join(f"{notice.title} {notice.message}" for notice in self.app._notifications)
+
+
+Launch = Callable[..., Any]
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Launch:
+    """``async with launch(size=(80, 24), ready=True, **scripted_engine_options) as driver``."""
+
+    @asynccontextmanager
+    async def run(
+        size: tuple[int, int] = (120, 36), ready: bool = True, theme: str | None = None, **options: Any
+    ) -> AsyncIterator[Driver]:
+        engines: list[ScriptedEngine] = []
+
+        def source(emit: Emit) -> ScriptedEngine:
+            engines.append(ScriptedEngine(emit, **{"round_seconds": 0.002, **options}))
+            return engines[0]
+
+        out_dir = tmp_path / "out"
+        queue = EventQueue(SessionLog.create())
+        app = ChatApp(GenerationSettings(), out_dir, queue, source, theme)
+        async with app.run_test(size=size) as pilot:
+            driver = Driver(app, pilot, engines[0], out_dir)
+            if ready:
+                await driver.until(lambda: driver.screen.chat.reducer.ready is not None)
+            yield driver
+        queue.log.close()
+
+    return run

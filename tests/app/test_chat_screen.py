@@ -1,0 +1,375 @@
+"""The chat as a user meets it: keys in, screen out, on the scripted engine."""
+
+from __future__ import annotations
+
+
+import pytest
+from textual import events
+from textual.widgets import Static
+
+from dflash_tui.app.screens.help import HelpScreen
+from dflash_tui.app.widgets.gauges import Gauge
+from dflash_tui.app.widgets.loading import LoadPanel
+from dflash_tui.app.widgets.prompt import MAX_CHARACTERS
+from dflash_tui.app.widgets.round_strip import RoundStrip
+from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
+from dflash_tui.app.widgets.status import StatusLine
+from dflash_tui.core.fences import find_blocks
+from dflash_tui.core.sessions import load_session
+from engine.commands import Adjust, Ask, Close, Stop
+from engine.events import EngineError
+
+from .conftest import Launch
+from .scripted_engine import PAGE
+
+LONG = PAGE * 40
+SIZES = [(120, 36), (100, 30), (80, 24), (60, 18), (30, 8)]
+
+
+async def test_an_answer_arrives_whole(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait("Write a page")
+        assert chat.screen.chat.answers == [PAGE]
+        assert PAGE in chat.log.text
+        assert "Write a page" in chat.log.text and "acceptance length" in chat.log.text
+        assert chat.prompt.text == ""
+        assert chat.screen.query_one(RoundStrip).step.draft
+
+
+async def test_figures_agree_with_the_engine(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        turn = chat.screen.chat.reducer.turn
+        facts = turn.statistics
+        assert turn.acceptance.mean_acceptance_length == pytest.approx(facts.mean_acceptance_length)
+        assert tuple(turn.acceptance.histogram) == facts.acceptance_histogram
+        assert turn.acceptance.num_draft_tokens == facts.num_draft_tokens
+        assert turn.rate.mean == pytest.approx(facts.tok_s, rel=0.01)
+
+
+async def test_escape_stops_and_keeps_what_was_written(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        await chat.ask()
+        await chat.until(lambda: len(chat.log.text) > 500)
+        await chat.pilot.press("escape")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert "⏹ stopped" in chat.log.text
+        (answer,) = chat.screen.chat.answers
+        assert LONG.startswith(answer) and 0 < len(answer) < len(LONG)
+        assert answer in chat.log.text
+
+
+async def test_escape_right_after_enter_is_not_lost(launch: Launch) -> None:
+    async with launch(answer=LONG, round_seconds=0.02) as chat:
+        await chat.ask()
+        await chat.pilot.press("escape")
+        await chat.until(lambda: not chat.screen.chat.busy, seconds=2)
+        assert "⏹ stopped" in chat.log.text
+
+
+async def test_sliders_act_while_it_streams_and_stay(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        await chat.ask()
+        await chat.until(lambda: chat.screen.chat.reducer.busy)
+        await chat.pilot.press("alt+down", "alt+down", "alt+right")
+        assert chat.sent(Adjust) == [Adjust(block_size=15), Adjust(block_size=14), Adjust(temperature=0.05)]
+        turn = chat.screen.chat.reducer.turn
+        await chat.until(lambda: turn.latest is not None and turn.latest.block_size == 14)
+        await chat.pilot.press("escape")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        await chat.ask("again")
+        assert chat.sent(Ask)[-1].settings.block_size == 14
+        assert chat.sent(Ask)[-1].settings.temperature == 0.05
+
+
+async def test_a_slider_by_its_own_keys(launch: Launch) -> None:
+    async with launch() as chat:
+        block, temperature = chat.screen.query_one(BlockSlider), chat.screen.query_one(TemperatureSlider)
+        block.focus()
+        for keys, value in [(["home"], 2), (["right"], 3), (["pageup"], 8), (["end"], 16), (["1", "2"], 12)]:
+            await chat.pilot.press(*keys)
+            assert (block.value, chat.screen.chat.settings.block_size) == (value, value)
+        temperature.focus()
+        await chat.pilot.press("0", ".", "7")
+        assert chat.screen.chat.settings.temperature == pytest.approx(0.7)
+
+
+async def test_a_slider_by_the_mouse(launch: Launch) -> None:
+    async with launch() as chat:
+        block = chat.screen.query_one(BlockSlider)
+        left, right = block._track
+        await chat.pilot.mouse_down(block, offset=(left, 0))
+        assert chat.screen.chat.settings.block_size == 2
+        await chat.pilot.hover(block, offset=((left + right) // 2, 0))
+        assert 8 <= chat.screen.chat.settings.block_size <= 10
+        await chat.pilot.mouse_up(block, offset=((left + right) // 2, 0))
+        await chat.pilot.hover(block, offset=(left, 0))
+        assert chat.screen.chat.settings.block_size >= 8
+
+
+async def test_the_code_is_saved_verbatim_and_never_over_another(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        chat.out_dir.mkdir()
+        (chat.out_dir / "index.html").write_text("mine")
+        await chat.pilot.press("ctrl+s")
+        await chat.pilot.pause()
+        saved = chat.out_dir / "index-2.html"
+        assert saved.read_bytes() == find_blocks(PAGE)[0].content.encode()
+        assert (chat.out_dir / "index.html").read_text() == "mine"
+        assert str(saved) in chat.notices()
+
+
+async def test_an_unwritable_folder_is_an_error_on_the_screen(launch: Launch) -> None:
+    async with launch() as chat:
+        chat.out_dir.write_text("a file where the folder should be")
+        await chat.ask_and_wait()
+        await chat.pilot.press("ctrl+s")
+        await chat.pilot.pause()
+        assert "Not saved" in chat.notices() and "--out" in chat.notices()
+
+
+async def test_an_unfinished_block_is_saved_and_called_unfinished(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        await chat.ask()
+        await chat.until(lambda: "function frame" in chat.log.text)
+        await chat.pilot.press("escape", "ctrl+s")
+        await chat.pilot.pause()
+        assert (chat.out_dir / "index.html").exists()
+
+
+async def test_nothing_to_save_is_said(launch: Launch) -> None:
+    async with launch(answer="no code here") as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("ctrl+s")
+        assert "no code block" in chat.notices() and not chat.out_dir.exists()
+
+
+async def test_a_question_asked_while_loading_is_answered(launch: Launch) -> None:
+    async with launch(ready=False, load_seconds=0.6) as chat:
+        assert chat.screen.query_one(LoadPanel).display
+        await chat.ask("early bird")
+        assert chat.screen.chat.waiting
+        await chat.until(lambda: chat.screen.chat.answers == [PAGE])
+        assert not chat.screen.query_one(LoadPanel).display
+
+
+async def test_an_engine_that_can_not_load_says_why(launch: Launch) -> None:
+    error = EngineError("weights", "model.safetensors is truncated.", "Run make again.", fatal=True)
+    async with launch(ready=False, load_error=error) as chat:
+        await chat.until(lambda: chat.screen.chat.reducer.phase == "failed")
+        panel = chat.screen.query_one(LoadPanel)
+        await chat.until(lambda: "truncated" in str(panel.render()))
+        assert panel.display and "Run make again." in str(panel.render())
+        await chat.ask("hello?")
+        assert chat.prompt.text == "hello?" and "ended" in chat.notices()
+        assert chat.app.failure_kind == "weights"
+
+
+async def test_a_question_that_fails_leaves_the_chat_alive(launch: Launch) -> None:
+    error = EngineError("usage", "The prompt is longer than the context.", "Shorten it.")
+    async with launch(turn_error=error) as chat:
+        await chat.ask_and_wait("too long")
+        assert "longer than the context" in chat.log.text and "Shorten it." in chat.log.text
+        assert chat.screen.chat.messages == []
+
+
+async def test_an_empty_question_is_not_sent(launch: Launch) -> None:
+    async with launch() as chat:
+        for text in ("", "  \n "):
+            await chat.ask(text)
+        assert chat.sent(Ask) == [] and "Type a question" in chat.notices()
+
+
+async def test_a_second_question_waits_in_the_prompt(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        await chat.ask("first")
+        await chat.ask("second")
+        assert len(chat.sent(Ask)) == 1 and chat.prompt.text == "second" and "Esc" in chat.notices()
+
+
+async def test_lines_and_history(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
+        assert chat.prompt.text == "a\nb\nc" and chat.prompt.size.height == 3
+        await chat.pilot.press("enter")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert chat.sent(Ask)[0].messages[-1].content == "a\nb\nc"
+        await chat.pilot.press("d", "up")
+        assert chat.prompt.text == "a\nb\nc"
+        await chat.pilot.press("down")
+        assert chat.prompt.text == "d"
+
+
+async def test_a_paste_never_sends_and_a_large_one_folds(launch: Launch) -> None:
+    pasted = "\n".join(f"line {number}" for number in range(24)) + "\n"
+    async with launch() as chat:
+        chat.prompt.post_message(events.Paste(pasted.replace("\n", "\r")))
+        await chat.pilot.pause()
+        assert chat.prompt.text == "[Pasted #1 +25 lines]" and chat.sent(Ask) == []
+        await chat.pilot.press("!", "enter")
+        assert chat.sent(Ask)[0].messages[-1].content == pasted + "!"
+
+
+async def test_five_megabytes_are_refused_and_the_draft_is_kept(launch: Launch) -> None:
+    async with launch() as chat:
+        chat.prompt.text = "keep me"
+        chat.prompt.post_message(events.Paste("x" * 5_000_000))
+        await chat.pilot.pause()
+        assert chat.prompt.text == "keep me"
+        assert "5,000,000" in chat.notices() and f"{MAX_CHARACTERS:,}" in chat.notices()
+
+
+async def test_control_c_copies_then_stops_then_quits(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        chat.prompt.text = "copy"
+        chat.prompt.select_all()
+        await chat.pilot.press("ctrl+c")
+        assert chat.app.clipboard == "copy"
+        chat.prompt.clear()
+        await chat.ask("go")
+        await chat.pilot.press("ctrl+c")
+        assert chat.sent(Stop)
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert chat.app._exit is False
+        await chat.pilot.press("ctrl+c", "ctrl+c")
+        assert chat.app._exit
+
+
+async def test_control_d_quits_only_when_the_prompt_is_empty(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.pilot.press("a", "ctrl+d")
+        assert chat.app._exit is False
+        await chat.pilot.press("backspace", "ctrl+d")
+        await chat.pilot.pause()
+        assert chat.app._exit
+
+
+async def test_leaving_closes_the_engine(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        await chat.ask()
+    assert chat.sent(Close)
+    assert not chat.engine._thread.is_alive()
+
+
+async def test_the_view_lets_go_and_follows_again(launch: Launch) -> None:
+    async with launch(answer=LONG, round_seconds=0.005) as chat:
+        await chat.ask()
+        await chat.until(lambda: chat.log.max_scroll_y > 40)
+        await chat.pilot.press("pageup")
+        held = chat.log.scroll_offset.y
+        rows = len(chat.log.rows)
+        await chat.until(lambda: len(chat.log.rows) > rows + 5)
+        assert not chat.log.following and chat.log.scroll_offset.y == held
+        assert "new" in "".join(segment.text for segment in chat.log.render_line(chat.log.size.height - 1))
+        await chat.pilot.press("ctrl+end")
+        rows = len(chat.log.rows)
+        await chat.until(lambda: len(chat.log.rows) > rows + 5)
+        assert chat.log.following and chat.log.scroll_offset.y == chat.log.max_scroll_y
+
+
+async def test_selected_text_is_copied_without_the_wrapping(launch: Launch) -> None:
+    async with launch(size=(60, 24), answer="word " * 60 + "end") as chat:
+        await chat.ask_and_wait("q")
+        chat.log.text_select_all()
+        await chat.pilot.pause()
+        await chat.pilot.press("ctrl+c")
+        assert "word " * 60 + "end" in chat.app.clipboard
+
+
+async def test_slash_commands(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.ask("/block 8")
+        await chat.ask("/temp 0.5")
+        await chat.ask("/seed 7")
+        await chat.ask("/system Be brief.")
+        settings = chat.screen.chat.settings
+        assert (settings.block_size, settings.temperature, settings.seed) == (8, 0.5, 7)
+        assert chat.screen.query_one(BlockSlider).value == 8
+        assert chat.screen.chat.system == "Be brief."
+        await chat.ask("/stats")
+        assert "num_accepted_draft_tokens" in chat.log.text
+        await chat.ask("/theme dflash-light")
+        assert chat.app.theme == "dflash-light"
+        await chat.ask("/save 1")
+        assert (chat.out_dir / "index.html").exists()
+        assert chat.prompt.text == "" and len(chat.sent(Ask)) == 1
+
+
+@pytest.mark.parametrize("command", ["/nope", "/block 99", "/temp hot", "/theme mauve"])
+async def test_a_wrong_command_is_explained_and_stays(launch: Launch, command: str) -> None:
+    async with launch() as chat:
+        await chat.ask(command)
+        assert chat.prompt.text == command and chat.notices() and chat.sent(Ask) == []
+
+
+async def test_a_new_chat_starts_a_new_record(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait("one")
+        first = chat.screen.queue.log.path
+        await chat.pilot.press("ctrl+n")
+        assert chat.log.text == ""
+        await chat.ask_and_wait("two")
+        second = chat.screen.queue.log.path
+        assert [turn.question for turn in load_session(first).turns] == ["one"]
+        conversation = load_session(second)
+        assert [turn.question for turn in conversation.turns] == ["two"] and conversation.target == "demo/gemma4-tiny"
+
+
+async def test_what_is_on_the_screen_is_on_disk(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        await chat.ask("go")
+        await chat.until(lambda: len(chat.log.text) > 2000)
+        shown = chat.screen.chat.reducer.turn.text
+        (turn,) = load_session(chat.screen.queue.log.path).turns
+        assert turn.question == "go" and turn.answer.startswith(shown)
+
+
+async def test_help_lists_the_keys_that_are_bound(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.pilot.press("f1")
+        assert isinstance(chat.app.screen, HelpScreen)
+        shown = str(chat.app.screen.query_one(Static).render())
+        for words in ("stop the answer", "larger block", "/save", "corrected"):
+            assert words in shown
+        await chat.pilot.press("escape")
+        assert chat.app.screen is chat.screen
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_size_shows_transcript_and_prompt(launch: Launch, size: tuple[int, int]) -> None:
+    async with launch(size=size) as chat:
+        await chat.ask_and_wait()
+        width, height = size
+        assert chat.log.size.height >= 3 and chat.log.size.width >= width // 2
+        assert chat.prompt.region.bottom < height and chat.screen.query_one(StatusLine).region.bottom == height
+        shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
+        assert bool(shown) == (width >= 80 and height >= 20)
+        assert all(gauge.region.right <= width for gauge in shown)
+
+
+async def test_resizing_keeps_the_end_in_view(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        for width, height in SIZES:
+            await chat.pilot.resize_terminal(width, height)
+            await chat.pilot.pause()
+            assert chat.log.scroll_offset.y == chat.log.max_scroll_y
+            assert PAGE in chat.log.text
+
+
+async def test_an_unknown_theme_falls_back_and_says_so(launch: Launch) -> None:
+    async with launch(theme="mauve") as chat:
+        assert chat.app.theme == "dflash-dark" and "mauve" in chat.notices()
+
+
+async def test_without_colours_the_verdicts_still_differ(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        styles = chat.log._styles
+        marks = {look: (styles[look].bold, styles[look].underline) for look in ("accepted", "corrected", "bonus")}
+        assert len(set(marks.values())) == 3
+
+

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dflash_tui.app.wrapping import Document, sanitise, width_of
+from dflash_tui.core.reducer import Span
+
+PIECES = st.lists(
+    st.builds(
+        Span,
+        st.text(alphabet=st.sampled_from("ab 漢é\U0001f642\n-"), max_size=8),
+        st.sampled_from(["plain", "accepted", "corrected"]),
+    ),
+    max_size=30,
+)
+
+
+@given(PIECES, st.integers(4, 20))
+def test_appending_wraps_as_if_it_had_been_there_from_the_start(pieces: list[Span], width: int) -> None:
+    grown, whole = Document(width), Document(width)
+    for piece in pieces:
+        grown.append([piece])
+    whole.append(pieces)
+    assert grown.rows == whole.rows
+    whole.resize(width)
+    assert grown.rows == whole.rows
+
+
+@given(PIECES, st.integers(4, 20))
+def test_wrapping_loses_and_adds_nothing(pieces: list[Span], width: int) -> None:
+    document = Document(width)
+    document.append(pieces)
+    joined = "".join(row.text + ("" if row.soft else "\n") for row in document.rows)
+    assert joined == "".join(piece.text for piece in pieces) + "\n"
+
+
+@given(PIECES, st.integers(4, 20))
+def test_rows_fit_but_for_hanging_blanks(pieces: list[Span], width: int) -> None:
+    document = Document(width)
+    document.append(pieces)
+    assert all(width_of(row.text.rstrip()) <= width for row in document.rows)
+
+
+@given(PIECES, st.integers(4, 20), st.integers(4, 20))
+def test_resizing_forgets_the_old_width(pieces: list[Span], before: int, after: int) -> None:
+    resized, fresh = Document(before), Document(after)
+    resized.append(pieces)
+    resized.resize(after)
+    fresh.append(pieces)
+    assert resized.rows == fresh.rows
+
+
+def test_only_the_rows_that_changed_are_reported() -> None:
+    document = Document(10)
+    document.append([Span("one\ntwo\nthr", "plain")])
+    assert document.append([Span("ee\nfour", "plain")]) == 2
+    assert [row.text for row in document.rows] == ["one", "two", "three", "four"]
+
+
+def test_a_word_longer_than_a_row_is_cut_between_characters() -> None:
+    document = Document(5)
+    document.append([Span("漢字漢字 👨‍👩‍👧👨‍👩‍👧👨‍👩‍👧", "plain")])
+    assert [row.text for row in document.rows] == ["漢字", "漢字 ", "👨‍👩‍👧👨‍👩‍👧", "👨‍👩‍👧"]
+
+
+def test_nothing_a_terminal_would_act_on_is_left() -> None:
+    hostile = "a\x1b[31mred\x07\x9b2J\u202eevil\u2028\r\nb\x00\ud800\tc"
+    clean = sanitise(hostile)
+    assert "\x1b" not in clean and clean.count("\n") == 1
+    clean.encode("utf-8")
+    assert all(character == "\n" or character.isprintable() or character in "␛␇␀" for character in clean)
+    assert clean.endswith("    c")

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import pytest
+
+from dflash_tui.core.chat import Chat
+from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
+from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
+
+READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
+
+
+@pytest.fixture
+def sent() -> list[Command]:
+    return []
+
+
+@pytest.fixture
+def chat(sent: list[Command]) -> Chat:
+    chat = Chat(GenerationSettings(), sent.append)
+    chat.apply(READY)
+    return chat
+
+
+def answer(chat: Chat, text: str, reason: str = "stop") -> None:
+    turn = chat.next_turn - 1
+    chat.apply(TurnStarted(turn, 1, 0, {}))
+    chat.apply(TurnFinished(turn, reason, text))  # type: ignore[arg-type]
+
+
+def test_a_conversation_grows_by_both_sides(chat: Chat, sent: list[Command]) -> None:
+    chat.ask("one")
+    answer(chat, "1")
+    chat.ask("two")
+    last = sent[-1]
+    assert isinstance(last, Ask) and last.turn == 2
+    assert last.messages == (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))
+
+
+def test_a_stopped_answer_stays_in_the_conversation(chat: Chat) -> None:
+    chat.ask("one")
+    answer(chat, "par", "stopped")
+    assert chat.messages == [Message("user", "one"), Message("assistant", "par")]
+
+
+@pytest.mark.parametrize("reason", ["stopped", "error"])
+def test_a_question_without_an_answer_leaves_the_conversation(chat: Chat, reason: str) -> None:
+    chat.ask("one")
+    answer(chat, "", reason)
+    assert chat.messages == [] and not chat.busy
+
+
+def test_a_question_waits_for_the_models(sent: list[Command]) -> None:
+    chat = Chat(GenerationSettings(), sent.append)
+    chat.ask("early")
+    chat.adjust(block_size=4)
+    assert sent == [] and chat.waiting
+    chat.apply(READY)
+    assert [type(command) for command in sent] == [Ask]
+    assert isinstance(sent[0], Ask) and sent[0].settings.block_size == 4
+
+
+def test_a_waiting_question_can_be_taken_back(sent: list[Command]) -> None:
+    chat = Chat(GenerationSettings(), sent.append)
+    chat.ask("early")
+    assert chat.stop()
+    chat.apply(READY)
+    assert sent == [] and chat.messages == [] and not chat.busy
+
+
+def test_a_stop_before_the_turn_began_is_kept(chat: Chat, sent: list[Command]) -> None:
+    chat.ask("one")
+    assert chat.stop() and chat.stop()
+    assert sent[1:] == [Stop()]
+    chat.apply(TurnStarted(1, 1, 0, {}))
+    assert sent[1:] == [Stop(), Stop()]
+    chat.apply(TurnFinished(1, "stopped", ""))
+    assert not chat.stopping and not chat.stop()
+
+
+def test_settings_change_now_and_for_the_next_turn(chat: Chat, sent: list[Command]) -> None:
+    chat.ask("one")
+    chat.adjust(block_size=8)
+    chat.adjust(temperature=0.5)
+    assert sent[1:] == [Adjust(block_size=8), Adjust(temperature=0.5)]
+    answer(chat, "1")
+    chat.adjust(block_size=6)
+    assert len(sent) == 3
+    chat.ask("two")
+    last = sent[-1]
+    assert isinstance(last, Ask)
+    assert (last.settings.block_size, last.settings.temperature) == (6, 0.5)
+
+
+def test_settings_out_of_range_change_nothing(chat: Chat, sent: list[Command]) -> None:
+    with pytest.raises(ValueError, match="block size"):
+        chat.adjust(block_size=99)
+    assert chat.settings.block_size == 16 and sent == []
+
+
+def test_a_system_prompt_leads_every_question(chat: Chat, sent: list[Command]) -> None:
+    chat.system = "Be brief."
+    chat.ask("one")
+    last = sent[-1]
+    assert isinstance(last, Ask) and last.messages[0] == Message("system", "Be brief.")
+
+
+def test_a_new_chat_remembers_nothing_but_never_reuses_a_turn_number(chat: Chat) -> None:
+    chat.ask("one")
+    answer(chat, "1")
+    chat.new()
+    assert chat.messages == [] and chat.answers == [] and chat.reducer.turn is None
+    assert chat.ask("two") == 2
+
+
+def test_the_end_of_the_engine_ends_the_question(chat: Chat) -> None:
+    chat.ask("one")
+    chat.apply(EngineError("generation", "out of memory", fatal=True))
+    assert not chat.busy

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+
+from dflash_tui.core.rounds import round_cells, round_summary
+from engine.events import Step
+from tests.core.events_for_tests import make_step, rounds
+
+
+@given(rounds())
+def test_every_draft_and_every_own_token_has_one_cell(steps: list[Step]) -> None:
+    for step in steps:
+        cells = round_cells(step)
+        fates = Counter(cell.fate for cell in cells)
+        assert fates["accepted"] == step.num_accepted
+        assert fates["accepted"] + fates["rejected"] + fates["discarded"] == len(step.draft)
+        assert [cell.text for cell in cells if cell.probability is not None] == [token.text for token in step.draft]
+        assert fates["corrected"] == sum(token.verdict == "corrected" for token in step.emitted)
+
+
+def test_the_correction_follows_the_guess_it_replaces() -> None:
+    assert [cell.fate for cell in round_cells(make_step(2, 5))] == [
+        "accepted",
+        "accepted",
+        "rejected",
+        "corrected",
+        "discarded",
+        "discarded",
+    ]
+
+
+def test_drafts_behind_a_stop_token_were_not_rejected() -> None:
+    fates = [cell.fate for cell in round_cells(make_step(2, 4, ending="stop"))]
+    assert fates == ["accepted", "accepted", "discarded", "discarded"]
+
+
+def test_summaries() -> None:
+    assert round_summary(make_step(8, 15)) == "kept 8 of 15, then corrected"
+    assert round_summary(make_step(15, 15)) == "kept 15 of 15, plus a bonus"
+    assert "ended" in round_summary(make_step(3, 15, ending="stop"))
+    assert "alone" in round_summary(make_step(0, 0))

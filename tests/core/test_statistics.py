@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from dflash_tui.core.statistics import AcceptanceStatistics, RateMeter
+from engine.events import Step
+from tests.core.events_for_tests import make_step, rounds
+
+
+def count(steps: list[Step]) -> AcceptanceStatistics:
+    statistics = AcceptanceStatistics()
+    for step in steps:
+        statistics.add(step)
+    return statistics
+
+
+@given(rounds())
+def test_counts_agree_with_each_other_and_with_the_rounds(steps: list[Step]) -> None:
+    statistics = count(steps)
+    drafted = [step for step in steps if step.draft]
+    assert statistics.num_spec_steps == len(drafted) == sum(statistics.histogram)
+    assert statistics.num_accepted_draft_tokens == sum(k * n for k, n in enumerate(statistics.histogram))
+    assert statistics.num_draft_tokens == sum(len(step.draft) for step in drafted)
+    if drafted:
+        emitted = sum(step.num_accepted + 1 for step in drafted)
+        assert statistics.mean_acceptance_length == pytest.approx(emitted / len(drafted))
+
+
+@given(rounds())
+def test_a_position_is_reached_only_through_the_one_before(steps: list[Step]) -> None:
+    positions = count(steps).positions
+    for before, after in zip(positions, positions[1:], strict=False):
+        assert after.reached <= before.accepted
+        assert after.accepted <= after.reached
+
+
+def test_rounds_without_evidence_are_censored() -> None:
+    # Two accepted each time: once all of the draft was, once the next was wrong, once the answer ended there.
+    steps = [make_step(2, 2), make_step(2, 5), make_step(2, 5, ending="stop")]
+    positions = count(steps).positions
+    assert [(p.reached, p.accepted) for p in positions[:4]] == [(3, 3), (3, 3), (1, 0), (0, 0)]
+    assert positions[2].rate == 0.0
+    assert positions[3].rate is None
+
+
+def test_only_verified_drafts_count() -> None:
+    step = make_step(3, 15)
+    narrow = Step(*(getattr(step, name) if name != "verify_width" else 5 for name in Step.__dataclass_fields__))
+    assert count([narrow]).num_draft_tokens == 4
+
+
+def test_rate_at_a_steady_pace() -> None:
+    meter = RateMeter()
+    for index in range(200):
+        meter.add(0.5 + 0.02 * index, 4)
+    assert meter.mean == pytest.approx(200)
+    assert meter.now == pytest.approx(200, rel=0.03)
+    assert meter.peak == pytest.approx(200, rel=0.03)
+    assert len(meter.history) == pytest.approx((200 * 0.02) / RateMeter.SAMPLE, abs=1)
+
+
+def test_now_forgets_what_peak_remembers() -> None:
+    meter = RateMeter()
+    time = 0.0
+    for pace, rounds_ in ((0.01, 300), (0.1, 30)):
+        for _ in range(rounds_):
+            time += pace
+            meter.add(time, 5)
+    assert meter.now == pytest.approx(50, abs=5)  # one round more or less in the window
+    assert meter.peak == pytest.approx(500, rel=0.05)
+
+
+def test_a_burst_before_the_window_is_full_is_no_peak() -> None:
+    meter = RateMeter()
+    meter.add(0.0, 1)
+    for index in range(1, 4):
+        meter.add(0.3 * index, 15)
+    assert meter.history and meter.peak == 0.0
+
+
+def test_one_round_has_no_rate() -> None:
+    meter = RateMeter()
+    meter.add(0.2, 1)
+    assert meter.now == meter.mean == 0.0
