@@ -18,8 +18,6 @@ BUNDLED_PAIR = ROOT / "engine" / "demo" / "pair"
 QUESTION = "Write a quicksort in Python"
 PROGRAM = Path(sys.executable).with_name("dflash-chat")
 
-pytestmark = pytest.mark.skipif(not BUNDLED_PAIR.exists(), reason="the bundled pair is still being trained")
-
 
 def run(*arguments: str, stdin: bytes = b"", **kwargs: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([PROGRAM, *arguments], input=stdin, capture_output=True, timeout=120, **kwargs)
