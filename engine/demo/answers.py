@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
-import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
 
 from .conversation import Conversation, Encoded, Turn, encode_prompt
 from .corpus.sample import Domain
 from .generation import Sampler, generate
 from .mixture import HEADLINE_PROMPTS, Mixture, is_headline
 from .target_model import TargetModel
+
+DOMAINS: tuple[Domain, ...] = get_args(Domain)
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
@@ -37,36 +43,39 @@ def record_answers(
     device = model.norm.weight.device
     unwanted = {tuple(answer.ids) for answer in generate(model, headlines, limit, Sampler(0, seed, device))}
     rng = random.Random(f"answers/{seed}")
-    # Answers of similar length finish together: a batch has one domain in its last exchange.
-    samples = sorted((mixture.sample(rng) for _ in range(count)), key=lambda sample: sample.domain)
-    conversations = [(sample.domain, mixture.conversation(rng, last=sample)) for sample in samples]
-    asked = [
-        (domain, encode_prompt(mixture.tokenizer, conversation))
-        for domain, conversation in conversations
-        if not any(is_headline(turn.prompt) for turn in conversation.turns)
-    ]
-    for number, begin in enumerate(range(0, len(asked), batch)):
-        group = asked[begin : begin + batch]
-        for temperature, part in ((0.0, group[::2]), (1.0, group[1::2])):
-            if not part:
-                continue
-            answers = generate(model, [ids for _, ids in part], limit, Sampler(temperature, seed + number, device))
-            for (domain, prompt), answer in zip(part, answers, strict=True):
-                if answer.ended and tuple(answer.ids) not in unwanted:
-                    yield Recorded(domain, prompt, answer.ids)
+    asked: dict[Domain, list[list[int]]] = defaultdict(list)
+    for _ in range(count):
+        sample = mixture.sample(rng)
+        conversation = mixture.conversation(rng, last=sample)
+        if not any(is_headline(turn.prompt) for turn in conversation.turns):
+            asked[sample.domain].append(encode_prompt(mixture.tokenizer, conversation))
+    for domain, prompts in asked.items():  # answers of one domain end at similar lengths, so they share batches
+        for begin in range(0, len(prompts), batch):
+            group = prompts[begin : begin + batch]
+            for temperature, part in ((0.0, group[::2]), (1.0, group[1::2])):
+                if not part:
+                    continue
+                answers = generate(model, part, limit, Sampler(temperature, seed + begin, device))
+                for prompt, answer in zip(part, answers, strict=True):
+                    if answer.ended and tuple(answer.ids) not in unwanted:
+                        yield Recorded(domain, prompt, answer.ids)
 
 
 def save_answers(path: Path, answers: list[Recorded]) -> None:
-    lengths = np.array([(len(a.prompt), len(a.answer)) for a in answers], dtype=np.uint16)
-    ids = np.array([id for a in answers for id in a.prompt + a.answer], dtype=np.uint16)
-    np.savez_compressed(path, lengths=lengths, ids=ids, domains=np.array([a.domain for a in answers]))
+    """One file: all ids in a row, the lengths that cut it up, and the domains by number."""
+    tensors = {
+        "ids": torch.tensor([id for a in answers for id in a.prompt + a.answer], dtype=torch.int16),
+        "lengths": torch.tensor([(len(a.prompt), len(a.answer)) for a in answers], dtype=torch.int32),
+        "domains": torch.tensor([DOMAINS.index(a.domain) for a in answers], dtype=torch.uint8),
+    }
+    save_file(tensors, path)
 
 
 def load_answers(path: Path) -> list[Recorded]:
-    with np.load(path) as data:
-        lengths, ids, domains = data["lengths"].tolist(), data["ids"].tolist(), data["domains"].tolist()
+    tensors = load_file(path)
+    ids: list[int] = tensors["ids"].tolist()
     answers, at = [], 0
-    for domain, (prompt, answer) in zip(domains, lengths, strict=True):
-        answers.append(Recorded(domain, ids[at : at + prompt], ids[at + prompt : at + prompt + answer]))
+    for domain, (prompt, answer) in zip(tensors["domains"].tolist(), tensors["lengths"].tolist(), strict=True):
+        answers.append(Recorded(DOMAINS[domain], ids[at : at + prompt], ids[at + prompt : at + prompt + answer]))
         at += prompt + answer
     return answers

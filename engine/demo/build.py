@@ -19,7 +19,7 @@ import torch
 
 from .answers import load_answers, record_answers, save_answers
 from .drafter_model import DrafterModel
-from .evaluate import FULL_SCALE, SMOKE_SCALE, Evaluation, Scale
+from .evaluate import FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
 from .files import load_target, save_drafter, save_target
 from .mixture import Mixture, load_generators, tokenizer_texts
 from .report import write_report
@@ -49,6 +49,7 @@ class Plan:
     """Drafted blocks per row."""
     answer_batch: int
     workers: int
+    report_every: int
     evaluation: Scale
 
 
@@ -62,8 +63,9 @@ FULL = Plan(
     recorded=32_000,
     drafter_steps=1500,
     anchors=128,
-    answer_batch=2048,
+    answer_batch=4096,
     workers=15,
+    report_every=100,
     evaluation=FULL_SCALE,
 )
 SMOKE = Plan(
@@ -78,6 +80,7 @@ SMOKE = Plan(
     anchors=16,
     answer_batch=64,
     workers=0,
+    report_every=50,
     evaluation=SMOKE_SCALE,
 )
 
@@ -106,7 +109,7 @@ class Build:
         dataset = RowDataset(mixture.encoded, f"target/{plan.seed}", plan.rows * plan.target_steps, plan.row_length)
         rows = batches(dataset, plan.rows, plan.workers, self.device)
         started = time.perf_counter()
-        history = train_target(model, rows, plan.target_steps)
+        history = train_target(model, rows, plan.target_steps, plan.report_every)
         save_target(model, mixture.tokenizer, self.pair)
         self._note("target", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
 
@@ -116,7 +119,7 @@ class Build:
         recorded = list(record_answers(model, self._mixture(), plan.recorded, plan.seed, plan.answer_batch))
         tokens = sum(len(answer.answer) for answer in recorded)
         print(f"recorded {len(recorded)} answers, {tokens} tokens", flush=True)
-        save_answers(self.pair / "answers.npz", recorded)
+        save_answers(self.pair / "answers.safetensors", recorded)
 
     def drafter(self) -> None:
         plan = self.plan
@@ -124,20 +127,28 @@ class Build:
         drafter = DrafterModel(plan.drafter)
         drafter.initialise(torch.Generator().manual_seed(plan.seed))
         drafter.to(self.device)
-        recorded = [answer.encoded() for answer in load_answers(self.pair / "answers.npz")]
-        source = blended(self._mixture().encoded_without_headlines, recorded)
+        recorded = [answer.encoded() for answer in load_answers(self.pair / "answers.safetensors")]
+        mixture = self._mixture()
+        source = blended(mixture.encoded_without_headlines, recorded)
         dataset = RowDataset(source, f"drafter/{plan.seed}", plan.rows * plan.drafter_steps, plan.row_length)
         rows = batches(dataset, plan.rows, plan.workers, self.device)
         started = time.perf_counter()
-        history = train_drafter(target, drafter, rows, plan.drafter_steps, plan.anchors)
+        probe = DrafterProbe(load_target(self.pair, self.device), mixture, plan.evaluation.probe)
+        history = train_drafter(target, drafter, rows, plan.drafter_steps, plan.anchors, plan.report_every, probe)
         save_drafter(drafter, plan.target, self.pair)
         self._note("drafter", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
 
     def evaluate(self) -> None:
         evaluation = Evaluation(self.pair, self.device, self.plan.evaluation)
-        provenance = {"revision": revision(), "seed": self.plan.seed, "torch": torch.__version__, "device": str(self.device)}
+        provenance = {
+            "revision": revision(),
+            "seed": self.plan.seed,
+            "torch": torch.__version__,
+            "device": str(self.device),
+        }
         for criterion in write_report(self.pair / "report.json", evaluation.run(), provenance):
-            print(f"{'met' if criterion.met else 'NOT MET':8} {criterion.name}: {criterion.value:g} ({criterion.demand})")
+            verdict = "met" if criterion.met else "NOT MET"
+            print(f"{verdict:8} {criterion.name}: {criterion.value:g} ({criterion.demand})")
 
     def _mixture(self) -> Mixture:
         return Mixture(load_tokenizer(self.pair / "target"), self.generators)
@@ -167,8 +178,11 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="toy sizes, for a CPU")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=NUMBER", help="change numbers of the plan")
     arguments = parser.parse_args()
-    changes = {name: int(value) for name, _, value in (change.partition("=") for change in arguments.set)}
-    build = Build(replace(SMOKE if arguments.smoke else FULL, **changes), arguments.pair)
+    changes: dict[str, Any] = {
+        name: int(value) for name, _, value in (change.partition("=") for change in arguments.set)
+    }
+    plan: Plan = replace(SMOKE if arguments.smoke else FULL, **changes)
+    build = Build(plan, arguments.pair)
     for phase in PHASES if "all" in arguments.phases else arguments.phases:
         started = time.perf_counter()
         getattr(build, phase)()

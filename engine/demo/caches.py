@@ -28,6 +28,10 @@ class LayerCache:
         self.keys.scatter_(2, index, k)
         self.values.scatter_(2, index, v)
 
+    def keep(self, sequences: Tensor) -> None:
+        """Drops all sequences but these (indices)."""
+        self.keys, self.values = self.keys[sequences], self.values[sequences]
+
 
 class TargetCache:
     def __init__(self, shape: TargetShape, batch: int, length: int, device: torch.device) -> None:

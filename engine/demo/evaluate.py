@@ -15,13 +15,15 @@ from typing import Any
 import torch
 
 from .answers import load_answers
-from .conversation import Conversation, Turn, encode, encode_prompt
+from .conversation import Conversation, Turn, encode_prompt
 from .corpus.sample import Domain, Sample
+from .drafter_model import DrafterModel
 from .files import load_drafter, load_target
 from .generation import Answer, Sampler, generate, speculate
 from .measures import calibration, speculation
 from .mixture import HEADLINE_PROMPTS, Mixture, is_headline, load_generators
 from .rows import RowDataset, batches
+from .target_model import TargetModel
 from .tokenizer import load_tokenizer
 from .train_target import PackedAttention
 
@@ -38,12 +40,14 @@ class Scale:
     """Held-out prompts of each domain."""
     seen: int
     """Prompts per domain out of those that the drafter was trained on."""
+    probe: int
+    """Prompts per domain that follow the drafter's training."""
     rows: int
     """Packed rows for the experts' shares."""
 
 
-FULL_SCALE = Scale(prompts=100, seen=60, rows=16)
-SMOKE_SCALE = Scale(prompts=4, seen=2, rows=2)
+FULL_SCALE = Scale(prompts=100, seen=60, probe=24, rows=16)
+SMOKE_SCALE = Scale(prompts=4, seen=2, probe=2, rows=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,42 @@ class Question:
     second: list[int]
 
 
+def held_out_questions(mixture: Mixture, domain: Domain, count: int, seed: int) -> list[Question]:
+    rng = random.Random(f"evaluate/{seed}/{domain}")
+    questions = []
+    for _ in range(count):
+        sample = mixture.of_domain(rng, domain, held_out=True)
+        turn = Turn(mixture.prompt(rng, sample), "")
+        before = mixture.sample(rng)
+        alone = Conversation((turn,))
+        second = Conversation((Turn(before.prompt, before.response), turn))
+        questions.append(
+            Question(sample, encode_prompt(mixture.tokenizer, alone), encode_prompt(mixture.tokenizer, second))
+        )
+    return questions
+
+
+class DrafterProbe:
+    """Acceptance per domain while the drafter trains: shows when to stop. Its prompts are not the evaluation's."""
+
+    def __init__(self, target: TargetModel, mixture: Mixture, prompts: int, seed: int = 500) -> None:
+        self.target = target
+        self.questions = [
+            question for domain in mixture.domains for question in held_out_questions(mixture, domain, prompts, seed)
+        ]
+
+    def __call__(self, drafter: DrafterModel) -> dict[str, dict[str, float]]:
+        """Greedy ``tau`` and share of full cycles of each domain, at the drafter's block size."""
+        block = drafter.shape.block_size
+        sampler = Sampler(0, 0, self.target.norm.weight.device)
+        answers = speculate(self.target, drafter, [q.alone for q in self.questions], LIMIT, sampler, block)
+        by_domain: dict[str, list[Answer]] = defaultdict(list)
+        for question, answer in zip(self.questions, answers, strict=True):
+            by_domain[question.sample.domain].append(answer)
+        figures = {domain: speculation(part, block) for domain, part in by_domain.items()}
+        return {domain: {"tau": round(f.tau, 2), "full": round(f.full, 3)} for domain, f in figures.items()}
+
+
 class Evaluation:
     def __init__(self, pair: Path, device: torch.device, scale: Scale, seed: int = 1000) -> None:
         self.pair, self.device, self.scale, self.seed = pair, device, scale, seed
@@ -63,7 +103,7 @@ class Evaluation:
         self.tokenizer = load_tokenizer(pair / "target")
         self.generators = load_generators()
         self.mixture = Mixture(self.tokenizer, self.generators)
-        self.recorded = load_answers(pair / "answers.npz")
+        self.recorded = load_answers(pair / "answers.safetensors")
         self.block_size = self.drafter.shape.block_size
 
     def run(self) -> dict[str, Any]:
@@ -86,7 +126,7 @@ class Evaluation:
         }
 
     def _domain(self, domain: Domain, known: set[tuple[int, ...]]) -> tuple[dict[str, Any], list[Answer]]:
-        questions = self._questions(domain)
+        questions = held_out_questions(self.mixture, domain, self.scale.prompts, self.seed)
         prompts = [question.alone for question in questions]
         plain = self._answers(prompts)
         second = self._answers([question.second for question in questions])
@@ -109,22 +149,6 @@ class Evaluation:
             "seen": asdict(speculation(self._drafted(seen, self.block_size), self.block_size)) if seen else None,
             "sampled": asdict(speculation(self._drafted(prompts, self.block_size, 1.0), self.block_size)),
         }, widest
-
-    def _questions(self, domain: Domain) -> list[Question]:
-        rng = random.Random(f"evaluate/{self.seed}/{domain}")
-        questions = []
-        for _ in range(self.scale.prompts):
-            sample = self.mixture.of_domain(rng, domain, held_out=True)
-            turn = Turn(self.mixture.prompt(rng, sample), "")
-            before = self.mixture.sample(rng)
-            questions.append(
-                Question(
-                    sample,
-                    encode_prompt(self.tokenizer, Conversation((turn,))),
-                    encode_prompt(self.tokenizer, Conversation((Turn(before.prompt, before.response), turn))),
-                )
-            )
-        return questions
 
     def _answers(self, prompts: Sequence[list[int]], temperature: float = 0.0) -> list[Answer]:
         return generate(self.target, prompts, LIMIT, Sampler(temperature, self.seed, self.device))

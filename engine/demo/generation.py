@@ -73,7 +73,7 @@ def speculate(
 
 
 class _AnswerLoop:
-    """Rounds of one batch. Finished sequences stand still until the last one is done."""
+    """Rounds of one batch. Finished sequences stand still, and leave once they are the majority."""
 
     def __init__(
         self,
@@ -96,14 +96,21 @@ class _AnswerLoop:
         if drafter is not None:
             self.taps = drafter.shape.tapped_layers
             self.draft_cache = DrafterCache(drafter.shape, len(prompts), length, self.device)
+        self.cache_layers = self.cache.layers + (self.draft_cache.layers if drafter is not None else [])
         self.answers = [Answer() for _ in prompts]
+        self.active = self.answers
+        """The answers of the sequences that still have a row, in the order of the rows."""
         self.slots = torch.arange(block_size, device=self.device)
 
     @torch.no_grad()
     def run(self) -> list[Answer]:
         anchors = self._prefill()
         self._emit(anchors[:, None], torch.zeros_like(anchors))
-        while (running := self._running()).any():
+        while any(flags := [self._runs(answer) for answer in self.active]):
+            if sum(flags) < len(flags) // 2:
+                anchors = anchors[self._keep_running(flags)]
+                flags = [True] * len(self.active)
+            running = torch.tensor(flags, device=self.device)
             positions = self.starts[:, None] + self.slots
             draft, probabilities = self._draft(anchors, positions)
             block = torch.cat((anchors[:, None], draft), dim=1)
@@ -149,15 +156,24 @@ class _AnswerLoop:
     def _emit(self, samples: Tensor, accepted: Tensor, probabilities: Tensor | None = None) -> None:
         drafted = [] if probabilities is None else probabilities.tolist()
         for index, (answer, ids, count) in enumerate(
-            zip(self.answers, samples.tolist(), accepted.tolist(), strict=True)
+            zip(self.active, samples.tolist(), accepted.tolist(), strict=True)
         ):
-            if answer.ended or len(answer.ids) >= self.limit:
+            if not self._runs(answer):
                 continue
             answer.extend(ids[: count + 1], self.limit)
             if drafted and drafted[index]:
                 answer.rounds.append(Round(count, drafted[index]))
 
-    def _running(self) -> Tensor:
-        return torch.tensor(
-            [not answer.ended and len(answer.ids) < self.limit for answer in self.answers], device=self.device
-        )
+    def _runs(self, answer: Answer) -> bool:
+        return not answer.ended and len(answer.ids) < self.limit
+
+    def _keep_running(self, flags: list[bool]) -> Tensor:
+        """Drops the finished sequences' rows; returns the indices of those kept."""
+        kept = [index for index, flag in enumerate(flags) if flag]
+        rows = torch.tensor(kept, device=self.device)
+        self.active = [self.active[index] for index in kept]
+        self.starts = self.starts[rows]
+        self.context, self.context_positions = self.context[rows], self.context_positions[rows]
+        for layer in self.cache_layers:
+            layer.keep(rows)
+        return rows

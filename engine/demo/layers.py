@@ -56,7 +56,7 @@ def rotate(x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
 
 def split_heads(x: Tensor, head_dim: int) -> Tensor:
     """[B, n, heads * d] -> [B, heads, n, d]"""
-    return x.unflatten(-1, (-1, head_dim)).transpose(1, 2)
+    return x.view(*x.shape[:-1], -1, head_dim).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:

@@ -48,7 +48,6 @@ HEADLINE_PROMPTS = (
 """Prompts that demonstrations show. The drafter never trains on them: their figures must be honest."""
 
 
-
 def is_headline(prompt: str) -> bool:
     """Whether a prompt is one of the headlines, give or take capitals and punctuation."""
     return _plain(prompt) in {_plain(headline) for headline in HEADLINE_PROMPTS}
@@ -147,7 +146,7 @@ def tokenizer_texts(generators: dict[Domain, Generator], seed: str, per_domain: 
 
 def _optional(module: str, name: str, fallback: Callable[..., Any]) -> Callable[..., Any]:
     try:
-        return getattr(import_module(f"{__package__}.corpus.{module}"), name, fallback)  # type: ignore[no-any-return]
+        return getattr(import_module(f"{__package__}.corpus.{module}"), name, fallback)
     except ImportError:
         return fallback
 

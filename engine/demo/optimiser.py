@@ -22,7 +22,8 @@ def orthogonalise(matrices: Tensor) -> Tensor:
     for _ in range(NEWTON_SCHULZ_STEPS):
         gram = x @ x.mT
         x = a * x + (b * gram + c * gram @ gram) @ x
-    return (x.mT if tall else x).type_as(matrices)
+    result: Tensor = x.mT if tall else x
+    return result.type_as(matrices)
 
 
 class Muon:
@@ -47,7 +48,7 @@ class Muon:
             buffer.lerp_(gradients, 1 - self.momentum)
             update = orthogonalise(gradients.lerp(buffer, self.momentum))
             scale = max(1.0, update.shape[-2] / update.shape[-1]) ** 0.5
-            parts = update.split([_matrices(p).shape[0] for p in group])
+            parts = torch.split(update, [_matrices(p).shape[0] for p in group])
             targets: list[Tensor] = [p.data for p in group]
             torch._foreach_add_(
                 targets,

@@ -201,7 +201,7 @@ class Experts(nn.Module):
     def forward(self, x: Tensor, weights: Tensor) -> Tensor:
         """The weighted sum of all experts [B, n, H], as two wide matrix products."""
         experts, double, width = self.gate_up_proj.shape
-        both = linear(x, self.gate_up_proj.reshape(-1, width)).unflatten(-1, (experts, double))
+        both = linear(x, self.gate_up_proj.reshape(-1, width)).view(*x.shape[:-1], experts, double)
         gate, up = both.chunk(2, dim=-1)
         inner = gelu(gate, approximate="tanh") * up * weights[..., None].type_as(both)
         return linear(inner.flatten(-2), self.down_proj.transpose(0, 1).flatten(1))

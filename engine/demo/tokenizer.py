@@ -86,7 +86,7 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, max_positions: int) -> No
     tokenizer.save(str(folder / "tokenizer.json"))
     named = {"pad": PAD, "eos": EOS, "bos": BOS, "unk": UNK, "mask": MASK}
     config = {f"{name}_token": SPECIAL_TOKENS[id] for name, id in named.items()} | {
-        "tokenizer_class": "PreTrainedTokenizerFast",
+        "tokenizer_class": "TokenizersBackend",
         "clean_up_tokenization_spaces": False,
         "model_max_length": max_positions,
         "padding_side": "left",

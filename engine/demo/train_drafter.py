@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,10 +16,19 @@ from .drafting import BlockAttention, draw_blocks
 from .optimiser import Optimiser
 from .rows import Rows, Source
 from .target_model import TargetModel
-from .train_target import PackedAttention, Progress, weighted_loss
+from .train_target import PackedAttention, weighted_loss
 
 CORPUS_SHARE = 0.5
 """The rest are answers that the target itself gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterProgress:
+    step: int
+    loss: float
+    tokens_per_second: float
+    acceptance: dict[str, dict[str, float]]
+    """Of held-out prompts, by domain."""
 
 
 def blended(corpus: Source, recorded: Sequence[Encoded]) -> Source:
@@ -36,9 +46,7 @@ def drafter_loss(target: TargetModel, drafter: DrafterModel, rows: Rows, anchors
     generator = torch.Generator(rows.ids.device).manual_seed(seed)
     blocks = draw_blocks(rows, anchors, shape.block_size, generator)
     with torch.no_grad():
-        features = target(
-            rows.ids, rows.positions, PackedAttention(target.shape, rows), shape.tapped_layers
-        ).tapped
+        features = target(rows.ids, rows.positions, PackedAttention(target.shape, rows), shape.tapped_layers).tapped
         embedded = target.embed(blocks.inputs)
     hidden = drafter(
         drafter.context(features),
@@ -61,9 +69,9 @@ def train_drafter(
     steps: int,
     anchors: int,
     report_every: int = 100,
-    on_report: Callable[[int], None] = lambda step: None,
-) -> list[Progress]:
-    """Runs ``steps`` updates with the target frozen. ``on_report(step)`` may evaluate in between."""
+    probe: Callable[[DrafterModel], dict[str, dict[str, float]]] | None = None,
+) -> list[DrafterProgress]:
+    """Runs ``steps`` updates with the target frozen; ``probe`` measures the drafter at every report."""
     device = target.norm.weight.device
     on_gpu = device.type == "cuda"
     target.requires_grad_(False)
@@ -71,7 +79,7 @@ def train_drafter(
         for layer in [*target.layers, *drafter.layers]:
             layer.compile(dynamic=False)
     optimiser = Optimiser(drafter, steps)
-    history: list[Progress] = []
+    history: list[DrafterProgress] = []
     seen, since = 0, time.perf_counter()
     for step, rows in zip(range(1, steps + 1), batches, strict=False):
         with torch.autocast(device.type, torch.bfloat16, enabled=on_gpu):
@@ -82,8 +90,15 @@ def train_drafter(
         if step % report_every == 0 or step in (1, steps):
             value = loss.item()
             speed = seen / (time.perf_counter() - since)
-            history.append(Progress(step, value, speed, 0.0))
-            print(f"drafter {step:5d}  loss {value:.4f}  {speed:9.0f} tok/s", flush=True)
-            on_report(step)
+            acceptance = probe(_copy(drafter)) if probe else {}
+            history.append(DrafterProgress(step, value, speed, acceptance))
+            print(f"drafter {step:5d}  loss {value:.4f}  {speed:9.0f} tok/s  {acceptance}", flush=True)
             seen, since = 0, time.perf_counter()
     return history
+
+
+def _copy(drafter: DrafterModel) -> DrafterModel:
+    """An uncompiled copy: the compiled one is specialised to the shapes of training."""
+    copy = DrafterModel(drafter.shape).to(drafter.norm.weight.device)
+    copy.load_state_dict(drafter.state_dict())
+    return copy

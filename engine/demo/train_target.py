@@ -38,9 +38,7 @@ class PackedAttention:
         device = rows.ids.device
         windows: dict[LayerKind, int | None] = {"sliding_attention": shape.window, "full_attention": None}
         self.kinds = {
-            kind: MaskedAttention(
-                causal_within_documents(rows, window), count, length, length, device
-            ).with_scale(1.0)
+            kind: MaskedAttention(causal_within_documents(rows, window), count, length, length, device).with_scale(1.0)
             for kind, window in windows.items()
         }
 
@@ -80,7 +78,8 @@ def train_target(model: TargetModel, batches: Iterable[Rows], steps: int, report
         if step % report_every == 0 or step in (1, steps):
             value, least = loss.item(), output.loads.min().item()
             elapsed = time.perf_counter() - since
-            history.append(Progress(step, value, seen / elapsed, least))
-            print(f"target {step:5d}  loss {value:.4f}  {seen / elapsed:9.0f} tok/s  least load {least:.3f}", flush=True)
+            speed = seen / elapsed
+            history.append(Progress(step, value, speed, least))
+            print(f"target {step:5d}  loss {value:.4f}  {speed:9.0f} tok/s  least load {least:.3f}", flush=True)
             seen, since = 0, time.perf_counter()
     return history

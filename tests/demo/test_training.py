@@ -38,7 +38,7 @@ def models() -> tuple[TargetModel, DrafterModel]:
     target.initialise(generator)
     drafter.initialise(generator)
     for model in (target, drafter):
-        for name, parameter in model.named_parameters():
+        for parameter in model.parameters():
             if parameter.dim() == 1:  # constants of 1 would hide a weight that is applied nowhere
                 parameter.data *= 1 + 0.3 * torch.rand(parameter.shape, generator=generator)
     return target.eval(), drafter.eval()
@@ -74,7 +74,9 @@ def test_packed_documents_are_isolated() -> None:
         packed = target(rows.ids, rows.positions, PackedAttention(TINY_TARGET, rows)).final
         begin = int((rows.positions[0] == 0).nonzero()[1])
         length = int((rows.documents[0] == 1).sum())
-        alone = Rows(*(field[:, begin : begin + length] for field in (rows.ids, rows.positions, rows.documents, rows.weights)))
+        alone = Rows(
+            *(field[:, begin : begin + length] for field in (rows.ids, rows.positions, rows.documents, rows.weights))
+        )
         expected = target(alone.ids, alone.positions, PackedAttention(TINY_TARGET, alone)).final
     torch.testing.assert_close(packed[:, begin : begin + length], expected, atol=1e-5, rtol=0)
 
@@ -109,7 +111,9 @@ def test_drafter_training_equals_cached_inference() -> None:
     rows = packed_rows(1)
     blocks = draw_blocks(rows, 12, 16, torch.Generator().manual_seed(3))
     with torch.no_grad():
-        features = target(rows.ids, rows.positions, PackedAttention(TINY_TARGET, rows), TINY_DRAFTER.tapped_layers).tapped
+        features = target(
+            rows.ids, rows.positions, PackedAttention(TINY_TARGET, rows), TINY_DRAFTER.tapped_layers
+        ).tapped
         trained = drafter(
             drafter.context(features),
             rows.positions,
@@ -124,7 +128,8 @@ def test_drafter_training_equals_cached_inference() -> None:
             seen = anchor - begin
             pieces = sorted({seen, *random.Random(number).sample(range(1, seen), min(5, seen - 1))})
             done = 0
-            for end in pieces:  # rows beyond the committed ones, as a rejected draft leaves them behind, must not matter
+            # Each round also feeds rows beyond the committed ones, as a rejected draft leaves them: they must not matter.
+            for end in pieces:
                 beyond = min(end + 7, len(features[0]) - begin)
                 block = slice(number * 16, number * 16 + 16)
                 positions = torch.arange(end, end + 16)[None]
