@@ -63,7 +63,13 @@ def find_pair(target: str | None, drafter: str | None) -> PairFolders:
     if target is None:
         about = json.loads((BUNDLED_PAIR / "about.json").read_text("utf-8"))
         own = _find_model(drafter) if drafter else BUNDLED_PAIR / "drafter"
-        return PairFolders(about["name"], BUNDLED_PAIR / "target", own, drafter or about["name"], about["banner"])
+        return PairFolders(
+            name=about["name"],
+            target=BUNDLED_PAIR / "target",
+            drafter=own,
+            drafter_name=drafter or about["name"] + "-DFlash",
+            banner=about["banner"],
+        )
     drafter = drafter or KNOWN_DRAFTERS.get(target)
     folder = _find_model(target)
     return PairFolders(target, folder, _find_model(drafter) if drafter else None, drafter)
