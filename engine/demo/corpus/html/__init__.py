@@ -11,6 +11,7 @@ from typing import Any
 from engine.demo.corpus.html.checker import check, extract_page
 from engine.demo.corpus.html.drones import DRONES
 from engine.demo.corpus.html.flights import FLIGHTS
+from engine.demo.corpus.html.patterns import PATTERNS
 from engine.demo.corpus.html.plan import BACKGROUNDS, COLORS, Family, Plan, draw_plan
 from engine.demo.corpus.html.prompts import announce, write_prompt
 from engine.demo.corpus.html.scenes import SCENES
@@ -19,7 +20,7 @@ from engine.demo.corpus.sample import Sample
 
 __all__ = ["FAMILIES", "check", "extract_page", "generate", "generate_family"]
 
-FAMILIES: tuple[Family, ...] = (DRONES, *FLIGHTS, *SCENES, *WIDGETS)
+FAMILIES: tuple[Family, ...] = (DRONES, *FLIGHTS, *SCENES, *PATTERNS, *WIDGETS)
 _WEIGHTS = [family.weight for family in FAMILIES]
 
 

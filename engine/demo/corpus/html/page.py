@@ -7,6 +7,8 @@ from string import Template
 
 from engine.demo.corpus.html.plan import BACKGROUNDS, COLORS, RAINBOW, SPEEDS, Plan
 
+NEXT_FRAME = "requestAnimationFrame(frame);"
+
 RESIZE = """\
 function resize() {
   canvas.width = innerWidth;
@@ -204,7 +206,7 @@ def start(plan: Plan, *more: str) -> str:
         TRACK_MOUSE if plan.mouse in ("follow", "avoid") else "",
         PAUSE_KEY if plan.has("pause") else "",
         *more,
-        "requestAnimationFrame(frame);",
+        NEXT_FRAME,
     )
 
 

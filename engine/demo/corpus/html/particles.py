@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 from engine.demo.corpus.html.page import (
+    NEXT_FRAME,
     PATHS,
     PATHS_AT_ORIGIN,
     RESIZE,
@@ -132,9 +133,14 @@ def _draw(plan: Plan, rng: random.Random, kind: Particles) -> str:
         pulse = f"const size = {it}.size * (1 + 0.4 * Math.sin(time * {beat} + {it}.x));"
     if not kind.turned:
         return lines(hue, pulse, fill(kind.draw or PATHS[plan.shape], x=f"{it}.x", y=f"{it}.y", size=size))
-    turn = lines(f"ctx.translate({it}.x, {it}.y);", f"ctx.rotate(Math.atan2({it}.vx, -{it}.vy));")
     return lines(
-        hue, pulse, "ctx.save();", turn, fill(kind.draw or PATHS_AT_ORIGIN[plan.shape], size=size), "ctx.restore();"
+        hue,
+        pulse,
+        "ctx.save();",
+        f"ctx.translate({it}.x, {it}.y);",
+        f"ctx.rotate(Math.atan2({it}.vx, -{it}.vy));",
+        fill(kind.draw or PATHS_AT_ORIGIN[plan.shape], size=size),
+        "ctx.restore();",
     )
 
 
@@ -157,5 +163,5 @@ def _frame(plan: Plan, rng: random.Random, kind: Particles, move: str, draw: str
         after,
         "link();" if plan.has("links") else "",
         fill(HUD, **names) if plan.has("hud") else "",
-        "requestAnimationFrame(frame);",
+        NEXT_FRAME,
     )

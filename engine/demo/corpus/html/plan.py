@@ -11,6 +11,7 @@ COLORS = {
     "coral": "#ff7a5c",
     "orange": "#ff9f1c",
     "gold": "#ffd23f",
+    "yellow": "#fff04d",
     "lime": "#a8ff3e",
     "green": "#2ee66b",
     "teal": "#14d8c4",
@@ -28,7 +29,9 @@ BACKGROUNDS = {
     "black": "#000000",
     "navy": "#0a1030",
     "midnight blue": "#050b24",
+    "dark blue": "#081a3c",
     "charcoal": "#16181d",
+    "dark gray": "#24272e",
     "dark green": "#04150c",
     "dark purple": "#170a2b",
     "dark red": "#1d0508",
@@ -52,7 +55,7 @@ TITLE_SECOND = (
 ASKED_COUNT_WEIGHTS = (14, 20, 25, 20, 13, 8)
 """How often a prompt sets 0, 1, 2, ... slots."""
 
-COSTS = {"links": 3, "stars": 2, "click": 2, "mouse": 2}
+COSTS = {"links": 3, "stars": 2, "click": 2, "mouse": 3}
 """How much of a page's room a part takes, where it is not 1."""
 
 

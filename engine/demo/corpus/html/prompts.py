@@ -6,8 +6,11 @@ import random
 
 from engine.demo.corpus.html.plan import Plan
 
-OPENERS = (
+ANIMATION_OPENERS = (
     ("create a single-file HTML animation of {}", ""),
+    ("Animate {} in a single HTML file", "."),
+)
+OPENERS = (
     ("Make an HTML page with {}", ""),
     ("Write a single-file HTML page that shows {}", "."),
     ("I'd like a web page with {}", "."),
@@ -27,7 +30,7 @@ OPENERS = (
 MODULES: dict[str, tuple[tuple[str, ...], str]] = {
     "glow": (("with a glow", "with a glow effect", "with a soft glow", "with glow"), "a glow"),
     "links": (
-        ("with lines between neighbours", "linked by thin lines", "with lines connecting close ones"),
+        ("with lines between neighbours", "linked by thin lines", "with lines between neighbors"),
         "lines between neighbours",
     ),
     "pulse": (("with a pulse", "with a pulsing size", "gently pulsing"), "a pulse"),
@@ -73,7 +76,7 @@ MICE: dict[str, tuple[tuple[str, ...], str]] = {
 
 STYLES: dict[str, tuple[tuple[str, ...], str]] = {
     "flock": (("with flocking", "flocking like birds", "flying like a flock of birds"), "flocking"),
-    "orbit": (("circling the centre", "orbiting the centre", "flying in circles"), "flying in circles"),
+    "orbit": (("circling the centre", "orbiting the center", "flying in circles"), "flying in circles"),
     "ring": (("in a ring formation", "forming a ring", "flying in a ring"), "in a ring"),
     "spiral": (("in a spiral formation", "forming a spiral", "flying in a spiral"), "in a spiral"),
     "flower": (("in a flower formation", "forming a flower", "flying as a flower"), "in a flower"),
@@ -102,7 +105,7 @@ SPEEDS = {
     "slow": ("moving slowly", "at a slow speed", "at low speed", "slowly"),
     "fast": ("moving fast", "at high speed", "at a fast speed", "really fast"),
 }
-COLORS = ("in {}", "coloured {}", "in the colour {}", "all in {}")
+COLORS = ("in {}", "coloured {}", "colored {}", "in the colour {}", "in the color {}", "all in {}")
 BACKGROUNDS = ("on a {} background", "with a {} background", "on {}", "against a {} background")
 SHAPES = ("drawn as {}s", "shown as {}s", "using {}s", "in the shape of {}s")
 TITLES = ('titled "{}"', 'called "{}"', 'with the title "{}"', 'named "{}"')
@@ -110,14 +113,19 @@ STEPS = ("counting in steps of {}", "with a step of {}", "counting by {}")
 
 ADJECTIVES = {"circle": "round", "square": "square", "triangle": "triangular", "diamond": "diamond", "quadcopter": ""}
 
-ANNOUNCEMENTS = ("Here is {}.", "This page shows {}.", "One file, no libraries: {}.", "Save this as index.html: {}.")
+ANNOUNCEMENTS = (
+    "Here you go: {}.",
+    "This page shows {}.",
+    "One file, no libraries: {}.",
+    "Save this as index.html: {}.",
+)
 
 
 def write_prompt(rng: random.Random, plan: Plan) -> str:
-    subject, told = _subject(rng, plan)
+    opener, end = rng.choice(OPENERS + ANIMATION_OPENERS * 2 if plan.family.canvas else OPENERS)
+    subject, told = _subject(rng, plan, animated=(opener, end) in ANIMATION_OPENERS)
     clauses = [_clause(rng, plan, slot) for slot in plan.asked if slot not in told]
     rng.shuffle(clauses)
-    opener, end = rng.choice(OPENERS)
     if len(clauses) > 1 and rng.random() < 0.2:
         # a request, then the wishes one by one
         wishes = " ".join(clause[0].upper() + clause[1:] + "." for clause in clauses)
@@ -153,13 +161,13 @@ def _things(plan: Plan, *, count: bool, color: bool, shape: bool) -> str:
     return " ".join(word for word in (*words, plan.family.things) if word)
 
 
-def _subject(rng: random.Random, plan: Plan) -> tuple[str, tuple[str, ...]]:
-    """The noun of the request and the slots that it already tells."""
+def _subject(rng: random.Random, plan: Plan, animated: bool) -> tuple[str, tuple[str, ...]]:
+    """The noun of the request and the slots that it already tells. Nobody asks to animate "a rain animation"."""
     family = plan.family
     told = tuple(slot for slot in ("count", "color", "shape") if slot in plan.asked and _can_tell(plan, slot))
-    if not family.group or "count" not in told or rng.random() < 0.4:
-        return rng.choice(family.subjects), ()
-    return family.group.format(_things(plan, count=True, color="color" in told, shape="shape" in told)), told
+    if not family.group or not told or rng.random() < 0.4:
+        return rng.choice([name for name in family.subjects if not (animated and "animat" in name)]), ()
+    return family.group.format(_things(plan, count="count" in told, color="color" in told, shape="shape" in told)), told
 
 
 def _can_tell(plan: Plan, slot: str) -> bool:
