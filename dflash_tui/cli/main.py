@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -51,6 +52,7 @@ _DEFAULTS = GenerationSettings()
 
 def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = None) -> int:
     """Run the program and return its exit code. ``engine`` stands in for the real engine in headless mode."""
+    _open_closed_streams()
     try:
         return int(command.main(arguments, prog_name="dflash-chat", standalone_mode=False, obj=engine) or 0)
     except Problem as problem:
@@ -69,6 +71,12 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
             Problem(f"The output could not be written: {error.strerror or error}.", "Make room, and ask again.")
         )
         return ExitCode.GENERATION
+
+
+def _open_closed_streams() -> None:
+    """A shell's ``>&-`` leaves Python without the stream; what would go there is not wanted."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (stays open to the end)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115  (stays open to the end)
 
 
 class _Command(click.Command):

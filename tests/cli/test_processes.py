@@ -111,6 +111,15 @@ def test_a_full_disk_behind_stdout_is_explained() -> None:
     assert b"could not be written: No space left" in errors
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_no_reason_to_fail(closed: str) -> None:
+    command = f'"{sys.executable}" -m tests.cli.scripted plain -p hi {closed}'
+    result = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+    assert result.returncode == ExitCode.OK
+    assert result.stdout.startswith(b"" if closed == ">&-" else b"Hello")
+    assert (b"12 tokens" in result.stderr) == (closed != "2>&-")
+
+
 def read_terminal(descriptor: int) -> bytes:
     output = b""
     while True:
