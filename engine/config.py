@@ -193,5 +193,7 @@ def _drafter_layer(merged: Json, index: int) -> AttentionConfig:
 
 
 def _stop_token_ids(config: Json, generation: Json) -> tuple[int, ...]:
-    ids = generation.get("eos_token_id", config.get("eos_token_id", ()))
+    ids = generation.get("eos_token_id", config.get("eos_token_id"))
+    if ids is None:
+        return ()
     return tuple(ids) if isinstance(ids, list | tuple) else (ids,)

@@ -169,6 +169,11 @@ class _Turn:
         self.pending: Tensor | None = None
         """Features of rows that are committed but not yet in the drafter's context."""
 
+    @property
+    def room(self) -> int:
+        """Tokens that still fit into the context; the anchor takes a place although no cache holds it yet."""
+        return self.decoder.max_context - self.cache.length - 1
+
     def prefill(self, start: int, poll: Poll) -> Tensor | None:
         """Runs the prompt from ``start`` on, in chunks.
 
@@ -177,8 +182,10 @@ class _Turn:
         ids, stable = self.prompt.ids, self.prompt.stable_length
         hidden = None
         while start < len(ids):
-            if poll() is None:
+            now = poll()
+            if now is None:
                 return None
+            self.settings = now
             if start == stable:
                 self.decoder.remember(self.caches)
             end = min(start + PREFILL_CHUNK, len(ids))
@@ -230,7 +237,7 @@ class _Turn:
             self.settings.block_size,
             self.drafter.config.block_size,
             self.settings.max_new_tokens - self.num_emitted,
-            self.decoder.max_context - self.cache.length,
+            self.room,
         )
         if width < 2:
             return (), ()
@@ -307,7 +314,7 @@ class _Turn:
             return "stop"
         if self.num_emitted >= self.settings.max_new_tokens:
             return "length"
-        if self.cache.length >= self.decoder.max_context:
+        if self.room == 0:
             return "context"
         return None
 

@@ -71,7 +71,8 @@ def random_target(kinds: list[str], moe: bool, seed: int) -> Gemma4ForConditiona
     """A random model of ``transformers``, none of whose constants is 1: a weight applied nowhere would show.
 
     Key norms are small, as in the trained models: with a scale of 1.0 they are what keeps attention from being an
-    argmax, whose rounding errors no comparison could tell from mistakes.
+    argmax, whose rounding errors no comparison could tell from mistakes. The final norm's weights have either sign, or
+    the tied head would find the last token's own embedding again and say nothing else.
     """
     generator = torch.Generator().manual_seed(seed)
 
@@ -85,6 +86,8 @@ def random_target(kinds: list[str], moe: bool, seed: int) -> Gemma4ForConditiona
             parameter.copy_(1 + 0.25 * noise(parameter) if is_factor else 0.15 * noise(parameter))
             if "k_norm" in name:
                 parameter.mul_(0.25)
+            if name.endswith("language_model.norm.weight"):
+                parameter.copy_(2 * noise(parameter))
         for name, buffer in model.named_buffers():
             if name.endswith("layer_scalar"):
                 buffer.copy_(0.9 + 0.05 * noise(buffer))

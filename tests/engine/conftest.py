@@ -12,10 +12,12 @@ import torch
 from torch import Tensor
 from transformers import Gemma4ForConditionalGeneration
 
+from engine import decoder
 from engine.checkpoint import BUNDLED_PAIR, load_drafter, load_target
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter, write_tokenizer
+from tests.engine.decoding import set_stops
 
 CPU = torch.device("cpu")
 
@@ -65,6 +67,14 @@ def moe_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
 def dense_pair(tmp_path_factory: pytest.TempPathFactory) -> TinyPair:
     """Three layers of both kinds without experts, as in the 12B and 31B models; quick enough for whole answers."""
     return make_pair(tmp_path_factory.mktemp("dense"), [SLIDING, SLIDING, FULL], [0, 2], moe=False, seed=2)
+
+
+@pytest.fixture
+def unstopped_pair(dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> TinyPair:
+    """The dense pair with no stop tokens, and short prefill chunks, so that small prompts cross several."""
+    monkeypatch.setattr(decoder, "PREFILL_CHUNK", 16)
+    set_stops(monkeypatch, dense_pair.target)
+    return dense_pair
 
 
 @pytest.fixture(scope="session")
