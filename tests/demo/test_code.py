@@ -26,8 +26,23 @@ def samples() -> list[Sample]:
     return [generate(rng) for _ in range(DRAWS)]
 
 
-def request(program: Program, variant: Variant, rng: random.Random, **controls: bool) -> Request:
-    return Request(program, variant, program.arguments(rng), program.name, program.parameter, **controls)
+def request(program: Program, variant: Variant, rng: random.Random, *, controlled: bool) -> Request:
+    """A plain request, or one with every control set."""
+    arguments = program.arguments(rng)
+    if not controlled:
+        return Request(program, variant, arguments, program.name, program.parameter)
+    return Request(
+        program,
+        variant,
+        arguments,
+        name="ZetaThing" if program.kind == "class" else "zeta_thing",
+        parameter="votes" if program.parameter else "",
+        says_how=True,
+        typed=True,
+        documented=True,
+        tested=True,
+        gives_arguments=True,
+    )
 
 
 def quicksort(seed: int = 0, **changes: object) -> Sample:
@@ -48,12 +63,9 @@ def fenced(code: str) -> str:
 def test_every_program_and_variant_passes_its_own_check_plain_and_with_every_control() -> None:
     rng = random.Random(1)
     drawn = [
-        sample_of(request(program, variant, rng, **controls), rng)
+        sample_of(request(program, variant, rng, controlled=controlled), rng)
         for program, variant in PAIRS
-        for controls in (
-            {},
-            {"typed": True, "documented": True, "tested": True, "says_how": True, "gives_arguments": True},
-        )
+        for controlled in (False, True)
     ]
     verdicts = check_many([sample.response for sample in drawn], [sample.check for sample in drawn])
     assert [s.combination for s, v in zip(drawn, verdicts, strict=True) if not all(v.values())] == []
@@ -129,20 +141,16 @@ def test_prompts_mention_what_they_control() -> None:
         (("quicksort(smaller)", "quicksort(items)"), "passes"),
         (("if len(items) <= 1:", "while True: pass\n    if True:"), "passes"),
         (("print(quicksort(items))", "raise SystemExit"), "passes"),
-        (("def quicksort(items):", "def quicksort(items: list):"), "passes_only"),
         (("[5, 2, 9, 1]", "[5, 2, 9]"), "follows"),
         (("def quicksort", "import os\ndef quicksort"), "passes"),
     ],
 )
-def test_broken_answers_are_found_out(change: tuple[str, str], fails: str) -> None:
+def test_broken_answers_are_found_out(change: tuple[str, str], fails: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.demo.corpus.code.checking.SECONDS_PER_ANSWER", 1)
     sample = quicksort(gives_arguments=True)
     broken = sample.response.replace(*change)
     assert broken != sample.response
-    verdicts = check(broken, sample.check)
-    if fails == "passes_only":  # an annotation without the one of the result is no typed answer, and it still runs
-        assert all(verdicts.values())
-    else:
-        assert not verdicts[fails]
+    assert not check(broken, sample.check)[fails]
 
 
 def test_a_control_that_the_answer_ignores_is_found_out() -> None:

@@ -1,11 +1,12 @@
-"""Sorting algorithms."""
+"""Sorting algorithms that compare and move elements."""
 
 from __future__ import annotations
 
 from ..program import ITEMS_USAGE, Program, Variant
-from ..values import each, ints, small_ints, words
+from ..values import each, ints
 
 IN_PLACE_USAGE = "items = {0}\nf(items)\nprint(items)"
+
 SORTS = (
     "f([3, 1, 2]) == [1, 2, 3]",
     "f([]) == []",
@@ -14,7 +15,9 @@ SORTS = (
     "f([2, 8, 2, 6]) == [2, 2, 6, 8]",
     "f([9, 4, 7, 1]) == [1, 4, 7, 9]",
 )
+
 SORTS_IN_PLACE = "items = [4, 1, 3, 1, 2]\nf(items)"
+
 IS_SORTED_IN_PLACE = ("items == [1, 1, 2, 3, 4]", "items == sorted(items)", "len(items) == 5")
 
 
@@ -23,12 +26,12 @@ def in_place(source: str, *notes: str, label: str = "in_place", how: tuple[str, 
     return Variant(label, source, notes, how, IN_PLACE_USAGE, SORTS_IN_PLACE, IS_SORTED_IN_PLACE)
 
 
-def sorting(name: str, nouns: tuple[str, ...], tasks: tuple[str, ...], *variants: Variant) -> Program:
+def sort_program(name: str, nouns: tuple[str, ...], tasks: tuple[str, ...], *variants: Variant) -> Program:
     return Program(name, nouns, tasks, variants, SORTS, each(ints), ITEMS_USAGE, parameter="items")
 
 
 PROGRAMS = (
-    sorting(
+    sort_program(
         "quicksort",
         ("a quicksort", "quick sort", "the quicksort algorithm"),
         ("sort a list with quicksort", "sort numbers using the quicksort algorithm"),
@@ -110,7 +113,7 @@ def quicksort(items: list[int]) -> list[int]:
             ("with the first element as pivot", "as short as possible", "with unpacking"),
         ),
     ),
-    sorting(
+    sort_program(
         "merge_sort",
         ("a merge sort", "mergesort", "the merge sort algorithm"),
         ("sort a list with merge sort", "sort numbers by merging halves"),
@@ -187,7 +190,7 @@ def merge(left: list[int], right: list[int]) -> list[int]:
             ("without recursion", "from the bottom up", "with a loop"),
         ),
     ),
-    sorting(
+    sort_program(
         "bubble_sort",
         ("a bubble sort", "bubblesort", "the bubble sort algorithm"),
         ("sort a list with bubble sort", "sort numbers by swapping neighbors"),
@@ -259,7 +262,7 @@ def bubble_sort(items: list[int], end: int | None = None) -> None:
             label="recursive",
         ),
     ),
-    sorting(
+    sort_program(
         "insertion_sort",
         ("an insertion sort", "the insertion sort algorithm"),
         ("sort a list with insertion sort", "sort numbers the way people sort cards"),
@@ -311,7 +314,7 @@ def insertion_sort(items: list[int]) -> list[int]:
             ("with the bisect module", "using bisect"),
         ),
     ),
-    sorting(
+    sort_program(
         "selection_sort",
         ("a selection sort", "the selection sort algorithm"),
         ("sort a list with selection sort", "sort numbers by picking the smallest one again and again"),
@@ -359,211 +362,5 @@ def selection_sort(items: list[int]) -> list[int]:
 ''',
             ("The smallest value comes first, then the sorted rest.",),
         ),
-    ),
-    sorting(
-        "heap_sort",
-        ("a heap sort", "heapsort", "the heap sort algorithm"),
-        ("sort a list with a heap", "sort numbers using heap sort"),
-        Variant(
-            "heap",
-            '''
-from heapq import heapify, heappop
-
-
-def heap_sort(items: list[int]) -> list[int]:
-    """Return a sorted copy of items."""
-    heap = list(items)
-    heapify(heap)
-    return [heappop(heap) for _ in range(len(heap))]
-''',
-            ("The heap always gives the smallest element first.", "Each pop takes O(log n) time."),
-        ),
-        in_place(
-            '''
-def heap_sort(items: list[int]) -> None:
-    """Sort items in place."""
-    size = len(items)
-    for root in range(size // 2 - 1, -1, -1):
-        sift_down(items, root, size)
-    for end in range(size - 1, 0, -1):
-        items[0], items[end] = items[end], items[0]
-        sift_down(items, 0, end)
-
-
-def sift_down(items: list[int], root: int, end: int) -> None:
-    """Move the root down until no child before end is larger."""
-    while 2 * root + 1 < end:
-        child = 2 * root + 1
-        if child + 1 < end and items[child + 1] > items[child]:
-            child += 1
-        if items[root] >= items[child]:
-            return
-        items[root], items[child] = items[child], items[root]
-        root = child
-''',
-            "It builds a max heap and moves the largest value to the end.",
-        ),
-    ),
-    sorting(
-        "counting_sort",
-        ("a counting sort", "the counting sort algorithm"),
-        ("sort small numbers with counting sort", "sort numbers by counting them"),
-        Variant(
-            "list",
-            '''
-def counting_sort(items: list[int]) -> list[int]:
-    """Return a sorted copy of items, which must not be negative."""
-    if not items:
-        return []
-    counts = [0] * (max(items) + 1)
-    for item in items:
-        counts[item] += 1
-    result = []
-    for value, count in enumerate(counts):
-        result.extend([value] * count)
-    return result
-''',
-            ("It counts each value and never compares two elements.", "It works for numbers that are not negative."),
-        ),
-        Variant(
-            "counter",
-            '''
-from collections import Counter
-
-
-def counting_sort(items: list[int]) -> list[int]:
-    """Return a sorted copy of items."""
-    counts = Counter(items)
-    result = []
-    for value in sorted(counts):
-        result.extend([value] * counts[value])
-    return result
-''',
-            ("Counter does the counting, so only distinct values are sorted.",),
-        ),
-    ),
-    sorting(
-        "shell_sort",
-        ("a shell sort", "the shell sort algorithm"),
-        ("sort a list with shell sort", "sort numbers with shrinking gaps"),
-        Variant(
-            "copy",
-            '''
-def shell_sort(items: list[int]) -> list[int]:
-    """Return a sorted copy of items."""
-    items = list(items)
-    gap = len(items) // 2
-    while gap > 0:
-        for i in range(gap, len(items)):
-            j = i
-            while j >= gap and items[j - gap] > items[j]:
-                items[j - gap], items[j] = items[j], items[j - gap]
-                j -= gap
-        gap //= 2
-    return items
-''',
-            ("It sorts elements that are far apart first.",),
-            ("that returns a new list", "without changing the input"),
-        ),
-        in_place(
-            '''
-def shell_sort(items: list[int]) -> None:
-    """Sort items in place."""
-    gap = len(items) // 2
-    while gap > 0:
-        for i in range(gap, len(items)):
-            value = items[i]
-            j = i
-            while j >= gap and items[j - gap] > value:
-                items[j] = items[j - gap]
-                j -= gap
-            items[j] = value
-        gap //= 2
-''',
-            "The gap halves until it is an ordinary insertion sort.",
-        ),
-    ),
-    Program(
-        "sort_by_length",
-        ("a sort by length", "a way to sort words by length"),
-        ("sort words by length", "order strings from short to long"),
-        (
-            Variant(
-                "sorted",
-                '''
-def sort_by_length(words: list[str]) -> list[str]:
-    """Return the words from short to long."""
-    return sorted(words, key=len)
-''',
-                ("Words of equal length keep their order.",),
-            ),
-            Variant(
-                "tuple_key",
-                '''
-def sort_by_length(words: list[str]) -> list[str]:
-    """Return the words from short to long, and equal lengths by the alphabet."""
-    return sorted(words, key=lambda word: (len(word), word))
-''',
-                ("Words of equal length come in alphabetical order.",),
-                ("with ties in alphabetical order", "and by the alphabet for equal lengths"),
-            ),
-            Variant(
-                "in_place",
-                '''
-def sort_by_length(words: list[str]) -> None:
-    """Sort the words in place, short ones first."""
-    words.sort(key=len)
-''',
-                ("The sort method changes the list itself.",),
-                usage="words = {0}\nf(words)\nprint(words)",
-                setup='words = ["ccc", "a", "bb"]\nf(words)',
-                facts=('words == ["a", "bb", "ccc"]', "len(words) == 3"),
-            ),
-        ),
-        ('f(["ccc", "a", "bb"]) == ["a", "bb", "ccc"]', "f([]) == []", 'f(["dd", "c"]) == ["c", "dd"]'),
-        each(words),
-        "print(f({args}))",
-    ),
-    Program(
-        "is_sorted",
-        ("a check whether a list is sorted", "a sorted check"),
-        ("check whether a list is sorted", "test if numbers are in order"),
-        (
-            Variant(
-                "comprehension",
-                '''
-def is_sorted(items: list[int]) -> bool:
-    """Tell whether items are in ascending order."""
-    return all(a <= b for a, b in zip(items, items[1:]))
-''',
-                ("It compares each element with the next one.",),
-                ("with all and zip", "using zip"),
-            ),
-            Variant(
-                "loop",
-                '''
-def is_sorted(items: list[int]) -> bool:
-    """Tell whether items are in ascending order."""
-    for i in range(len(items) - 1):
-        if items[i] > items[i + 1]:
-            return False
-    return True
-''',
-                ("It stops at the first pair that is out of order.",),
-            ),
-            Variant(
-                "sorted",
-                '''
-def is_sorted(items: list[int]) -> bool:
-    """Tell whether items are in ascending order."""
-    return items == sorted(items)
-''',
-                ("This is the shortest way, but it sorts the whole list.",),
-            ),
-        ),
-        ("f([1, 2, 2, 5])", "not f([3, 1, 2])", "f([])", "f([4])", "not f([1, 2, 3, 0])"),
-        each(lambda rng: ints(rng) if rng.random() < 0.5 else small_ints(rng)),
-        ITEMS_USAGE,
-        parameter="items",
     ),
 )
