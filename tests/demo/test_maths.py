@@ -44,6 +44,9 @@ def test_steps_of_each_operation() -> None:
     assert steps.subtract(82, 47).text == "82 - 47: 82 - 40 = 42, 42 - 7 = 35."
     assert steps.multiply(6, 17).text == "17 * 6: 10 * 6 = 60, 7 * 6 = 42, 60 + 40 = 100, 100 + 2 = 102."
     assert steps.divide(84, 7).text == "84 / 7: 10 * 7 = 70, 84 - 70 = 14, 2 * 7 = 14, 14 / 7 = 2, 10 + 2 = 12."
+    assert steps.divide(85, 7).text == "85 / 7: 10 * 7 = 70, 85 - 70 = 15, 2 * 7 = 14, 15 - 14 = 1, 10 + 2 = 12."
+    assert steps.subtract(12, 30).text.endswith("\n30 - 12: 30 - 10 = 20, 20 - 2 = 18.")
+    assert (steps.divide(85, 7).value, steps.divide(85, 7).remainder, steps.subtract(12, 30).value) == (12, 1, -18)
     assert steps.percent(20, 150).text == "20 % of 150: 150 / 10 = 15, 10 * 2 = 20, 5 * 2 = 10, 20 + 10 = 30."
 
 
@@ -62,11 +65,13 @@ def test_steps_reach_the_result(a: int) -> None:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_plans_stay_positive_and_whole(name: str) -> None:
+def test_plans_stay_in_range(name: str) -> None:
     rng = random.Random(1)
     for _ in range(500):
         works = PLANS[name].solve(PLANS[name].draw(rng))
-        assert all(1 < work.value < 1000 for work in works), works
+        assert all(1 < abs(work.value) < 1000 for work in works), works
+        assert name == "negative" or all(work.value > 0 for work in works), works
+        assert (name == "remainder") == any(work.remainder for work in works), works
 
 
 def test_all_scenes_use_their_numbers() -> None:
@@ -91,6 +96,7 @@ def test_check_rejects_wrong_answers() -> None:
     good = "47 + 38: 40 + 30 = 70, 7 + 8 = 15, 70 + 15 = 85.\nThe answer is 85."
     assert maths.check(good, {"answer": 85}) == {"answer": True, "steps": True}
     assert maths.check(good, {"answer": 84})["answer"] is False
+    assert maths.check("The answer is 12 remainder 2.", {"answer": "12 remainder 1"})["answer"] is False
     assert maths.check(good.replace("= 15", "= 14"), {"answer": 85})["steps"] is False
     assert maths.check("The answer is 85.", {"answer": 85})["steps"] is False
     assert maths.check("", {}) == {"answer": False, "steps": False}

@@ -11,6 +11,8 @@ from engine.demo.corpus.maths.scenes import NAMES
 from engine.demo.corpus.sample import Sample
 from engine.demo.corpus.wording import capitalised, phrase, pick
 
+__all__ = ["FAMILIES", "check", "generate"]
+
 CORE_SHARE = 0.4
 _MORE_NAMES = (
     "Alice", "Bob", "Chen", "Dana", "Elif", "Frank", "Gina", "Hana", "Ines", "Jonas", "Kofi", "Linda", "Maria", "Nina",

@@ -10,18 +10,21 @@ import random
 import re
 from typing import Any
 
+from engine.demo.corpus.explain.choosing import CHOOSING
 from engine.demo.corpus.explain.computing import COMPUTING
 from engine.demo.corpus.explain.decoding import DECODING
 from engine.demo.corpus.explain.machines import MACHINES
 from engine.demo.corpus.explain.models import MODELS
 from engine.demo.corpus.explain.questions import FORMS, KINDS, Form, Kind, question
+from engine.demo.corpus.explain.structures import STRUCTURES
 from engine.demo.corpus.explain.topic import Topic
+from engine.demo.corpus.explain.web import WEB
 from engine.demo.corpus.sample import Sample
 from engine.demo.corpus.wording import phrase, pick
 
 __all__ = ["TOPICS", "check", "generate"]
 
-TOPICS: tuple[Topic, ...] = DECODING + MODELS + MACHINES + COMPUTING
+TOPICS: tuple[Topic, ...] = DECODING + MODELS + CHOOSING + MACHINES + COMPUTING + STRUCTURES + WEB
 _WEIGHTED: tuple[Topic, ...] = TOPICS + DECODING  # this program's own subject is asked about most
 
 _ORDER: dict[Kind, tuple[str, ...]] = {

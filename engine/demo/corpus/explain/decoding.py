@@ -298,11 +298,10 @@ DECODING: tuple[Topic, ...] = (
             "Think of lossless as packing a [suitcase|box]: the same [things|text] come out [as|that] went in.",
         ),
         note=(
-            "With the same seed, lossless decoding gives the same text at every [block size|temperature setting you "
-            "repeat].",
-            "In low precision, [rounding|tiny rounding errors] can break a near tie, so lossless runs of the same "
-            "text are "
-            "[tested|checked].",
+            "With the same seed, lossless decoding gives the same text at every [block size|verify width].",
+            "In low precision, tiny [rounding|number] errors can break a near tie, so that the same text is no longer "
+            "[certain|"
+            "sure] and lossless runs must be tested.",
         ),
     ),
     topic(

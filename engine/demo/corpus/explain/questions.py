@@ -72,6 +72,8 @@ def question(rng: random.Random, term: str, kind: Kind, form: Form) -> str:
     """A request for an explanation of a term ("a hash table")."""
     ask = phrase(rng, pick(rng, _ASK[kind]), x=term, bare=_bare(term))
     wish = phrase(rng, pick(rng, _FORM[form]))
+    if ask == _bare(term) and not wish:
+        return ask
     end = "?" if ask.lower().startswith(_QUESTION_WORDS) else "."
     if wish.startswith("."):
         return f"{ask}{end}{wish[1:]}."

@@ -10,12 +10,13 @@ from engine.demo.corpus.maths.steps import Work
 from engine.demo.corpus.sample import Sample
 
 _EQUATION = re.compile(r"(\d+) ([-+*/]) (\d+) = (-?\d+)")
-_FINAL = re.compile(r"[Tt]he answer is (-?\d+)")
+_FINAL = re.compile(r"[Tt]he answer is (-?\d+(?: remainder \d+)?)")
 
 
 def answered(prompt: str, opening: str, works: list[Work], unit: str = "") -> Sample:
     """The sample of a problem: opening sentence (or none), one line per operation, the final answer with its unit."""
-    answer = works[-1].value
+    last = works[-1]
+    answer = f"{last.value} remainder {last.remainder}" if last.remainder else str(last.value)
     final = f"The answer is {answer}{' ' if unit else ''}{unit}."
     lines = [opening] if opening else []
     response = "\n".join([*lines, *(work.text for work in works), final])

@@ -23,6 +23,8 @@ _EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "subtract": ("{a} - {b}", "{a} - {b}", "{a}-{b}", "{a} minus {b}"),
     "multiply": ("{a} * {b}", "{a} * {b}", "{a}*{b}", "{a} x {b}", "{a} times {b}", "{b} * {a}", "{b} times {a}"),
     "divide": ("{a} / {b}", "{a} / {b}", "{a}/{b}", "{a} divided by {b}"),
+    "negative": ("{a} - {b}", "{a}-{b}", "{a} minus {b}"),
+    "remainder": ("{a} / {b}", "{a}/{b}", "{a} divided by {b}"),
     "percent": ("{a} % of {b}", "{a}% of {b}", "{a} percent of {b}"),
     "add_subtract": ("{a} + {b} - {c}", "{a}+{b}-{c}", "{a} plus {b} minus {c}"),
     "subtract_add": ("{a} - {b} + {c}", "{a}-{b}+{c}", "{a} minus {b} plus {c}"),
@@ -61,7 +63,7 @@ _SPOKEN: dict[str, tuple[str, ...]] = {
 
 _FORMS: tuple[str, ...] = (
     *("add", "subtract", "multiply", "divide") * 4,
-    *("percent", "discount", "mean", "add_subtract", "subtract_add", "add_add"),
+    *("negative", "remainder", "percent", "discount", "mean", "add_subtract", "subtract_add", "add_add"),
     *("multiply_add", "multiply_subtract", "add_multiply", "subtract_divide", "add_divide"),
 )
 

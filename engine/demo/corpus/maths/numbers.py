@@ -23,21 +23,26 @@ class Plan:
 
 def _sum_pair(rng: random.Random) -> Numbers:
     share = rng.random()
-    if share < 0.7:
+    if share < 0.65:
         return rng.randint(11, 99), rng.randint(11, 99)
-    if share < 0.85:
+    if share < 0.75:
         return rng.randint(11, 99), rng.randint(2, 9)
-    a = rng.randint(101, 899)
+    if share < 0.85:
+        return rng.randint(1, 20), rng.randint(1, 10)
+    a = rng.randint(100, 899)
     return a, rng.randint(11, 999 - a)
 
 
 def _difference_pair(rng: random.Random) -> Numbers:
     share = rng.random()
-    if share < 0.7:
+    if share < 0.65:
         a = rng.randint(21, 99)
         return a, rng.randint(11, a - 2)
-    if share < 0.85:
+    if share < 0.75:
         return rng.randint(12, 99), rng.randint(2, 9)
+    if share < 0.85:
+        a = pick(rng, (*range(4, 21), 100))
+        return a, rng.randint(1, a - 2)
     a = rng.randint(121, 599)
     return a, rng.randint(11, min(a - 11, 399))
 
@@ -49,6 +54,16 @@ def _product_pair(rng: random.Random) -> Numbers:
 def _quotient_pair(rng: random.Random) -> Numbers:
     divisor = rng.randint(2, 9)
     return divisor * rng.randint(3, 40), divisor
+
+
+def _negative_pair(rng: random.Random) -> Numbers:
+    larger, smaller = _difference_pair(rng)
+    return smaller, larger
+
+
+def _inexact_pair(rng: random.Random) -> Numbers:
+    divisor = rng.randint(2, 9)
+    return divisor * rng.randint(2, 30) + rng.randint(1, divisor - 1), divisor
 
 
 def _percent_pair(rng: random.Random) -> Numbers:
@@ -119,6 +134,8 @@ PLANS: dict[str, Plan] = {
     "subtract": Plan(_difference_pair, lambda n: [subtract(n[0], n[1])]),
     "multiply": Plan(_product_pair, lambda n: [multiply(n[0], n[1])]),
     "divide": Plan(_quotient_pair, lambda n: [divide(n[0], n[1])]),
+    "negative": Plan(_negative_pair, lambda n: [subtract(n[0], n[1])]),
+    "remainder": Plan(_inexact_pair, lambda n: [divide(n[0], n[1])]),
     "percent": Plan(_percent_pair, lambda n: [percent(n[0], n[1])]),
     "discount": Plan(_discount, lambda n: _chain(percent(n[0], n[1]), lambda off: subtract(n[1], off))),
     "add_subtract": Plan(_add_then_subtract, lambda n: _chain(add(n[0], n[1]), lambda v: subtract(v, n[2]))),

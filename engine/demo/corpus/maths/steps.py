@@ -20,6 +20,7 @@ class Work:
     text: str
     """The steps as a line: "47 + 38: 40 + 30 = 70, 7 + 8 = 15, 70 + 15 = 85."."""
     value: int
+    remainder: int = 0
 
 
 def _fact(a: int, symbol: str, b: int) -> tuple[str, int]:
@@ -58,14 +59,17 @@ def add(a: int, b: int) -> Work:
 
 
 def subtract(a: int, b: int) -> Work:
-    """Takes away the hundreds, the tens, then the ones of b. Needs 0 < b < a < 1000."""
+    """Takes away the hundreds, the tens, then the ones of b; where b is larger, the other way round. Below 1000."""
+    larger, smaller = max(a, b), min(a, b)
     facts: list[str] = []
-    rest = a
-    for part in _places(b):
+    rest = larger
+    for part in _places(smaller):
         if part:
             fact, rest = _fact(rest, "-", part)
             facts.append(fact)
-    return Work(f"sub/{a}/{b}", _line(f"{a} - {b}", facts), rest)
+    line = _line(f"{larger} - {smaller}", facts)
+    text = line if a >= b else f"{a} is less than {b}, so the result is negative.\n{line}"
+    return Work(f"sub/{larger}/{smaller}", text, rest if a >= b else -rest)
 
 
 def _product_facts(number: int, digit: int) -> tuple[list[str], int]:
@@ -91,20 +95,22 @@ def multiply(a: int, b: int) -> Work:
 
 
 def divide(a: int, b: int) -> Work:
-    """Divides exactly by a digit, quotient below 100: first the tens of the quotient, then what is left."""
-    quotient = a // b
-    tens, ones = quotient // 10 * 10, quotient % 10
+    """Divides by a digit, quotient from 1 to 99: first the tens of the quotient, then the ones, then the rest."""
+    quotient, remainder = divmod(a, b)
+    parts = [part for part in _places(quotient) if part]
     facts: list[str] = []
     rest = a
-    if tens and ones:
-        fact, known = _fact(tens, "*", b)
-        less, rest = _fact(a, "-", known)
-        facts += [fact, less]
-    part = ones or tens
-    facts += [_fact(part, "*", b)[0], _fact(rest, "/", b)[0]]
-    if tens and ones:
-        facts.append(_fact(tens, "+", ones)[0])
-    return Work(f"div/{a}/{b}", _line(f"{a} / {b}", facts), quotient)
+    for part in parts:
+        fact, known = _fact(part, "*", b)
+        facts.append(fact)
+        if part is not parts[-1] or remainder:
+            less, rest = _fact(rest, "-", known)
+            facts.append(less)
+        else:
+            facts.append(_fact(rest, "/", b)[0])
+    if len(parts) > 1:
+        facts.append(_fact(parts[0], "+", parts[1])[0])
+    return Work(f"div/{a}/{b}", _line(f"{a} / {b}", facts), quotient, remainder)
 
 
 def percent(rate: int, number: int) -> Work:

@@ -11,6 +11,8 @@ from engine.demo.corpus.unknown.topics import TOPICS as FIELDS
 from engine.demo.corpus.unknown.topics import Topic
 from engine.demo.corpus.wording import capitalised, phrase, pick
 
+__all__ = ["FIELDS", "check", "generate"]
+
 _REFUSALS = (
     "[Sorry|I am sorry], I [do not know much|cannot say much|know nothing] about {subject}. I am {self} and only know "
     "{topics}. [Try {idea}.|How about {idea}?]",

@@ -266,11 +266,12 @@ TOPICS: tuple[Topic, ...] = (
         ), nameable=False, number=_large,
     ),
     Topic(
-        "long_products", "products of two large factors", ("long products",),
+        "long_products", "products and quotients that long", ("long products",),
         (
             "What is {n} * {m}?", "{n} * {m}", "{n}*{m}", "{n} x {m}", "{n} times {m}", "Multiply {n} by {m}[.|]",
             "[Calculate|Compute] {n} times {m}[.|]", "How much is {n} * {m}{n}?", "What's 1{n} x {m}?", "{m}{n} * {n}",
             "What is the product of {n} and {m}?", "[Calculate|Compute|Solve] {n} * {m}[.|]", "{n} times {m}5",
+            "{m}{n} / {n}", "What is 1{n} divided by {m}?", "{n} / {m}", "{n} squared", "{n}^2", "{m}.{n} * 3",
         ), nameable=False, number=_two_digits,
     ),
     Topic(
