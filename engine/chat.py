@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,8 @@ class ChatTokenizer:
     """A checkpoint's own tokenizer and chat template."""
 
     def __init__(self, folder: Path):
+        # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
+        logging.getLogger("transformers").setLevel(logging.ERROR)
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError) as error:

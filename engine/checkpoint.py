@@ -40,6 +40,9 @@ SKIPPED_PREFIXES = (
 )
 """Parts of a multimodal checkpoint that text doesn't need. ``lm_head`` is the tied embedding again."""
 
+DTYPE_BYTES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}
+"""Dtypes that weights may be stored in, by their names in safetensors headers, and their size."""
+
 Progress = Callable[[str, int, int], None]
 """Told (phase, bytes done, bytes in all) while weights are read."""
 
@@ -61,7 +64,7 @@ def find_pair(target: str | None, drafter: str | None) -> PairFolders:
     Without a target it is the bundled pair. Raises ``WeightsFailure`` when something isn't there.
     """
     if target is None:
-        about = json.loads((BUNDLED_PAIR / "about.json").read_text("utf-8"))
+        about = _read_json(BUNDLED_PAIR / "about.json")
         own = _find_model(drafter) if drafter else BUNDLED_PAIR / "drafter"
         return PairFolders(
             name=about["name"],
@@ -171,16 +174,14 @@ def _load_weights(
     """Checks names and shapes of a checkpoint against the model, then loads tensor by tensor."""
     expected = {prefix + name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     where = _locate_tensors(folder)
-    _check_tensors(folder, expected, where)
     dtype = compute_dtype(device)
-    total = sum(torch.Size(shape).numel() for shape in expected.values()) * dtype.itemsize
-    _check_memory(total, device)
-    done = 0
+    _check_memory(sum(torch.Size(shape).numel() for shape in expected.values()) * dtype.itemsize, device)
+    done, total = 0, _check_tensors(folder, expected, where)
     tensors: dict[str, Tensor] = {}
     for name, tensor in _read_tensors(where, list(expected)):
         loaded = tensor.to(device=device, dtype=dtype)
         tensors[name.removeprefix(prefix)] = loaded
-        done += loaded.nbytes
+        done += tensor.nbytes
         progress(done, total)
     model.load_state_dict(tensors, assign=True)
     model.requires_grad_(False).eval()
@@ -205,7 +206,8 @@ def _locate_tensors(folder: Path) -> dict[str, Path]:
         return dict.fromkeys(file.keys(), single)
 
 
-def _check_tensors(folder: Path, expected: dict[str, tuple[int, ...]], where: dict[str, Path]) -> None:
+def _check_tensors(folder: Path, expected: dict[str, tuple[int, ...]], where: dict[str, Path]) -> int:
+    """Compares names and shapes with the config; returns how many bytes there are to read."""
     absent = sorted(expected.keys() - where.keys())
     surplus = sorted(name for name in where.keys() - expected.keys() if not name.startswith(SKIPPED_PREFIXES))
     for names, what in ((absent, "lacks"), (surplus, "has, against its config,")):
@@ -214,12 +216,15 @@ def _check_tensors(folder: Path, expected: dict[str, tuple[int, ...]], where: di
                 f"The checkpoint in {folder} {what} {len(names)} tensors, the first is {names[0]}.",
                 "Config and weights must belong together; download the checkpoint again.",
             )
-    for name, shape in _read_shapes(where, list(expected)):
-        if shape != expected[name]:
+    total = 0
+    for name, shape, dtype in _read_headers(where, list(expected)):
+        if shape != expected[name] or dtype not in DTYPE_BYTES:
             raise WeightsFailure(
-                f"{name} has shape {list(shape)}, the config says {list(expected[name])}.",
+                f"{name} is {dtype}{list(shape)}, the config asks for floating-point {list(expected[name])}.",
                 "Config and weights must belong together; download the checkpoint again.",
             )
+        total += torch.Size(shape).numel() * DTYPE_BYTES[dtype]
+    return total
 
 
 def _check_memory(needed: int, device: torch.device) -> None:
@@ -235,12 +240,13 @@ def _check_memory(needed: int, device: torch.device) -> None:
         )
 
 
-def _read_shapes(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _read_headers(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, tuple[int, ...], str]]:
     for path in sorted({where[name] for name in names}):
         with _open(path) as file:
             for name in names:
                 if where[name] == path:
-                    yield name, tuple(file.get_slice(name).get_shape())
+                    tensor = file.get_slice(name)
+                    yield name, tuple(tensor.get_shape()), tensor.get_dtype()
 
 
 def _read_tensors(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, Tensor]]:

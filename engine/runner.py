@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from time import perf_counter
 
@@ -29,6 +30,11 @@ from .statistics import TurnMeter
 DEFAULT_MAX_CONTEXT = 32_768
 """Tokens to reserve caches for when nobody asks for more."""
 
+PROGRESS_INTERVAL = 0.05
+"""Seconds between two reports of loading; tensors can be much faster than anybody reads."""
+
+MAX_CPU_THREADS = 4
+
 Emit = Callable[[Event], None]
 Drain = Callable[[], list[Adjust] | None]
 
@@ -50,8 +56,14 @@ class Runner:
         folders = checkpoint.find_pair(options.target, options.drafter)
         device = checkpoint.pick_device(options.device)
 
+        use_fitting_threads(device)
+        reported = 0.0
+
         def progress(what: str, done: int, total: int) -> None:
-            emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
+            nonlocal reported
+            if done == total or perf_counter() - reported > PROGRESS_INTERVAL:
+                reported = perf_counter()
+                emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
 
         target = checkpoint.load_target(folders.target, device, progress)
         if cancelled():
@@ -192,3 +204,13 @@ class _TurnEvents:
 
     def finished(self) -> TurnFinished:
         return TurnFinished(self.turn, self.reason, self.runner.text_so_far, self.thought, self.meter.statistics())
+
+
+def use_fitting_threads(device: torch.device) -> None:
+    """Leaves a core to the screen, and uses few threads: a round has too little work per operation for many.
+
+    More threads than free cores make OpenMP wait in spin loops, which costs several times what it gains. Whoever
+    sets ``OMP_NUM_THREADS`` decides alone.
+    """
+    if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(max(1, min(MAX_CPU_THREADS, (os.cpu_count() or 2) - 1)))
