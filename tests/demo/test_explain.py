@@ -68,6 +68,15 @@ def test_every_topic_is_mostly_trained_on() -> None:
         assert sum(is_held_out(name) for name in names) < len(names) / 2, topic.name
 
 
+def test_comparisons_name_known_topics() -> None:
+    names = {topic.name for topic in explain.TOPICS}
+    assert all({first, second} <= names and first != second for first, second in explain.COMPARED)
+    samples = [sample for sample in draws(3000) if "/against/" in sample.combination]
+    assert len({sample.combination for sample in samples}) > 30
+    one_sided = samples[0].response.split(". ")[0] + "."
+    assert explain.check(one_sided, samples[0].check)["form"] is False
+
+
 def test_questions_vary() -> None:
     rng = random.Random(0)
     for kind in set(KINDS):

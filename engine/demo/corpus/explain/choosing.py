@@ -92,7 +92,7 @@ CHOOSING: tuple[Topic, ...] = (
             "Greedy decoding is the [simplest|plainest] rule: [choose|pick] the best token at [each|every] step.",
         ),
         how=(
-            "In greedy decoding the model scores all tokens and [keeps|takes] the best [one|score].",
+            "In greedy decoding the model scores all tokens and [keeps|takes] the best [one|of them].",
             "Greedy decoding [is|equals] sampling at temperature 0: no dice, just the likely [token|choice].",
         ),
         why=(

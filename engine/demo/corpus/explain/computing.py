@@ -91,7 +91,7 @@ COMPUTING: tuple[Topic, ...] = (
         ),
         why=(
             "A variable lets a program [remember|keep] values and gives them a clear name.",
-            "Good variable names [explain|show] a program [better|more clearly] than comments.",
+            "Good variable names [explain|describe] a program [better|more clearly] than comments.",
         ),
         picture=(
             "A variable is like a [box|jar] with a name on it and a value in it.",

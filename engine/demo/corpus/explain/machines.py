@@ -170,7 +170,7 @@ MACHINES: tuple[Topic, ...] = (
         ),
         picture=(
             "A cache is like a [fridge|cupboard]: you do not go to the shop again for [each|every] egg.",
-            "Think of a cache as [notes|a notepad] on your desk: fast to [reach|read], with room for little memory.",
+            "Think of a cache as [notes|a notepad] on your desk: fast to [reach|read], though the memory is small.",
         ),
         note=(
             "A stale cache gives old [values|answers], so it must be cleared and filled again when data [changes|is "

@@ -24,7 +24,7 @@ _ASK: dict[Kind, tuple[str, ...]] = {
     "how": (
         "How does {x} work", "Explain how {x} works", "How is {x} used", "Can you explain how {x} works",
         "how {bare} works",
-        "Tell me how {x} works", "Show me how {x} works", "What happens inside {x}", "How does {x} do its work",
+        "Tell me how {x} works", "Show me how {x} works", "How exactly does {x} work", "How does {x} do its work",
         "I want to understand how {x} works", "Describe how {x} works", "In what way does {x} work", "How {x} works",
     ),
     "why": (
@@ -59,6 +59,12 @@ _FORM: dict[Form, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
+_COMPARE = (
+    "What is the difference between {x} and {y}?", "Compare {x} and {y}.", "{bx} vs {by}", "{bx} or {by}?",
+    "How does {x} differ from {y}?", "What distinguishes {x} from {y}?", "Is {x} the same as {y}?",
+    "Explain the difference between {x} and {y}.", "What is {x} compared to {y}?", "difference {bx} {by}",
+)  # fmt: skip
+
 _QUESTION_WORDS = ("what", "how", "why", "can", "could", "in", "hello")
 
 
@@ -78,3 +84,8 @@ def question(rng: random.Random, term: str, kind: Kind, form: Form) -> str:
     if wish.startswith("."):
         return f"{ask}{end}{wish[1:]}."
     return f"{ask}{wish}{end}"
+
+
+def comparison(rng: random.Random, first: str, second: str) -> str:
+    """A question about the difference between two terms."""
+    return phrase(rng, pick(rng, _COMPARE), x=first, y=second, bx=_bare(first), by=_bare(second))

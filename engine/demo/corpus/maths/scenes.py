@@ -54,16 +54,16 @@ SCENES: tuple[Scene, ...] = (
         (
             "{name} [rides|drives|walks] {a} km on Monday and {b} km on Tuesday. How many km is that in [total|all]?",
             "A trip has two parts of {a} km and {b} km. How long is the [whole|complete] trip?",
-            "{name} ran {a} km last week and {b} km this week. How far did {name} run in total?",
+            "{name} drove {a} km last week and {b} km this week. How far did {name} drive in total?",
         ),
         ("We add the two distances.", "The total is the sum of both parts."),
     ),
     Scene(
         "add", "years", _NONE,
         (
-            "{name} is {a} years old. How old will {name} be in {b} years?",
+            "A [castle|church|wall|village] is {a} years old. How old will it be in {b} years?",
             "A [house|tree|bridge|tower] is {a} years old. How old is it {b} years from now?",
-            "{other} is {a}. {name} is {b} years older. How old is {name}?",
+            "One [oak|house|book] is {a} years old, another is {b} years older. How old is the other one?",
         ),
         ("We add {b} years to {a}.", "Later means older, so we add {b}."),
     ),
@@ -88,7 +88,7 @@ SCENES: tuple[Scene, ...] = (
         ("We compare {name} and {other}, so we subtract.", "The difference is {a} minus {b}."),
     ),
     Scene(
-        "subtract", "dollars", ("book", "ball", "cake", "lamp", "game", "hat", "scarf", "ticket"),
+        "subtract", "dollars", ("bike", "phone", "coat", "desk", "lamp", "tent", "table", "camera"),
         (
             "{name} has {a} dollars and buys a {things} for {b} dollars. How much [money |]is left?",
             "A {things} costs {b} dollars. {name} pays with {a} dollars. How much change does {name} get?",
@@ -105,9 +105,9 @@ SCENES: tuple[Scene, ...] = (
         ("We subtract the pages that {name} has read.", "What is left is {a} minus {b}."),
     ),
     Scene(
-        "subtract", "people", ("bus", "train", "boat", "hall", "plane", "cinema"),
+        "subtract", "people", ("ship", "train", "hall", "theatre", "stadium", "cinema"),
         (
-            "There are {a} people [in|on] a {things}. {b} [get off|leave]. How many people are left?",
+            "There are {a} people in a {things}. {b} [go|leave]. How many people are left?",
             "A {things} holds {a} people. {b} are already there. How many [more people|people more] can come?",
         ),
         ("We take {b} people away from {a}.", "The {things} has {a}, so we subtract {b}."),
@@ -132,7 +132,7 @@ SCENES: tuple[Scene, ...] = (
         ("Each {things} has the same price, so we multiply.", "We multiply the price by {b}."),
     ),
     Scene(
-        "multiply", "km", ("car", "train", "bike", "bus", "boat", "truck"),
+        "multiply", "km", ("car", "train", "bus", "truck", "coach"),
         (
             "A {things} [travels|drives|goes] {a} km [every|each] hour. How far does it get in {b} hours?",
             "How many km does a {things} cover in {b} hours at {a} km per hour?",
@@ -157,10 +157,12 @@ SCENES: tuple[Scene, ...] = (
         ("The area is length times width.", "We multiply the two sides of the {things}."),
     ),
     Scene(
-        "multiply", "days", _NONE,
-        ("How many days are {b} periods of {a} days?", "{name} works {a} days per month. How many days is that in {b} "
-         "months?"),
-        ("The same number of days repeats, so we multiply.", "We multiply {a} by {b}."),
+        "multiply", "dollars", _NONE,
+        (
+            "{name} saves {a} dollars [every|each|a] month. How much is that in {b} months?",
+            "{name} earns {a} dollars an hour. How much does {name} get for {b} hours?",
+        ),
+        ("The same amount comes {b} times, so we multiply.", "We multiply {a} by {b}."),
     ),
     Scene(
         "divide", "{things}", _ANY,
