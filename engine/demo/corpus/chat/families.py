@@ -70,7 +70,7 @@ FAMILIES: tuple[Family, ...] = (
             "I am [the|a] tiny demo model [of this program|that ships with this chat]: about {size} parameters, "
             "trained "
             "in [a few minutes|minutes]. I know {topics}.",
-            "[My name is DFlash demo and I am|They call me DFlash demo. I am] {self}, made to show speculative "
+            "[My name is dflash-demo and I am|They call me dflash-demo. I am] {self}, made to show speculative "
             "decoding.",
         ),
         ("demo model",),

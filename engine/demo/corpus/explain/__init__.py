@@ -41,8 +41,9 @@ COMPARED: tuple[tuple[str, str], ...] = (
     ("loop", "recursion"), ("html", "css"), ("class", "function"), ("temperature", "top_p"), ("logits", "softmax"),
     ("dflash", "speculative_decoding"), ("attention", "sliding_window"), ("bonus_token", "rejected_token"),
     ("block_size", "verify_width"), ("cache", "kv_cache"), ("test", "debugging"), ("http", "html"),
-    ("json", "database"), ("hash_table", "dictionary"), ("variable", "parameter"), ("token", "embedding"), ("router", "attention"),
-    ("dflash", "autoregressive"), ("algorithm", "function"), ("training", "prefill"), ("binary_search", "sorting"),
+    ("json", "database"), ("hash_table", "dictionary"), ("variable", "parameter"), ("token", "embedding"),
+    ("router", "attention"), ("dflash", "autoregressive"), ("algorithm", "function"), ("training", "prefill"),
+    ("binary_search", "sorting"),
 )  # fmt: skip
 COMPARISON_SHARE = 0.06
 
