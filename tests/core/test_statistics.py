@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 
@@ -30,7 +32,7 @@ def test_counts_agree_with_each_other_and_with_the_rounds(steps: list[Step]) -> 
 @given(rounds())
 def test_a_position_is_reached_only_through_the_one_before(steps: list[Step]) -> None:
     positions = count(steps).positions
-    for before, after in zip(positions, positions[1:], strict=False):
+    for before, after in pairwise(positions):
         assert after.reached <= before.accepted
         assert after.accepted <= after.reached
 

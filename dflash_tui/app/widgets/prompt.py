@@ -35,6 +35,10 @@ class Prompt(TextArea):
         Binding("ctrl+j,shift+enter", "newline", "New line", show=False),
         Binding("up", "older", "Older", show=False),
         Binding("down", "newer", "Newer", show=False),
+        # The transcript has the pages; a prompt of eight lines needs none.
+        Binding("pageup", "screen.page(-1)", "Scroll up", show=False),
+        Binding("pagedown", "screen.page(1)", "Scroll down", show=False),
+        Binding("end", "line_end_or_follow", "End of line, or of the transcript", show=False),
         Binding("ctrl+d", "end_or_delete", "Quit when empty", show=False),
     ]
 
@@ -111,6 +115,12 @@ class Prompt(TextArea):
             self.action_delete_right()
         else:
             self.post_message(self.EndOfInput())
+
+    async def action_line_end_or_follow(self) -> None:
+        if self.text:
+            self.action_cursor_line_end()
+        else:
+            await self.run_action("screen.follow")
 
     def action_older(self) -> None:
         if self.cursor_at_first_line and self._place > 0:

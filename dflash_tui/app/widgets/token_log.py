@@ -19,6 +19,7 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
+from textual.widget import Widget
 
 from dflash_tui.core.reducer import Look, Span
 
@@ -89,8 +90,11 @@ class TokenLog(ScrollView, can_focus=True):
         self._update_size()
         if self.following:
             self.follow()
-        # Also when following: the last row may have grown without a new row.
-        self.refresh(Region(0, first - self.scroll_offset.y, self.size.width, self.size.height))
+        # Also when following: the last row may have grown without a new row. Clipped to the view, for everything
+        # within the bounds of what changed is drawn again.
+        top = max(first - self.scroll_offset.y, 0)
+        if top < self.size.height:
+            self.refresh(Region(0, top, self.size.width, self.size.height - top))
 
     def clear(self) -> None:
         self._document.clear()
@@ -139,7 +143,9 @@ class TokenLog(ScrollView, can_focus=True):
         self._styles.clear()
 
     def _update_size(self) -> None:
-        self.virtual_size = Size(self._document.width, len(self.rows))
+        # An assignment would lay out the whole screen again; only the scrollbar needs to hear of it.
+        self.set_reactive(Widget.virtual_size, Size(self._document.width, len(self.rows)))
+        self.vertical_scrollbar.window_virtual_size = len(self.rows)
 
     @property
     def _chip(self) -> str:
@@ -160,8 +166,9 @@ class TokenLog(ScrollView, can_focus=True):
         """Rows of the view, without offsets: they would make every segment's style its own and none reusable."""
         width = self.size.width
         strips = [self._strip(y) for y in range(crop.y, crop.bottom)]
+        background = self.background_colors[1]
         for line_filter in self.app.get_line_filters():
-            strips = [strip.apply_filter(line_filter, self.background_colors[1]) for strip in strips]
+            strips = [strip.apply_filter(line_filter, background) for strip in strips]
         if crop.x == 0 and crop.width == width:
             return strips
         return [strip.crop(crop.x, crop.right) for strip in strips]

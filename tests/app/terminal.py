@@ -1,0 +1,71 @@
+"""A program in a pseudo-terminal: what it writes, and keys for it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+
+class Terminal:
+    """Runs Python ``code`` with a terminal of ``size`` (columns, rows) as its standard streams."""
+
+    def __init__(self, code: str, size: tuple[int, int] = (100, 30)) -> None:
+        self.output = ""
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=slave, stdout=slave, stderr=slave, env=environment, close_fds=True
+        )
+        os.close(slave)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._master)
+
+    def send(self, data: str) -> None:
+        """Write everything, reading meanwhile: a terminal's buffer is a few kilobytes."""
+        left = data.encode()
+        while left:
+            self._read(0.0)
+            if select.select([], [self._master], [], 1.0)[1]:
+                left = left[os.write(self._master, left[:4096]) :]
+
+    def wait_for(self, text: str, seconds: float = 20.0) -> None:
+        """Until ``text`` was written since the last call; forgets everything up to it."""
+        deadline = time.monotonic() + seconds
+        while text not in self.output:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no {text!r} in {self.output[-2000:]!r}")
+            self._read(0.05)
+        self.output = self.output.partition(text)[2]
+
+    def wait_for_exit(self, seconds: float = 20.0) -> int:
+        deadline = time.monotonic() + seconds
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self._read(0.05)
+        self._read(0.0)
+        return self.process.wait(0.1)
+
+    def _read(self, seconds: float) -> None:
+        while select.select([self._master], [], [], seconds)[0]:
+            try:
+                data = os.read(self._master, 1 << 16)
+            except OSError:  # the other end is closed
+                return
+            if not data:
+                return
+            self.output += data.decode("utf-8", "replace")
+            seconds = 0.0

@@ -1,0 +1,110 @@
+"""The chat as a process in a terminal: what it imports, how it starts, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+from dflash_tui.core.sessions import load_session, sessions_directory
+
+from .terminal import Terminal
+
+LEAVE_TERMINAL = "\x1b[?1049l"
+CHAT = """
+from pathlib import Path
+from dflash_tui.app.main import run_chat
+from engine.commands import EngineOptions, GenerationSettings
+from tests.app.scripted_engine import PAGE, ScriptedEngine
+from engine.events import EngineError
+import sys
+{setup}
+source = lambda emit: {source}
+sys.exit(run_chat(EngineOptions(), GenerationSettings(), Path({out!r}), source))
+"""
+
+
+def chat(out: Path, source: str = "ScriptedEngine(emit, answer=PAGE * 200)", setup: str = "") -> Terminal:
+    return Terminal(CHAT.format(source=source, setup=setup, out=str(out)))
+
+
+def test_the_first_frame_comes_before_torch(tmp_path: Path) -> None:
+    report = tmp_path / "modules.json"
+    setup = f"""
+import json
+class Engine(ScriptedEngine):
+    def start(self):
+        heavy = [name for name in ("torch", "transformers") if name in sys.modules]
+        Path({str(report)!r}).write_text(json.dumps(heavy))
+        super().start()
+"""
+    started = time.monotonic()
+    with chat(tmp_path, "Engine(emit)", setup) as terminal:
+        terminal.wait_for("sk something")  # the cursor stands on the A
+        first_frame = time.monotonic() - started
+        terminal.wait_for("ready")
+        assert json.loads(report.read_text()) == []
+        terminal.send("\x11")
+        assert terminal.wait_for_exit() == 0
+        assert LEAVE_TERMINAL in terminal.output
+    assert first_frame < 5  # a second on an idle machine; importing torch alone would take longer than this allows
+
+
+def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:
+    setup = "from dflash_tui.app.source import engine_source; engine_source(EngineOptions())"
+    source = "(_ for _ in ()).throw(SystemExit(int('torch' in sys.modules or 'engine.service' in sys.modules)))"
+    with chat(tmp_path, source, setup) as terminal:
+        assert terminal.wait_for_exit() == 0
+
+
+def test_sigterm_gives_the_terminal_back_and_keeps_the_conversation(tmp_path: Path) -> None:
+    with chat(tmp_path) as terminal:
+        terminal.wait_for("ready")
+        terminal.send("go on\r")
+        terminal.wait_for("streaming")
+        terminal.wait_for("doctype")
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.wait_for_exit() == 143
+        assert LEAVE_TERMINAL in terminal.output
+    (turn,) = load_session(only_session()).turns
+    assert turn.question == "go on" and "doctype" in turn.answer
+
+
+def test_sigkill_loses_at_most_the_round_in_flight(tmp_path: Path) -> None:
+    with chat(tmp_path) as terminal:
+        terminal.wait_for("ready")
+        terminal.send("go on\r")
+        terminal.wait_for("requestAnimationFrame")
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        terminal.wait_for_exit()
+    (turn,) = load_session(only_session()).turns
+    assert "Array.from" in turn.answer and turn.reason is None
+
+
+def test_an_engine_that_ended_decides_the_exit_code(tmp_path: Path) -> None:
+    error = "EngineError('weights', 'model.safetensors is missing.', 'Run make.', fatal=True)"
+    with chat(tmp_path, f"ScriptedEngine(emit, load_error={error})") as terminal:
+        terminal.wait_for("model.safetensors is missing.")
+        terminal.send("\x11")
+        assert terminal.wait_for_exit() == 3
+
+
+def test_a_paste_of_five_megabytes_neither_freezes_nor_ends_the_chat(tmp_path: Path) -> None:
+    with chat(tmp_path) as terminal:
+        terminal.wait_for("ready")
+        terminal.send("before")
+        terminal.send("\x1b[200~" + ("x" * 79 + "\r") * (5_000_000 // 80) + "\x1b[201~")
+        terminal.wait_for("Paste too large", seconds=60)
+        terminal.send("\r")
+        terminal.wait_for("streaming")
+        terminal.send("\x11")
+        assert terminal.wait_for_exit() == 0
+    (turn,) = load_session(only_session()).turns
+    assert turn.question == "before"
+
+
+def only_session() -> Path:
+    (path,) = sessions_directory().iterdir()
+    return path

@@ -1,0 +1,90 @@
+"""The transcript widget alone: what it costs and what it draws."""
+
+from __future__ import annotations
+
+import time
+
+from textual.app import App, ComposeResult
+from textual.geometry import Region
+
+from dflash_tui.app.theming import default_verdicts
+from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.reducer import Span
+
+LOOKS = ("accepted", "accepted", "accepted", "corrected", "accepted", "bonus")
+
+
+class LogApp(App[None]):
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return default_verdicts()
+
+    def compose(self) -> ComposeResult:
+        yield TokenLog()
+
+
+def tokens(count: int) -> list[Span]:
+    """``count`` tokens in lines of about thirty."""
+    return [Span(" word" if number % 30 else "\nline", LOOKS[number % len(LOOKS)]) for number in range(count)]  # type: ignore[arg-type]
+
+
+def frame_seconds(log: TokenLog) -> float:
+    """The least time, of several frames, to add a round's tokens and draw the view."""
+    best = 1.0
+    for _ in range(30):
+        started = time.perf_counter()
+        log.append(tokens(15))
+        log.render_lines(Region(0, 0, log.size.width, log.size.height))
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+async def test_twenty_thousand_tokens_cost_no_more_than_two_hundred() -> None:
+    app = LogApp()
+    async with app.run_test(size=(80, 30)):
+        log = app.query_one(TokenLog)
+        log.append(tokens(200))
+        early = frame_seconds(log)
+        log.append(tokens(20_000))
+        late = frame_seconds(log)
+        assert len(log.rows) > 600
+        assert late < 2 * early + 0.001
+
+
+async def test_one_line_of_twenty_thousand_tokens_is_no_trap() -> None:
+    app = LogApp()
+    async with app.run_test(size=(80, 30)):
+        log = app.query_one(TokenLog)
+        started = time.perf_counter()
+        for _ in range(2000):
+            log.append([Span("minified;", "accepted")] * 10)
+        assert time.perf_counter() - started < 6
+        assert log.text == "minified;" * 20_000
+
+
+async def test_rows_fill_the_width_whatever_is_in_them() -> None:
+    app = LogApp()
+    async with app.run_test(size=(40, 12)):
+        log = app.query_one(TokenLog)
+        log.append([Span("漢字 👨‍👩‍👧 e\u0301 \x1b[2J\u202e tail   \n" * 20, "corrected")])
+        for strip in log.render_lines(Region(0, 0, log.size.width, log.size.height)):
+            assert strip.cell_length == log.size.width
+            assert "\x1b" not in strip.text and "\u202e" not in strip.text
+
+
+async def test_blanks_are_not_underlined() -> None:
+    app = LogApp()
+    async with app.run_test(size=(40, 12)):
+        log = app.query_one(TokenLog)
+        log.append([Span("plain", "accepted"), Span(" fixed now", "corrected")])
+        segments = list(log.render_lines(Region(0, 0, log.size.width, 1))[0])
+        underlined = {segment.text for segment in segments if segment.style and segment.style.underline}
+        assert underlined == {"fixed", "now"}
+
+
+async def test_clear_starts_over() -> None:
+    app = LogApp()
+    async with app.run_test(size=(40, 12)):
+        log = app.query_one(TokenLog)
+        log.append(tokens(500))
+        log.clear()
+        assert log.text == "" and log.scroll_offset.y == 0 and log.following
