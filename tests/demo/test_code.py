@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 from collections import defaultdict
 
 import pytest
@@ -41,6 +42,8 @@ def request(program: Program, variant: Variant, rng: random.Random, *, controlle
         typed=True,
         documented=True,
         tested=True,
+        commented=True,
+        guarded=program.kind != "decorator",
         gives_arguments=True,
     )
 
@@ -120,9 +123,11 @@ def test_each_control_changes_the_answer() -> None:
     assert "def quicksort(items: list[int]) -> list[int]:" in quicksort(typed=True).response
     assert '"""Return a sorted copy of items."""' in quicksort(documented=True).response
     assert "\nassert quicksort(" in quicksort(tested=True).response
+    assert "# Example\nitems = " in quicksort(commented=True).response
+    assert 'if __name__ == "__main__":\n    items = ' in quicksort(guarded=True).response
     assert "prices = [5, 2, 9, 1]\nprint(quicksort(prices))" in quicksort(parameter="prices").response
     assert "[8, 3]" in quicksort(arguments=("[8, 3]",), gives_arguments=True).response
-    for mark in ("->", '"""', "assert", "prices", "my_sort"):
+    for mark in ("->", "#", "__main__", '"""', "assert", "prices", "my_sort"):
         assert mark not in plain
 
 
@@ -155,7 +160,7 @@ def test_broken_answers_are_found_out(change: tuple[str, str], fails: str, monke
 
 def test_a_control_that_the_answer_ignores_is_found_out() -> None:
     plain = quicksort().response
-    for control in ("typed", "documented", "tested"):
+    for control in ("typed", "documented", "tested", "commented", "guarded"):
         asked = quicksort(**{control: True})
         assert check(asked.response, asked.check)["follows"]
         assert not check(plain, asked.check)["follows"]
@@ -185,11 +190,14 @@ def test_sources_keep_their_layout_when_stripped() -> None:
 def test_catalogue_entry_is_well_formed(program: Program, variant: Variant) -> None:
     tree = ast.parse(variant.source)
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    assert not names & set(LIST_NAMES), "a list that takes another name would clash with a local variable"
+    taken = {*LIST_NAMES, *LIST_NAMES.values()} if program.parameter else set()
+    assert not names & taken, "a list that takes another name would clash with a local variable"
     definition = next(node for node in tree.body if getattr(node, "name", "") == program.name)
     assert isinstance(definition, ast.ClassDef | ast.FunctionDef)
     docstring = ast.get_docstring(definition)
-    assert docstring and program.name not in docstring.split(), "renaming must not touch the sentence"
+    assert docstring
+    for sentence in (docstring, *variant.notes):
+        assert program.name not in re.findall(r"\w+", sentence), "renaming must not touch the sentence"
     assert docstring.endswith(".") and all(note.endswith(".") for note in variant.notes)
     assert variant.how or variant.label in HOW
     assert len(program.facts_of(variant)) >= 2

@@ -14,7 +14,7 @@ from .request import Request, draw_request
 __all__ = ["PROGRAMS", "check", "check_many", "generate", "sample_of"]
 
 WITH_NOTE = 0.5
-"""Share of answers with a sentence after the code."""
+"""Share of answers with a sentence after the code, unless a comment in it says the same."""
 
 
 def generate(rng: random.Random) -> Sample:
@@ -28,7 +28,7 @@ def sample_of(request: Request, rng: random.Random) -> Sample:
     prompt = word_prompt(request, noun, rng)
     code = write_code(request, rng)
     response = f"{intro(request, noun, rng)}\n\n```python\n{code}\n```"
-    if rng.random() < WITH_NOTE:
+    if not request.commented and rng.random() < WITH_NOTE:
         response += f"\n\n{rng.choice(request.variant.notes)}"
     facts = {
         "program": request.program.name,
@@ -37,6 +37,8 @@ def sample_of(request: Request, rng: random.Random) -> Sample:
         "typed": request.typed,
         "documented": request.documented,
         "tested": request.tested,
+        "commented": request.commented,
+        "guarded": request.guarded,
         "shows": [request.parameter] * request.names_list + list(request.arguments) * request.gives_arguments,
         "test": unit_test(request),
     }

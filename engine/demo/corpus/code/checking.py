@@ -40,7 +40,8 @@ def check_many(responses: list[str], checks: list[dict[str, Any]]) -> list[dict[
 
     Returns:
         Per answer: "parses" (it has a Python block that compiles), "defines" (the requested name, of the requested
-        kind), "follows" (the controls of the prompt: annotations, docstring, asserts, example values) and "passes"
+        kind), "follows" (the controls of the prompt: annotations, docstring, asserts, comments, main guard,
+        example values) and "passes"
         (the code and then the program's unit test run without an exception within the time limit).
     """
     if len(responses) != len(checks):
@@ -89,7 +90,9 @@ def _follows(code: str, definition: ast.FunctionDef | ast.ClassDef, facts: dict[
     return (
         _annotated(definition) == facts["typed"]
         and (ast.get_docstring(definition) is not None) == facts["documented"]
-        and ("\nassert " in code) == facts["tested"]
+        and bool(re.search(r"^ *assert ", code, re.MULTILINE)) == facts["tested"]
+        and bool(re.search(r"^ *# ", code, re.MULTILINE)) == facts["commented"]
+        and ('if __name__ == "__main__":\n' in code) == facts["guarded"]
         and all(text in code for text in facts["shows"])
     )
 

@@ -82,7 +82,8 @@ class Program:
     setup: str = ""
     kind: str = "function"
     parameter: str = ""
-    """The list parameter that takes the name of what it holds, when a prompt says so ("a list of prices")."""
+    """The plural name of the list parameter. It takes the name of what the list holds when a prompt says so ("a list
+    of prices"), and the variable for one element, its singular, follows."""
 
     def usage_of(self, variant: Variant) -> str:
         return variant.usage or self.usage

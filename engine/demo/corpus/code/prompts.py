@@ -53,6 +53,8 @@ BY_TASK = (
 TYPED = ("with type hints", "with type annotations", "using type hints", "with types")
 DOCUMENTED = ("with a docstring", "including a docstring", "with docstrings")
 TESTED = ("with a test", "with tests", "with asserts", "including some asserts")
+COMMENTED = ("with comments", "with a comment", "including comments")
+GUARDED = ("with a main guard", "with an if __name__ block", "as a script with a main guard")
 TYPED_SENTENCES = ("Use type hints.", "Add type hints.", "Please add type annotations.", "I like type hints.")
 DOCUMENTED_SENTENCES = ("Add a docstring.", "Include a docstring.", "Write a docstring too.", "It needs a docstring.")
 TESTED_SENTENCES = (
@@ -61,6 +63,8 @@ TESTED_SENTENCES = (
     "Include a few asserts.",
     "Show that it works with asserts.",
 )
+COMMENTED_SENTENCES = ("Add comments.", "Add a comment.", "Comment the code.", "I like comments.")
+GUARDED_SENTENCES = ("Use a main guard.", "Add a main guard.", "Put the example under if __name__.")
 HOW_SENTENCES = ("Do it {how}.", "Write it {how}.", "I want it {how}.", "Make it {how}.", "It should be written {how}.")
 NAME_SENTENCES = (
     "Call it {name}.",
@@ -134,9 +138,14 @@ def _clauses(request: Request, rng: random.Random) -> list[tuple[str, str]]:
         clauses.append((pick(DOCUMENTED), pick(DOCUMENTED_SENTENCES)))
     if request.tested:
         clauses.append((pick(TESTED), pick(TESTED_SENTENCES)))
+    if request.commented:
+        clauses.append((pick(COMMENTED), pick(COMMENTED_SENTENCES)))
+    if request.guarded:
+        clauses.append((pick(GUARDED), pick(GUARDED_SENTENCES)))
     if request.gives_arguments:
         values = " and ".join(request.arguments)
-        clauses.append((f"for {values}", pick(VALUE_SENTENCES).format(values=values)))
+        inline = f"for {values}" if program.kind == "function" else f"with {values} in the example"
+        clauses.append((inline, pick(VALUE_SENTENCES).format(values=values)))
     return clauses
 
 

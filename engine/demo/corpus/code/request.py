@@ -14,10 +14,15 @@ CONCISE = 0.25
 UNASKED_VARIANT = 0.12
 """Share of answers that are not the program's default way although the prompt does not say how."""
 
-LIST_NAMES = (
-    "scores", "prices", "ages", "grades", "points", "weights", "heights", "distances", "temperatures", "salaries",
-    "speeds", "votes", "ratings", "marks", "sizes", "amounts",
-)  # fmt: skip
+LIST_NAMES = {
+    name: name.removesuffix("s")
+    for name in split(
+        "scores prices ages grades points weights heights distances temperatures speeds votes ratings marks amounts "
+        "lengths costs"
+    )
+}
+"""What a list may hold, and the name of one element."""
+
 VERBS = split(
     "do run make get find solve compute handle process build apply try start check use take give show quick fast "
     "simple tiny smart main"
@@ -44,6 +49,8 @@ class Request:
     typed: bool = False
     documented: bool = False
     tested: bool = False
+    commented: bool = False
+    guarded: bool = False
     gives_arguments: bool = False
 
     @property
@@ -64,6 +71,8 @@ class Request:
             "typed": self.typed,
             "doc": self.documented,
             "test": self.tested,
+            "comment": self.commented,
+            "main": self.guarded,
             "values": self.gives_arguments,
         }
         return f"{self.program.name}/{self.variant.label}/{'+'.join(k for k, on in controls.items() if on) or 'basic'}"
@@ -82,12 +91,14 @@ def draw_request(rng: random.Random) -> Request:
         rng.choice(program.variants) if other_way else program.variants[0],
         arguments,
         _name(program, rng) if rng.random() < 0.3 * weight else program.name,
-        rng.choice(LIST_NAMES) if program.parameter and rng.random() < 0.25 * weight else program.parameter,
+        rng.choice(tuple(LIST_NAMES)) if program.parameter and rng.random() < 0.25 * weight else program.parameter,
         concise,
         says_how,
         typed=rng.random() < 0.22 * weight,
         documented=rng.random() < 0.2 * weight,
         tested=rng.random() < 0.2 * weight,
+        commented=rng.random() < 0.12 * weight,
+        guarded=program.kind != "decorator" and rng.random() < 0.08 * weight,
         gives_arguments=bool(arguments) and rng.random() < 0.25 * weight,
     )
 

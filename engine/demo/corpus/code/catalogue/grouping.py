@@ -66,7 +66,7 @@ def most_common(items: list[int]) -> int:
     """Return the value that occurs most often."""
     return Counter(items).most_common(1)[0][0]
 ''',
-                ("most_common returns pairs of value and count.",),
+                ("Counter returns pairs of value and count, so the value comes first.",),
             ),
             Variant(
                 "one_line",

@@ -150,7 +150,7 @@ def rotate(items: list[int], k: int) -> list[int]:
     queue.rotate(k)
     return list(queue)
 ''',
-                ("A deque can rotate by itself.",),
+                ("A deque has a method for it.",),
             ),
             Variant(
                 "loop",

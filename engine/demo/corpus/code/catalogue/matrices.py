@@ -186,7 +186,7 @@ def spiral(matrix: list[list[int]]) -> list[int]:
     turned = [list(row) for row in zip(*matrix[1:])][::-1]
     return list(matrix[0]) + spiral(turned)
 ''',
-                ("The first row comes before the spiral of the turned rest.",),
+                ("The first row comes before the turned rest.",),
             ),
         ),
         ("f([[1, 2], [3, 4]]) == [1, 2, 4, 3]", "f([[1, 2, 3]]) == [1, 2, 3]", "f([]) == []"),

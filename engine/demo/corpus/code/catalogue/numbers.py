@@ -20,7 +20,7 @@ def factorial(n: int) -> int:
         return 1
     return n * factorial(n - 1)
 ''',
-                ("The recursion ends at one.", "The factorial of zero is one."),
+                ("The recursion ends at one.", "For zero the answer is one."),
             ),
             Variant(
                 "loop",

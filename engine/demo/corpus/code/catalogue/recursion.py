@@ -78,7 +78,7 @@ def permutations(items: list) -> list[list]:
             result.append([item] + tail)
     return result
 ''',
-                ("Every item comes first once, followed by the permutations of the rest.",),
+                ("Every item comes first once, followed by every order of the rest.",),
             ),
             Variant(
                 "builtin",
@@ -201,7 +201,7 @@ def combinations(items: list, k: int) -> list[list]:
                 "recursive",
                 '''
 def queens(n: int, columns: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
-    """Return all ways to place n queens, as the column of each row."""
+    """Return all solutions for n rows, as the column of each row."""
     row = len(columns)
     if row == n:
         return [columns]
@@ -220,7 +220,7 @@ from itertools import permutations
 
 
 def queens(n: int) -> list[tuple[int, ...]]:
-    """Return all ways to place n queens, as the column of each row."""
+    """Return all solutions for n rows, as the column of each row."""
     return [
         columns
         for columns in permutations(range(n))
@@ -228,7 +228,7 @@ def queens(n: int) -> list[tuple[int, ...]]:
         and len({r - c for r, c in enumerate(columns)}) == n
     ]
 ''',
-                ("A permutation never puts two queens in one row or column.",),
+                ("A permutation never uses a row or a column twice.",),
                 ("with itertools", "with permutations", "using permutations"),
             ),
         ),

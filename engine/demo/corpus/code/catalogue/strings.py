@@ -344,7 +344,7 @@ def truncate(text: str, length: int) -> str:
                 "loop",
                 '''
 def snake_case(name: str) -> str:
-    """Return a camelCase name in snake_case."""
+    """Return a camelCase name in lower case with underscores."""
     result = ""
     for char in name:
         if char.isupper() and result:
@@ -361,7 +361,7 @@ import re
 
 
 def snake_case(name: str) -> str:
-    """Return a camelCase name in snake_case."""
+    """Return a camelCase name in lower case with underscores."""
     return re.sub(r"(?<!^)([A-Z])", r"_\\1", name).lower()
 ''',
                 ("The pattern finds capital letters that are not at the start.",),
