@@ -95,10 +95,15 @@ def word_prompt(request: Request, noun: str, rng: random.Random) -> str:
         return " ".join([base, *(inline for inline, _ in clauses)])
     program = request.program
     if rng.random() < 0.5:
-        base = rng.choice(BY_NOUN).format(noun=noun)
+        base = _ranked(BY_NOUN, rng).format(noun=noun)
     else:
-        base = rng.choice(BY_TASK).format(kind=program.kind, task=rng.choice(program.tasks))
+        base = _ranked(BY_TASK, rng).format(kind=program.kind, task=rng.choice(program.tasks))
     return _join(base, clauses, rng)
+
+
+def _ranked(frames: tuple[str, ...], rng: random.Random) -> str:
+    """One of the frames, the first ones more often: most people ask in the same few ways."""
+    return frames[int(len(frames) * rng.random() ** 2)]
 
 
 def without_article(noun: str) -> str:

@@ -11,6 +11,8 @@ from .values import split
 
 CONCISE = 0.25
 """Share of prompts in the style of a search box."""
+PLAIN = 0.15
+"""Share of the other prompts that have no control at all, beside those where none happens to be drawn."""
 UNASKED_VARIANT = 0.12
 """Share of answers that are not the program's default way although the prompt does not say how."""
 
@@ -82,7 +84,7 @@ def draw_request(rng: random.Random) -> Request:
     """A request drawn over programs first, so that one with many variants is not asked for more often."""
     program = rng.choice(PROGRAMS)
     concise = rng.random() < CONCISE
-    weight = 0.4 if concise else 1.0  # a concise prompt rarely has more than one control
+    weight = 0.4 if concise else float(rng.random() >= PLAIN)  # a concise prompt rarely has more than one control
     says_how = rng.random() < 0.4 * weight
     other_way = says_how or rng.random() < UNASKED_VARIANT
     arguments = program.arguments(rng)
