@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,10 +118,9 @@ def compute_dtype(device: torch.device) -> torch.dtype:
 
 def load_target(folder: Path, device: torch.device, progress: Progress) -> Gemma4:
     """Loads a Gemma 4 text model; vision and audio tensors stay on disk."""
-    generation = folder / "generation_config.json"
-    config = TargetConfig.from_json(
-        _read_json(folder / "config.json"), _read_json(generation) if generation.exists() else None
-    )
+    path, generation = folder / "config.json", folder / "generation_config.json"
+    with _blaming(path):
+        config = TargetConfig.from_json(_read_json(path), _read_json(generation) if generation.exists() else None)
     with torch.device("meta"):
         model = Gemma4(config)
     _load_weights(model, folder, TARGET_PREFIX, device, lambda done, total: progress("target", done, total))
@@ -130,7 +130,9 @@ def load_target(folder: Path, device: torch.device, progress: Progress) -> Gemma
 
 def load_drafter(folder: Path, target: Gemma4, progress: Progress) -> DFlashDrafter:
     """Loads a DFlash drafter next to its target; raises ``WeightsFailure`` when the two don't belong together."""
-    config = DrafterConfig.from_json(_read_json(folder / "config.json"))
+    path = folder / "config.json"
+    with _blaming(path):
+        config = DrafterConfig.from_json(_read_json(path))
     _check_match(config, target.config)
     with torch.device("meta"):
         model = DFlashDrafter(config)
@@ -168,6 +170,16 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content
 
 
+@contextmanager
+def _blaming(path: Path) -> Iterator[None]:
+    """Names the file when its JSON isn't laid out as the code that reads it expects."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        what = f"lacks {error}" if isinstance(error, KeyError) else f"isn't laid out as expected ({error})"
+        raise WeightsFailure(f"{path} {what}.", "Download the checkpoint again.") from None
+
+
 def _load_weights(
     model: nn.Module, folder: Path, prefix: str, device: torch.device, progress: Callable[[int, int], None]
 ) -> None:
@@ -191,8 +203,9 @@ def _locate_tensors(folder: Path) -> dict[str, Path]:
     """Which file holds each tensor: by the index of a sharded checkpoint, or the one file there is."""
     index = folder / "model.safetensors.index.json"
     if index.exists():
-        names: dict[str, str] = _read_json(index)["weight_map"]
-        missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
+        with _blaming(index):
+            names: dict[str, str] = _read_json(index)["weight_map"]
+            missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
         if missing:
             raise WeightsFailure(
                 f"{len(missing)} of the checkpoint's files are missing from {folder}, the first is {missing[0]}.",
@@ -257,9 +270,11 @@ def _read_tensors(where: dict[str, Path], names: list[str]) -> Iterator[tuple[st
                     yield name, file.get_tensor(name)
 
 
-def _open(path: Path) -> Any:
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
     try:
-        return safe_open(path, framework="pt", device="cpu")
+        with safe_open(path, framework="pt", device="cpu") as file:
+            yield file
     except (SafetensorError, OSError) as error:
         raise WeightsFailure(
             f"{path.name} is damaged or incomplete ({error}).", f"Delete {path} and download the checkpoint again."

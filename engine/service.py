@@ -13,7 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
-from .errors import EngineFailure
+from .errors import EngineFailure, UsageFailure
 from .events import EngineError, Event, TurnFinished
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class EngineService:
         try:
             runner.answer(ask, self._drain, self._emit)
         except Exception as error:
-            runner.forget()
+            if not isinstance(error, UsageFailure):  # a question that couldn't be asked has touched nothing
+                runner.forget()
             self._emit(_as_event(error, turn=ask.turn))
             self._emit(TurnFinished(ask.turn, "error", runner.text_so_far))
 

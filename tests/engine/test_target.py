@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,7 +81,7 @@ def test_equals_transformers_after_random_rejections(pair: TinyPair, seed: int) 
     while cache.length < LENGTH:
         start = cache.length
         accepted = min(rng.randint(1, SLACK), LENGTH - start)
-        wrong = torch.tensor([rng.randrange(VOCAB_SIZE) for _ in range(rng.randint(0, SLACK - accepted))], dtype=torch.long)
+        wrong = random_ids(rng.randint(0, SLACK - accepted), seed=start)
         output = target(torch.cat((ids[start : start + accepted], wrong)), start, cache, TAPS)
         cache.commit(start + accepted)
         assert output.features is not None
@@ -99,7 +100,7 @@ def test_rejections_at_every_phase_of_the_ring(dense_pair: TinyPair) -> None:
     wrong = random_ids(SLACK - 1, seed=9)
     for position in range(2 * capacity + 3):
         output = target(torch.cat((ids[position : position + 1], wrong)), position, cache)
-        torch.testing.assert_close(target.logits(output.hidden[:1]), expected[position : position + 1], atol=1e-4, rtol=0)
+        torch.testing.assert_close(target.logits(output.hidden[:1])[0], expected[position], atol=1e-4, rtol=0)
         cache.commit(position + 1)
 
 
@@ -116,8 +117,6 @@ def test_taps_come_in_the_order_asked_for(moe_pair: TinyPair) -> None:
     ("hidden_size", "scale"), [(1536, 39.25), (2560, 50.5), (2816, 53.0), (3840, 62.0), (5376, 73.5)]
 )
 def test_embedding_scale_is_rounded_to_bf16(moe_pair: TinyPair, hidden_size: int, scale: float) -> None:
-    from dataclasses import replace
-
     with torch.device("meta"):
         model = Gemma4(replace(moe_pair.target.config, hidden_size=hidden_size, layers=()))
     assert model.embedding_scale == scale

@@ -49,9 +49,7 @@ def test_rope_turns_dimension_i_with_dimension_i_plus_half() -> None:
             for i in range(4):
                 angle = position * 1e4 ** (-2 * i / 8) if i < 2 else 0.0
                 a, b = x[row, head, i].item(), x[row, head, i + 4].item()
-                assert turned[row, head, i].item() == pytest.approx(
-                    a * math.cos(angle) - b * math.sin(angle), abs=1e-4
-                )
+                assert turned[row, head, i].item() == pytest.approx(a * math.cos(angle) - b * math.sin(angle), abs=1e-4)
                 assert turned[row, head, i + 4].item() == pytest.approx(
                     b * math.cos(angle) + a * math.sin(angle), abs=1e-4
                 )
