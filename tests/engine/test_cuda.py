@@ -1,0 +1,101 @@
+"""bf16 on a GPU. Rows of one and of sixteen are rounded differently there, so plain and speculative answers may part
+where two tokens are nearly equally likely. These tests say where, and accept only such a place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from engine.cache import Cache
+from engine.checkpoint import load_drafter, load_target
+from engine.decoder import Decoder
+from engine.models.gemma4 import Gemma4
+from tests.engine.conftest import TinyPair, no_progress
+from tests.engine.decoding import faulty, oracle, prompt_ids, run_turn, scripted, set_stops, settings
+
+BF16_STEPS = 4
+"""Two logits may change places when they are at most this many bf16 roundings apart."""
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first position where two answers part, and how far apart the two best logits are there."""
+
+    position: int
+    margin: float
+    allowed: float
+
+    def __str__(self) -> str:
+        return f"answers part at token {self.position}: top-2 margin {self.margin:.4f}, allowed {self.allowed:.4f}"
+
+
+@torch.inference_mode()
+def first_divergence(target: Gemma4, prompt: tuple[int, ...], plain: list[int], other: list[int]) -> Divergence | None:
+    """None when the answers are the same. The margin is measured on the plain path, one pass over the text so far."""
+    position = next((i for i, (a, b) in enumerate(zip(plain, other, strict=True)) if a != b), None)
+    if position is None:
+        return None
+    weight = target.embed_tokens.weight
+    ids = torch.tensor([*prompt, *plain[:position]], device=weight.device)
+    cache = Cache(target.config.layers, len(ids), len(ids), weight.dtype, weight.device)
+    first, second = target.logits(target(ids, 0, cache).hidden[-1:]).topk(2).values[0].tolist()
+    step = max(abs(first), 1.0) * torch.finfo(weight.dtype).eps
+    return Divergence(position, first - second, BF16_STEPS * step)
+
+
+def check_speculation(pair: TinyPair, device: torch.device, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Plain against speculative greedy answers on a device; returns what is to be said of those that part."""
+    target = load_target(pair.folder / "target", device, no_progress)
+    drafter = load_drafter(pair.folder / "drafter", target, no_progress)
+    set_stops(monkeypatch, target)
+    reports = []
+    for seed, block_size in enumerate((4, 8, 16)):
+        prompt, wanted = prompt_ids(40, seed), settings(block_size=block_size, max_new_tokens=80)
+        plain = run_turn(Decoder(target, None, 512), prompt, settings(speculation=False, max_new_tokens=80)).ids
+        proposal = faulty(oracle((*prompt, *plain)), 0.2, seed)
+        speculative = run_turn(Decoder(target, scripted(drafter, proposal), 512), prompt, wanted).ids
+        divergence = first_divergence(target, prompt, plain, speculative)
+        if divergence is not None:
+            assert divergence.margin <= divergence.allowed, f"block {block_size}: {divergence}"
+            reports.append(f"block {block_size}: {divergence}")
+    return reports
+
+
+def test_fp32_answers_never_part(dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same check where it must find nothing."""
+    assert check_speculation(dense_pair, torch.device("cpu"), monkeypatch) == []
+
+
+def test_divergence_is_found_where_it_is(dense_pair: TinyPair) -> None:
+    prompt = prompt_ids(20)
+    plain = run_turn(Decoder(dense_pair.target, None, 512), prompt, settings(speculation=False, max_new_tokens=9)).ids
+    assert first_divergence(dense_pair.target, prompt, plain, plain) is None
+    other = [*plain[:5], (plain[5] + 1) % 512, *plain[6:]]
+    divergence = first_divergence(dense_pair.target, prompt, plain, other)
+    assert divergence is not None and divergence.position == 5 and divergence.margin > divergence.allowed
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["dense_pair", "moe_pair"])
+def test_bf16_answers_part_only_at_near_ties(
+    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for report in check_speculation(request.getfixturevalue(name), torch.device("cuda"), monkeypatch):
+        print(report)
+
+
+@pytest.mark.gpu
+@torch.inference_mode()
+def test_bf16_logits_stay_near_fp32(moe_pair: TinyPair) -> None:
+    device = torch.device("cuda")
+    target = load_target(moe_pair.folder / "target", device, no_progress)
+    ids = torch.tensor(prompt_ids(100))
+    exact = Cache(target.config.layers, 128, 128, torch.float32, torch.device("cpu"))
+    rounded = Cache(target.config.layers, 128, 128, torch.bfloat16, device)
+    expected = moe_pair.target.logits(moe_pair.target(ids, 0, exact).hidden)
+    actual = target.logits(target(ids.to(device), 0, rounded).hidden).cpu()
+    assert actual.dtype is torch.float32
+    error = (actual - expected).norm() / expected.norm()
+    assert error < 0.1, f"relative error {error:.3f}"
