@@ -99,6 +99,18 @@ def test_a_long_way_back_needs_the_snapshot(wanted: GenerationSettings, pair: Ti
 
 
 @pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
+def test_a_restored_ring_counts_from_the_snapshot(wanted: GenerationSettings, pair: TinyPair) -> None:
+    """What was written before going back is forgotten: a short way back from there is a rewind again."""
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    talk.ask(first, replace(wanted, max_new_tokens=70))
+    second = (*first, *prompt_ids(9, 1))
+    assert talk.ask(second, replace(wanted, max_new_tokens=2)).num_reused == len(first)
+    talk.decoder._snapshots.clear()
+    assert talk.ask((*second[:65], *prompt_ids(9, 2)), wanted).num_reused == 65
+
+
+@pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
 def test_another_conversation_starts_from_nothing(wanted: GenerationSettings, pair: TinyPair) -> None:
     talk = Conversation(pair)
     talk.ask(prompt_ids(60), wanted)
