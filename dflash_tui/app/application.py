@@ -17,8 +17,6 @@ from .screens.chat import ChatScreen
 from .source import EventQueue, SourceFactory
 from .theming import DEFAULT_THEME, default_verdicts, load_themes
 
-JOIN_SECONDS = 3.0
-"""How long leaving waits for the engine's round in flight."""
 SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}
 """Signals that end the program in an orderly way, and the exit code of each (128 + its number)."""
 
@@ -53,9 +51,6 @@ class ChatApp(App[None]):
         self.push_screen(self.chat_screen)
         for problem in self._theme_problems:
             self.notify(problem, title="Theme", severity="warning", timeout=10)
-
-    def on_unmount(self) -> None:
-        self.chat_screen.close_engine(JOIN_SECONDS)
 
     @property
     def failure_kind(self) -> ErrorKind | None:

@@ -20,6 +20,8 @@ from .source import EventQueue, SourceFactory, engine_source
 SWITCH_INTERVAL = 0.0005
 """Seconds a thread may keep the interpreter lock while another waits: the default of 5 ms makes the engine wait for
 most of a frame."""
+JOIN_SECONDS = 3.0
+"""How long leaving waits for the engine's round in flight."""
 EXIT_CODES: dict[ErrorKind, int] = {"generation": 1, "usage": 2, "weights": 3, "device": 4}
 
 
@@ -39,6 +41,7 @@ def run_chat(
     queue = EventQueue(SessionLog.create())
     app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme)
     app.run()
+    app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     queue.log.close()
     if app.return_code == 0 and app.failure_kind is not None:
         return EXIT_CODES[app.failure_kind]

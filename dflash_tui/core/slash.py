@@ -7,13 +7,13 @@ from dataclasses import dataclass
 COMMANDS: dict[str, tuple[str, str]] = {
     "help": ("", "keys and commands"),
     "new": ("", "start a new chat"),
-    "save": ("[n]", "save code block n of the last answer; without n, the last one"),
+    "save": ("[n]", "save code block n of the newest answer, else the last"),
     "temp": ("0…2", "temperature; 0 is greedy"),
     "block": ("2…16", "block size: 16 drafts 15 tokens and adds one"),
     "seed": ("n", "seed of the sampling noise"),
-    "system": ("text", "system prompt from the next question on; without text, none"),
+    "system": ("text", "system prompt from the next question on; empty: none"),
     "stats": ("", "numbers of the last turn"),
-    "theme": ("[name]", "change the colours; without a name, list the themes"),
+    "theme": ("[name]", "change the colours; without a name: which there are"),
     "quit": ("", "leave"),
 }
 """Name: (what it takes, what it does)."""

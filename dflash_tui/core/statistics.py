@@ -77,7 +77,7 @@ class RateMeter:
 
     def __init__(self, history: int = 120) -> None:
         self.history: deque[float] = deque(maxlen=history)
-        self.peak = 0.0
+        self._peak = 0.0
         self._start: float | None = None
         self._end = 0.0
         self._tokens = 0
@@ -105,13 +105,18 @@ class RateMeter:
         self._next_sample = time + self.SAMPLE
         # A window that is not full yet over-reports a burst.
         if self._start is not None and time - self._start >= self.WINDOW:
-            self.peak = max(self.peak, self.now)
+            self._peak = max(self._peak, self.now)
 
     @property
     def now(self) -> float:
         """Tokens per second over the last second."""
         span = min(self.WINDOW, self._end - (self._start or 0.0))
         return self._recent_tokens / span if span > 0 else 0.0
+
+    @property
+    def peak(self) -> float:
+        """The best full second, and never less than the mean of an answer that was shorter."""
+        return max(self._peak, self.mean)
 
     @property
     def mean(self) -> float:

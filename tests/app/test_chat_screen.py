@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual import events
 from textual.widgets import Static
@@ -248,6 +250,7 @@ async def test_leaving_closes_the_engine(launch: Launch) -> None:
     async with launch(answer=LONG) as chat:
         await chat.ask()
     assert chat.sent(Close)
+    chat.engine.join(2)
     assert not chat.engine._thread.is_alive()
 
 
@@ -325,12 +328,23 @@ async def test_what_is_on_the_screen_is_on_disk(launch: Launch) -> None:
         assert turn.question == "go" and turn.answer.startswith(shown)
 
 
+async def test_a_record_that_can_not_be_written_is_told_once(
+    launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path / "file"))
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait()
+        assert chat.screen.chat.answers == ["ok"]
+        assert chat.notices().count("not being recorded") == 1
+
+
 async def test_help_lists_the_keys_that_are_bound(launch: Launch) -> None:
     async with launch() as chat:
         await chat.pilot.press("f1")
         assert isinstance(chat.app.screen, HelpScreen)
         shown = str(chat.app.screen.query_one(Static).render())
-        for words in ("stop the answer", "larger block", "/save", "corrected"):
+        for words in ("stop the answer", "Alt+↑  Alt+↓", "/save", "corrected"):
             assert words in shown
         await chat.pilot.press("escape")
         assert chat.app.screen is chat.screen

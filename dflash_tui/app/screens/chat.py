@@ -44,19 +44,19 @@ class ChatScreen(Screen[None]):
     CSS_PATH = "chat.tcss"
     AUTO_FOCUS = "#prompt"
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (32, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "help", "this help"),
         Binding("escape", "stop", "stop the answer and keep what it wrote"),
         Binding("ctrl+c", "interrupt", "copy the selection, else stop, else quit", priority=True),
         Binding("ctrl+s", "save", "save the last code block"),
         Binding("ctrl+n", "new_chat", "new chat"),
-        Binding("alt+up", "change_block(1)", "larger block", priority=True),
-        Binding("alt+down", "change_block(-1)", "smaller block", priority=True),
-        Binding("alt+right", "change_temperature(1)", "higher temperature", priority=True),
-        Binding("alt+left", "change_temperature(-1)", "lower temperature", priority=True),
-        Binding("pageup", "page(-1)", "scroll up"),
-        Binding("pagedown", "page(1)", "scroll down"),
+        Binding("alt+up", "change_block(1)", "block size, from the next round on", priority=True),
+        Binding("alt+down", "change_block(-1)", "block size, from the next round on", priority=True),
+        Binding("alt+left", "change_temperature(-1)", "temperature, from the next round on", priority=True),
+        Binding("alt+right", "change_temperature(1)", "temperature, from the next round on", priority=True),
+        Binding("pageup", "page(-1)", "scroll the transcript", show=False),
+        Binding("pagedown", "page(1)", "scroll the transcript", show=False),
         Binding("ctrl+end", "follow", "follow the end of the transcript"),
     ]
 
@@ -69,6 +69,7 @@ class ChatScreen(Screen[None]):
         self.pump = FramePump(self.chat, queue, self.draw)
         self._quit_until = 0.0
         self._log_failure_told = False
+        self._started = False
 
     def compose(self) -> ComposeResult:
         settings = self.chat.settings
@@ -101,18 +102,24 @@ class ChatScreen(Screen[None]):
 
     def _start(self) -> None:
         self.source.start()
+        self._started = True
         self.run_worker(self.pump.run(), name="frames")
 
-    def close_engine(self, seconds: float) -> None:
-        """End the engine thread, waiting at most ``seconds`` for its round in flight."""
+    def on_unmount(self) -> None:
         self.source.send(Stop())
         self.source.send(Close())
-        self.source.join(seconds)
+
+    def join_engine(self, seconds: float) -> None:
+        """Wait at most ``seconds`` for the engine's round in flight."""
+        if self._started:
+            self.source.join(seconds)
 
     # Frames
 
     def draw(self, events: list[Event], gauges: bool) -> None:
         """Show what changed. Called by the pump after the events were applied."""
+        if not self.app.is_running:
+            return  # leaving: the widgets go before the pump does
         self.query_one(TokenLog).append(self.chat.reducer.take_spans())
         if not self.chat.reducer.busy and events:
             self._draw_loading(events)
@@ -241,9 +248,11 @@ class ChatScreen(Screen[None]):
 
     def action_interrupt(self) -> None:
         """Ctrl+C: a selection is copied, an answer is stopped, and twice in a row quits."""
-        selected = self.query_one(Prompt).selected_text or self.get_selected_text()
+        prompt = self.query_one(Prompt)
+        selected = prompt.selected_text or self.get_selected_text()
         if selected:
             self.app.copy_to_clipboard(selected)
+            prompt.move_cursor(prompt.cursor_location)
             self.clear_selection()
             self.notify("Selection sent to the terminal's clipboard.", timeout=2)
         elif self.chat.busy:

@@ -16,7 +16,8 @@ from dflash_tui.core.slash import COMMANDS
 
 from ..widgets.round_strip import legend
 
-KEY_WIDTH = 18
+KEY_WIDTH = 20
+_NAMES = {"up": "↑", "down": "↓", "left": "←", "right": "→", "escape": "Esc"}
 COLOURS = (
     "accepted   the drafter had guessed what the target chose",
     "corrected  the target's own choice where the first guess went wrong",
@@ -26,9 +27,10 @@ COLOURS = (
 _PROMPT_KEYS = {
     "Enter": "send",
     "Ctrl+J  Shift+Enter": "new line",
-    "↑ ↓": "earlier questions, from the first and last line",
-    "Ctrl+D": "quit when the prompt is empty",
-    "Tab": "to the sliders: arrows, Page keys, Home, End or digits set them",
+    "↑  ↓": "earlier and later questions",
+    "PageUp  PageDown": "scroll the transcript; End follows it again",
+    "Tab": "to the sliders: arrows, Home, End, digits, the mouse",
+    "Ctrl+Q  Ctrl+D": "quit; Ctrl+D when the prompt is empty",
 }
 
 
@@ -38,11 +40,14 @@ class HelpScreen(ModalScreen[None]):
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
     HelpScreen > VerticalScroll {
-        width: 76;
-        max-width: 96%;
+        width: 84;
+        max-width: 100%;
         height: auto;
-        max-height: 92%;
-        padding: 1 2;
+        max-height: 100%;
+        padding: 0 2;
+        scrollbar-size-vertical: 1;
+        scrollbar-background: $surface;
+        scrollbar-color: $panel-lighten-2;
         background: $surface;
         border: round $primary;
     }
@@ -73,8 +78,12 @@ class HelpScreen(ModalScreen[None]):
         for active in self._active.values():
             binding = active.binding
             if binding.show and binding.description:
-                merged.setdefault(binding.description, []).append(self.app.get_key_display(binding))
+                merged.setdefault(binding.description, []).append(_key_name(binding.key))
         return [("  ".join(keys), does) for does, keys in merged.items()]
+
+
+def _key_name(key: str) -> str:
+    return "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
 
 
 def _entry(key: str, does: str) -> Content:

@@ -109,10 +109,10 @@ class PositionGauge(Gauge):
     def lines(self, height: int) -> list[Content]:
         positions = self.acceptance.positions
         rows = bars([position.rate or 0.0 for position in positions], max(height - 2, 1))
-        reached = [str(place) for place, position in enumerate(positions, 1) if position.reached]
+        reached = [position.reached for position in positions if position.reached]
         labels = {0: "1", 4: "5", 9: "10", MAX_DRAFT - 1: str(MAX_DRAFT)}
         return [
-            self.title("accepted if reached", f"to position {reached[-1]}" if reached else "by position"),
+            self.title("accepted if reached", f"n={reached[0]}…{reached[-1]}" if reached else "n=0"),
             *(Content.styled(spaced(row, PITCH), "$verdict-bonus") for row in rows),
             Content.styled(axis(labels, MAX_DRAFT, PITCH), "$verdict-pending"),
         ]

@@ -160,12 +160,13 @@ class TokenLog(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """With the offsets that Textual's mouse selection asks for."""
         row = self.scroll_offset.y + y
-        return self._strip(y).apply_offsets(0, row)
+        return self._strip(y, self.text_selection).apply_offsets(0, row)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Rows of the view, without offsets: they would make every segment's style its own and none reusable."""
         width = self.size.width
-        strips = [self._strip(y) for y in range(crop.y, crop.bottom)]
+        selection = self.text_selection
+        strips = [self._strip(y, selection) for y in range(crop.y, crop.bottom)]
         background = self.background_colors[1]
         for line_filter in self.app.get_line_filters():
             strips = [strip.apply_filter(line_filter, background) for strip in strips]
@@ -173,23 +174,27 @@ class TokenLog(ScrollView, can_focus=True):
             return strips
         return [strip.crop(crop.x, crop.right) for strip in strips]
 
-    def _strip(self, y: int) -> Strip:
+    def _strip(self, y: int, selection: Selection | None) -> Strip:
         if not self._styles:
             self._load_styles()
         index = self.scroll_offset.y + y
         width = self.size.width
-        strip = self._row_strip(index, width) if index < len(self.rows) else Strip.blank(width, self._styles["plain"])
+        if index >= len(self.rows):
+            return Strip.blank(width, self._styles["plain"])
+        strip = self._row_strip(index, width, selection)
         chip = self._chip if y == self.size.height - 1 else ""
-        if not chip:
-            return strip
-        cut = width - width_of(chip)
-        return Strip([*strip.crop(0, cut), Segment(chip, self._chip_style)], width)
+        return self._with_chip(strip, chip) if chip else strip
 
-    def _row_strip(self, index: int, width: int) -> Strip:
+    def _with_chip(self, strip: Strip, chip: str) -> Strip:
+        """At the right end of the text: the column behind it is the scrollbar's."""
+        cut = self._document.width - width_of(chip)
+        segments = [*strip.crop(0, cut), Segment(chip, self._chip_style)]
+        return Strip(segments).adjust_cell_length(strip.cell_length, self._styles["plain"])
+
+    def _row_strip(self, index: int, width: int, selection: Selection | None) -> Strip:
         row = self.rows[index]
-        selection = self.text_selection
         if selection is not None and (chosen := selection.get_span(index)) is not None:
-            return self._draw(_mark(row, *chosen), width)
+            return self._draw(_mark(row, *chosen), width, self.selection_style)
         cached = self._cache.get(index)
         if cached is not None and cached[0] is row and cached[1].cell_length == width:
             return cached[1]
@@ -197,13 +202,12 @@ class TokenLog(ScrollView, can_focus=True):
         self._cache[index] = (row, strip)
         return strip
 
-    def _draw(self, pieces: Iterator[tuple[str, Look, bool]], width: int) -> Strip:
-        marked = self.selection_style if self.text_selection is not None else Style()
+    def _draw(self, pieces: Iterator[tuple[str, Look, bool]], width: int, marked: Style | None = None) -> Strip:
         segments = []
         last: Look = "plain"
         for text, look, chosen in pieces:
             for word, style in self._styled(text, look):
-                segments.append(Segment(word, style + marked if chosen else style))
+                segments.append(Segment(word, style + marked if chosen and marked else style))
             last = look
         # The user's own words stand on a band; everything else on the background.
         rest = self._styles["prompt" if last == "prompt" else "note"]
