@@ -21,7 +21,11 @@ class RoundCell:
 
 def round_cells(step: Step) -> list[RoundCell]:
     """Drafts up to the first rejected one, then the target's token, then the drafts that fell with it."""
-    own = [RoundCell(token.text, token.verdict) for token in step.emitted if token.verdict != "accepted"]
+    own = [
+        RoundCell("‹control›" if token.channel == "control" else token.text, token.verdict)
+        for token in step.emitted
+        if token.verdict != "accepted"
+    ]
     corrected = any(cell.fate == "corrected" for cell in own)
     kept = [RoundCell(token.text, "accepted", token.probability) for token in step.draft[: step.num_accepted]]
     fallen = [

@@ -72,11 +72,12 @@ class RateMeter:
 
     WINDOW = 1.0
     """Seconds that *now* looks back."""
-    SAMPLE = 0.25
+    SAMPLE = 0.1
     """Seconds between two entries of the history."""
 
-    def __init__(self, history: int = 120) -> None:
-        self.history: deque[float] = deque(maxlen=history)
+    def __init__(self) -> None:
+        self.history: list[float] = []
+        """The rate every ``SAMPLE`` seconds, from the first token to now."""
         self._peak = 0.0
         self._start: float | None = None
         self._end = 0.0
@@ -101,8 +102,10 @@ class RateMeter:
             self._take_sample(time)
 
     def _take_sample(self, time: float) -> None:
-        self.history.append(self.now)
-        self._next_sample = time + self.SAMPLE
+        # A round longer than a sample fills several, so that the history is even in time.
+        while self._next_sample <= time:
+            self.history.append(self.now)
+            self._next_sample += self.SAMPLE
         # A window that is not full yet over-reports a burst.
         if self._start is not None and time - self._start >= self.WINDOW:
             self._peak = max(self._peak, self.now)

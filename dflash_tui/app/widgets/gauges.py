@@ -10,7 +10,7 @@ from textual.widget import Widget
 from dflash_tui.core.reducer import TurnState
 from dflash_tui.core.statistics import MAX_DRAFT, AcceptanceStatistics, RateMeter
 
-from ..glyphs import axis, bars, large_number, scaled, spaced
+from ..glyphs import axis, bars, large_number, resampled, scaled, spaced
 
 PITCH = 2
 """Cells per column of a chart."""
@@ -60,29 +60,31 @@ class RateGauge(Gauge):
         rate = self.turn.rate if self.turn else RateMeter()
         length = self.acceptance.mean_acceptance_length
         half = self.size.width // 2
-        speed = large_number(_figure(rate))
+        speed = large_number(self._figure(rate))
         tau = large_number(f"{length:.2f}" if length else "–")
         figures = [
             Content.assemble((f"{left:<{half}}", "bold $primary"), (right, "bold $verdict-accepted"))
             for left, right in zip(speed, tau, strict=True)
         ]
         facts = Content.styled(f"mean {rate.mean:.0f} · peak {rate.peak:.0f}", "$verdict-pending")
-        chart = bars(self._history(rate, self.size.width), max(height - 5, 1))
+        chart = bars(_history(rate, self.size.width), max(height - 5, 1))
         head = Content.assemble((f"{'tokens/s':<{half}}", "bold"), ("acceptance length", "bold"))
         return [head, *figures, *(Content.styled(row, "$primary") for row in chart), facts]
 
     def compact(self) -> Content:
         rate = self.turn.rate if self.turn else RateMeter()
-        history = bars(self._history(rate, max(self.size.width - 6, 1)), 1)[0]
+        history = bars(_history(rate, max(self.size.width - 6, 1)), 1)[0]
         return Content.assemble(("tok/s ", "$verdict-pending"), (history, "$primary"))
 
-    @staticmethod
-    def _history(rate: RateMeter, width: int) -> list[float]:
-        return scaled([*rate.history])[-width:]
+    def _figure(self, rate: RateMeter) -> str:
+        """The last second while it runs, the whole answer once it has ended."""
+        value = rate.mean if self.turn and self.turn.reason else rate.now
+        return f"{value:.0f}" if value else "–"
 
 
-def _figure(rate: RateMeter) -> str:
-    return f"{rate.now:.0f}" if rate.now else "–"
+def _history(rate: RateMeter, width: int) -> list[float]:
+    """The whole answer, however long it is."""
+    return scaled(resampled(rate.history, width))
 
 
 class HistogramGauge(Gauge):

@@ -58,7 +58,8 @@ class StatusLine(Widget):
     DEFAULT_CSS = """
     StatusLine { height: 1; background: $panel; color: $verdict-pending; padding: 0 1; }
     """
-    KEYS = "F1 help · Esc stop · ^S save · ^Q quit"
+    KEYS = ("F1 help · Esc stop · ^S save · ^Q quit", "Esc stop · F1 help", "F1 help")
+    """The longest that fits is shown."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -73,8 +74,11 @@ class StatusLine(Widget):
         facts = self.facts
         dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
         parts = Content.assemble(dot, (" · ".join([facts.state, *_figures(facts)]), "$foreground"))
-        gap = self.size.width - parts.cell_length - len(self.KEYS)
-        return parts + " " * gap + self.KEYS if gap >= 2 else parts
+        for keys in self.KEYS:
+            gap = self.size.width - parts.cell_length - len(keys)
+            if gap >= 2:
+                return parts + " " * gap + keys
+        return parts
 
 
 def _figures(facts: StatusFacts) -> list[str]:
