@@ -43,13 +43,14 @@ class Conversation:
         self.pair = pair
         self.decoder = Decoder(pair.target, pair.drafter, MAX_CONTEXT)
 
-    def ask(self, history: tuple[int, ...], wanted: GenerationSettings) -> Answer:
-        """Asks with the generation prompt behind the history."""
+    def ask(self, history: tuple[int, ...], wanted: GenerationSettings, all_stable: bool = False) -> Answer:
+        """Asks with the generation prompt behind the history. ``all_stable``: later prompts will repeat that as well
+        (with thinking on they do), so that no snapshot is taken."""
         prompt = (*history, *GENERATION_PROMPT)
         fresh = Decoder(self.pair.target, None, MAX_CONTEXT)
         expected = run_turn(fresh, prompt, replace(wanted, speculation=False)).ids
         self.decoder.drafter = scripted(self.pair.drafter, faulty(oracle((*prompt, *expected)), 0.2, len(history)))
-        answer = run_turn(self.decoder, prompt, wanted, stable_length=len(history))
+        answer = run_turn(self.decoder, prompt, wanted, None if all_stable else len(history))
         assert answer.ids == expected
         assert_caches_equal_recomputation(self.decoder)
         return answer
@@ -108,6 +109,16 @@ def test_a_restored_ring_counts_from_the_snapshot(wanted: GenerationSettings, pa
     assert talk.ask(second, replace(wanted, max_new_tokens=2)).num_reused == len(first)
     talk.decoder._snapshots.clear()
     assert talk.ask((*second[:65], *prompt_ids(9, 2)), wanted).num_reused == 65
+
+
+def test_a_snapshot_of_text_that_was_taken_back_is_not_used(pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    talk.ask(first, replace(PLAIN, max_new_tokens=2))
+    second = (*first[:57], *prompt_ids(40, 1))
+    assert talk.ask(second, replace(PLAIN, max_new_tokens=70), all_stable=True).num_reused == 57
+    # The new prompt agrees with the text here beyond the first prompt's end, where other tokens stood then.
+    assert talk.ask((*second[:80], *prompt_ids(9, 2)), PLAIN).num_reused == 0
 
 
 @pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
@@ -178,7 +189,7 @@ def test_random_conversations(seed: int, pair: TinyPair) -> None:
         history += prompt_ids(rng.randint(1, 40), 100 * seed + turn)
         wanted = rng.choice([PLAIN, SPECULATIVE])
         wanted = replace(wanted, max_new_tokens=rng.choice([1, 2, 5, 60]), temperature=rng.choice([0, 0.9]))
-        history += tuple(talk.ask(history, wanted).ids)
+        history += tuple(talk.ask(history, wanted, all_stable=rng.random() < 0.3).ids)
 
 
 def test_the_tests_cross_the_windows() -> None:
