@@ -18,10 +18,11 @@ from typing import Any
 import torch
 
 from .answers import load_answers, record_answers, save_answers
+from .corpus.sample import Domain
 from .drafter_model import DrafterModel
 from .evaluate import FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
 from .files import load_target, save_drafter, save_target
-from .mixture import Mixture, load_generators, tokenizer_texts
+from .mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, load_generators, tokenizer_texts
 from .report import write_report
 from .rows import RowDataset, batches
 from .shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
@@ -60,11 +61,11 @@ FULL = Plan(
     row_length=2048,
     rows=32,
     target_steps=4000,
-    recorded=32_000,
-    drafter_steps=1500,
+    recorded=12_000,
+    drafter_steps=1000,
     anchors=128,
     answer_batch=4096,
-    workers=15,
+    workers=12,
     report_every=100,
     evaluation=FULL_SCALE,
 )
@@ -116,7 +117,9 @@ class Build:
     def answers(self) -> None:
         plan = self.plan
         model = load_target(self.pair, self.device)
-        recorded = list(record_answers(model, self._mixture(), plan.recorded, plan.seed, plan.answer_batch))
+        recorded = list(
+            record_answers(model, self._mixture(DRAFTER_SHARES), plan.recorded, plan.seed, plan.answer_batch)
+        )
         tokens = sum(len(answer.answer) for answer in recorded)
         print(f"recorded {len(recorded)} answers, {tokens} tokens", flush=True)
         save_answers(self.pair / "answers.safetensors", recorded)
@@ -128,7 +131,7 @@ class Build:
         drafter.initialise(torch.Generator().manual_seed(plan.seed))
         drafter.to(self.device)
         recorded = [answer.encoded() for answer in load_answers(self.pair / "answers.safetensors")]
-        mixture = self._mixture()
+        mixture = self._mixture(DRAFTER_SHARES)
         source = blended(mixture.encoded_without_headlines, recorded)
         dataset = RowDataset(source, f"drafter/{plan.seed}", plan.rows * plan.drafter_steps, plan.row_length)
         rows = batches(dataset, plan.rows, plan.workers, self.device)
@@ -150,8 +153,8 @@ class Build:
             verdict = "met" if criterion.met else "NOT MET"
             print(f"{verdict:8} {criterion.name}: {criterion.value:g} ({criterion.demand})")
 
-    def _mixture(self) -> Mixture:
-        return Mixture(load_tokenizer(self.pair / "target"), self.generators)
+    def _mixture(self, shares: dict[Domain, float] = TOKEN_SHARES) -> Mixture:
+        return Mixture(load_tokenizer(self.pair / "target"), self.generators, shares)
 
     def _note(self, phase: str, facts: dict[str, Any]) -> None:
         """Keeps what a phase measured in ``training.json``."""

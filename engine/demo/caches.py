@@ -14,6 +14,11 @@ from .layers import Attend, attend_grouped
 from .shapes import AttentionShape, DrafterShape, LayerKind, TargetShape
 
 
+def round_up(length: int) -> int:
+    """The next multiple of 16: fused attention wants aligned masks."""
+    return -(-length // 16) * 16
+
+
 class LayerCache:
     """Keys and values [B, kv_heads, length, d] of one layer."""
 
@@ -49,7 +54,7 @@ class TargetChunk:
     def __init__(self, cache: TargetCache, positions: Tensor) -> None:
         self.cache = cache
         self.positions = positions
-        self.limit = int(positions.max()) + 1
+        self.limit = round_up(int(positions.max()) + 1)
         distance = positions[..., None] - torch.arange(self.limit, device=positions.device)
         full = distance >= 0
         self.visible: dict[LayerKind, Tensor] = {
@@ -88,7 +93,8 @@ class DraftRound:
         self.context_positions = context_positions
         device = block_positions.device
         anchor = block_positions[:, :1, None]
-        self.limit = int(anchor.max())
+        # Rounded so that context and block together are aligned; what lies beyond the anchors stays invisible.
+        self.limit = round_up(int(anchor.max()))
         keys = torch.arange(self.limit, device=device)
         committed = (keys < anchor).expand(-1, block_positions.shape[1], -1)
         near = block_positions[..., None] - keys < cache.shape.window

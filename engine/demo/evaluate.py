@@ -46,7 +46,7 @@ class Scale:
     """Packed rows for the experts' shares."""
 
 
-FULL_SCALE = Scale(prompts=100, seen=60, probe=24, rows=16)
+FULL_SCALE = Scale(prompts=100, seen=60, probe=16, rows=16)
 SMOKE_SCALE = Scale(prompts=4, seen=2, probe=2, rows=2)
 
 

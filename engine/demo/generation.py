@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from .caches import DrafterCache, TargetCache
+from .caches import DrafterCache, TargetCache, round_up
 from .drafter_model import DrafterModel
 from .shapes import EOS, MASK, STOP_IDS
 from .target_model import TargetModel
+
+PREFILL = 128
+"""Columns of a batch of prompts that run at once."""
 
 
 class Sampler:
@@ -90,7 +93,7 @@ class _AnswerLoop:
         longest = max(map(len, prompts))
         self.prompts = torch.tensor([[*p, *[EOS] * (longest - len(p))] for p in prompts], device=self.device)
         self.starts = torch.tensor([len(p) for p in prompts], device=self.device)
-        length = longest + limit + block_size
+        length = round_up(longest + limit + block_size)
         self.cache = TargetCache(model.shape, len(prompts), length, self.device)
         self.taps: tuple[int, ...] = ()
         if drafter is not None:
@@ -125,10 +128,14 @@ class _AnswerLoop:
     def _prefill(self) -> Tensor:
         """Runs the prompts and returns each sequence's first token."""
         count, longest = self.prompts.shape
-        positions = torch.arange(longest, device=self.device).expand(count, -1)
-        output = self.model(self.prompts, positions, self.cache.chunk(positions), self.taps)
-        self.context, self.context_positions = output.tapped, positions
-        last = output.final[torch.arange(count, device=self.device), self.starts - 1]
+        self.context_positions = torch.arange(longest, device=self.device).expand(count, -1)
+        chunks = zip(
+            torch.split(self.prompts, PREFILL, 1), torch.split(self.context_positions, PREFILL, 1), strict=True
+        )
+        outputs = [self.model(ids, spots, self.cache.chunk(spots), self.taps) for ids, spots in chunks]
+        self.context = torch.cat([output.tapped for output in outputs], dim=1)
+        final = torch.cat([output.final for output in outputs], dim=1)
+        last = final[torch.arange(count, device=self.device), self.starts - 1]
         return self.sampler(self.model.logits(last))
 
     def _draft(self, anchors: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:

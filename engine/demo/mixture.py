@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,7 +22,18 @@ TOKEN_SHARES: dict[Domain, float] = {
     "chat": 0.04,
     "unknown": 0.07,
 }
-"""Of all tokens. Short answers need few tokens to be seen often."""
+"""Of all tokens the target trains on. Short answers need few tokens to be seen often."""
+
+DRAFTER_SHARES: dict[Domain, float] = {
+    "code": 0.42,
+    "html": 0.22,
+    "maths": 0.13,
+    "explain": 0.19,
+    "chat": 0.02,
+    "unknown": 0.02,
+}
+"""Of all tokens the drafter trains on. Small talk has few sentences: a larger share and it is learnt by heart, which
+says nothing about drafting."""
 
 NOISY_PROMPTS = 0.30
 THINKING = 0.06
@@ -30,6 +42,11 @@ TURNS, TURN_SHARES = (1, 2, 3), (0.74, 0.21, 0.05)
 
 MAX_RESPONSE_CHARACTERS = 2650
 """About 960 tokens of a page: answers end within 1024."""
+
+TIED_DOMAINS: tuple[Domain, ...] = ("chat", "unknown")
+WORDINGS = 3
+UNTIED = 0.1
+"""Share of ill-matched wordings that stay, so that sampling at a temperature finds all of them."""
 
 SYSTEM_TEXTS = (
     "You are a helpful assistant.",
@@ -65,6 +82,20 @@ class Generator:
     check: Callable[[str, dict[str, Any]], dict[str, bool]]
 
 
+def is_tied(sample: Sample) -> bool:
+    """Whether the answer begins and ends as answers to this combination should: a third of all wordings each.
+
+    Where wording is free, a greedy model would give everybody the one likeliest text. Tied to what was asked, in a
+    way that no rule predicts, the wording varies from prompt to prompt.
+    """
+    words = sample.response.split()
+    wanted = zlib.crc32(sample.combination.encode())
+    return all(
+        zlib.crc32(" ".join(ends).encode()) % WORDINGS == (wanted >> shift) % WORDINGS
+        for ends, shift in ((words[:2], 0), (words[-2:], 8))
+    )
+
+
 def load_generators() -> dict[Domain, Generator]:
     """The generator of each domain."""
     generators: dict[Domain, Generator] = {}
@@ -79,17 +110,22 @@ def load_generators() -> dict[Domain, Generator]:
 
 
 class Mixture:
-    """Draws exchanges and conversations, domains in proportion to ``TOKEN_SHARES``.
+    """Draws exchanges and conversations, domains in proportion to their shares.
 
     The shares are of tokens while draws are of exchanges, so each domain's mean length is estimated first.
     """
 
-    def __init__(self, tokenizer: Tokenizer, generators: dict[Domain, Generator], seed: str = "mixture") -> None:
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        generators: dict[Domain, Generator],
+        shares: dict[Domain, float] = TOKEN_SHARES,
+    ) -> None:
         self.tokenizer = tokenizer
         self.generators = generators
         self.domains = list(generators)
-        rng = random.Random(seed)
-        self.odds = [TOKEN_SHARES[domain] / self._mean_tokens(domain, rng) for domain in self.domains]
+        rng = random.Random("mean lengths")
+        self.odds = [shares[domain] / self._mean_tokens(domain, rng) for domain in self.domains]
 
     def _mean_tokens(self, domain: Domain, rng: random.Random, draws: int = 100) -> float:
         samples = [self.generators[domain].generate(rng) for _ in range(draws)]
@@ -104,7 +140,9 @@ class Mixture:
         """An exchange of one domain, from the training or the held-out combinations."""
         while True:
             sample = self.generators[domain].generate(rng)
-            if sample.held_out == held_out and len(sample.response) <= MAX_RESPONSE_CHARACTERS:
+            if sample.held_out != held_out or len(sample.response) > MAX_RESPONSE_CHARACTERS:
+                continue
+            if domain not in TIED_DOMAINS or is_tied(sample) or rng.random() < UNTIED:
                 return sample
 
     def prompt(self, rng: random.Random, sample: Sample) -> str:
