@@ -1,6 +1,8 @@
 # make chat   set everything up, then open the chat           (make chat ARGS="--theme dflash-light")
 # make test   set everything up, then run every check         (make test ARGS="tests/core -k fences")
 #
+# make screenshots   take the pictures in screenshots/ again, on the real engine
+#
 # Another Python: make chat PYTHON=python3.12
 
 PYTHON ?= python3
@@ -11,13 +13,16 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt Makefile .ci/install-torch
 
-.PHONY: chat test clean
+.PHONY: chat test screenshots clean
 
 chat: .venv/installed-chat
 	@$(BIN)/dflash-chat $(ARGS)
 
 test: .venv/installed-test
 	@$(BIN)/python -m pytest $(ARGS)
+
+screenshots: .venv/installed-test
+	@$(BIN)/python -m screenshots.take $(ARGS)
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

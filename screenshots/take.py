@@ -1,0 +1,108 @@
+"""``make screenshots``: pictures of the real program, on the real engine and the bundled pair.
+
+Each scene is a terminal size, a question and a moment to wait for. Textual exports the screen as SVG; headless
+Chromium, where there is one, turns that into the PNG that the README shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dflash_tui.app.application import ChatApp
+from dflash_tui.app.source import EventQueue, engine_source
+from dflash_tui.core.chat import Chat
+from dflash_tui.core.sessions import SessionLog
+from engine.commands import EngineOptions, GenerationSettings
+
+HERE = Path(__file__).parent
+PATIENCE = 60.0
+"""Seconds to wait for the engine before a scene has failed."""
+
+
+def answered(chat: Chat) -> bool:
+    """The answer is complete."""
+    return chat.reducer.turn is not None and not chat.busy
+
+
+def streaming(chat: Chat) -> bool:
+    """The answer is well under way."""
+    return chat.reducer.turn is not None and chat.reducer.turn.acceptance.num_spec_steps >= 30
+
+
+@dataclass(frozen=True)
+class Scene:
+    name: str
+    size: tuple[int, int]
+    question: str
+    moment: Callable[[Chat], bool] = answered
+    theme: str | None = None
+    settings: GenerationSettings = GenerationSettings()
+
+
+SCENES = (
+    Scene("chat", (120, 36), "Write a quicksort in Python"),
+    Scene("page", (120, 36), "create a single-file HTML animation of a drone swarm", streaming),
+    Scene("sampling", (120, 36), "Explain what a drafter is", settings=GenerationSettings(temperature=0.8, seed=7)),
+    Scene("narrow", (80, 24), "Write a quicksort in Python"),
+    Scene("light", (120, 36), "Write a quicksort in Python", theme="dflash-light"),
+)
+
+
+async def take(scene: Scene, folder: Path) -> Path:
+    """Plays a scene and returns the SVG. Raises ``TimeoutError`` when its moment doesn't come."""
+    queue = EventQueue(SessionLog.create(folder / "sessions"))
+    app = ChatApp(scene.settings, folder, queue, engine_source(EngineOptions(device="cpu")), scene.theme)
+    async with app.run_test(size=scene.size) as pilot:
+
+        async def until(moment: Callable[[Chat], bool]) -> None:
+            async with asyncio.timeout(PATIENCE):
+                while not moment(app.chat_screen.chat):
+                    await pilot.pause(0.02)
+
+        await until(lambda chat: chat.reducer.ready is not None)
+        await pilot.press(*scene.question, "enter")
+        await until(scene.moment)
+        await pilot.pause(0.5)  # gauges follow at their own, slower pace
+        path = HERE / f"{scene.name}.svg"
+        path.write_text(app.export_screenshot(title="dflash-chat"), "utf-8")
+    return path
+
+
+def to_png(svg: Path) -> Path | None:
+    """Renders an SVG at twice its size with headless Chromium; None where there is none."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg.read_text("utf-8"))
+    if browser is None or box is None:
+        return None
+    width, height = (round(float(side)) for side in box.groups())
+    png = svg.with_suffix(".png")
+    with tempfile.TemporaryDirectory() as profile:
+        page = Path(profile) / "page.html"
+        page.write_text(f'<body style="margin:0"><img src="{svg.as_uri()}" width="{width}" height="{height}">')
+        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+        command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+        command += [f"--user-data-dir={profile}", "--hide-scrollbars", "--allow-file-access-from-files"]
+        command += ["--force-device-scale-factor=1.5", f"--window-size={width},{height}", f"--screenshot={png}"]
+        subprocess.run([*command, page.as_uri()], check=True, capture_output=True, timeout=PATIENCE)
+    return png
+
+
+def main() -> None:
+    wanted = set(sys.argv[1:])
+    for scene in SCENES:
+        if not wanted or scene.name in wanted:
+            with tempfile.TemporaryDirectory() as folder:
+                svg = asyncio.run(take(scene, Path(folder)))
+            print(svg.name, *(png.name for png in [to_png(svg)] if png))
+
+
+if __name__ == "__main__":
+    main()
