@@ -6,11 +6,14 @@ import random
 from dataclasses import replace
 
 import pytest
+import torch
 
 from engine import decoder as decoder_module
+from engine.cache import Cache
 from engine.commands import GenerationSettings
 from engine.decoder import Decoder, Prompt, Round
 from engine.models.dflash import DFlashDrafter
+from engine.sampling import sample
 from tests.engine.conftest import TinyPair
 from tests.engine.decoding import (
     MAX_CONTEXT,
@@ -79,6 +82,18 @@ def test_text_is_the_same_with_the_real_drafter(sampler: str, pair: TinyPair) ->
     answer = run_turn(decoder, prompt_ids(50), wanted)
     assert answer.ids == expected and any(done.draft_ids for done in answer.rounds)
     assert_caches_equal_recomputation(decoder)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@torch.inference_mode()
+def test_every_token_is_the_sample_of_its_position(sampler: str, pair: TinyPair) -> None:
+    """One pass over prompt and answer samples the same tokens: row i speaks for position i + 1 of the whole text."""
+    prompt, wanted = prompt_ids(30), settings(**SAMPLERS[sampler])
+    text = [*prompt, *plain_answer(pair, prompt, wanted)]
+    cache = Cache(pair.target.config.layers, 128, 128, torch.float32, torch.device("cpu"))
+    logits = pair.target.logits(pair.target(torch.tensor(text), 0, cache).hidden)
+    noise = {"temperature": wanted.temperature, "top_k": wanted.top_k, "top_p": wanted.top_p, "seed": wanted.seed}
+    assert sample(logits[len(prompt) - 1 : -1], len(prompt), **noise) == text[len(prompt) :]
 
 
 def test_text_is_the_same_with_experts(moe_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
