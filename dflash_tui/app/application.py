@@ -52,6 +52,11 @@ class ChatApp(App[None]):
         for problem in self._theme_problems:
             self.notify(problem, title="Theme", severity="warning", timeout=10)
 
+    def on_ready(self) -> None:
+        # The engine thread imports torch, which keeps the interpreter busy: the first frame goes first. Nothing is
+        # drawn before this event, not even what a screen's on_mount puts off with call_after_refresh.
+        self.chat_screen.call_after_refresh(self.chat_screen.start)
+
     @property
     def failure_kind(self) -> ErrorKind | None:
         """Why the engine ended, if it did."""

@@ -18,7 +18,8 @@ class FrameGovernor:
     def __init__(self, share: float) -> None:
         """``share``: the part of the wall clock the screen may use, in (0, 1]."""
         self.share = share
-        self._cost = 0.0
+        # Begin slow: an answer may last a second, and the screen should not take its share of that twice.
+        self._cost = share * SLOWEST
         self._load = 0.0
 
     def observe(self, cpu_seconds: float, wall_seconds: float) -> None:

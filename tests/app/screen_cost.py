@@ -139,8 +139,10 @@ def main() -> None:
         for mode, values in rates.items():
             values.append(measure(mode, options.engine, (width, height))["rounds_s"])
     bare, screen = (statistics.median(values) for values in rates.values())
+    # Pairs run side by side in time, so their ratios stand above what else the machine is doing.
+    kept = statistics.median(after / before for before, after in zip(*rates.values(), strict=True))
     print(json.dumps({mode: [round(value, 1) for value in values] for mode, values in rates.items()}))
-    print(f"rounds/s: {bare:.1f} without the screen, {screen:.1f} with it: the screen costs {1 - screen / bare:.1%}")
+    print(f"rounds/s: {bare:.1f} without the screen, {screen:.1f} with it: the screen costs {1 - kept:.1%}")
 
 
 if __name__ == "__main__":

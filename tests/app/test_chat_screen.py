@@ -64,7 +64,7 @@ async def test_escape_right_after_enter_is_not_lost(launch: Launch) -> None:
     async with launch(answer=LONG, round_seconds=0.02) as chat:
         await chat.ask()
         await chat.pilot.press("escape")
-        await chat.until(lambda: not chat.screen.chat.busy, seconds=2)
+        await chat.until(lambda: not chat.screen.chat.busy, seconds=6)
         assert "⏹ stopped" in chat.log.text
 
 

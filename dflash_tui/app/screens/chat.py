@@ -98,17 +98,10 @@ class ChatScreen(Screen[None]):
         self.query_one(LoadPanel).show_progress([])
         self.query_one("#ask").border_title = legend()
 
-    def on_screen_resume(self) -> None:
-        # The engine thread imports torch, which keeps the interpreter busy: the first frame goes first. Not from
-        # on_mount, where the screen is not shown yet and "after refresh" would come before its first frame.
-        if not self._started:
-            self.call_after_refresh(self._start)
-
-    def _start(self) -> None:
-        if self._started:
-            return
-        self._started = True
+    def start(self) -> None:
+        """Start the engine and the frames; called once, when the screen has been seen."""
         self.source.start()
+        self._started = True
         self.run_worker(self.pump.run(), name="frames")
 
     def on_unmount(self) -> None:
