@@ -10,7 +10,7 @@ one forward pass: with exactly ``window`` rows, refused rows would have overwrit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -19,13 +19,26 @@ from torch import Tensor
 from .config import AttentionConfig
 
 
+def _capacity(layer: AttentionConfig, max_context: int, slack: int) -> int:
+    """Rows of one layer's cache."""
+    return max_context if layer.window is None else min(max_context, layer.window - 1 + slack)
+
+
+def cache_bytes(layers: Iterable[AttentionConfig], max_context: int, slack: int, dtype: torch.dtype) -> int:
+    """What the caches of these layers take, a snapshot of every ring included."""
+    return sum(
+        2 * layer.num_kv_heads * layer.head_dim * dtype.itemsize * copies * _capacity(layer, max_context, slack)
+        for layer in layers
+        for copies in [1 if layer.window is None else 2]
+    )
+
+
 class LayerCache:
     """Keys and values of one layer, [kv_heads, capacity, head_dim] each; position p lives in row p % capacity."""
 
     def __init__(self, layer: AttentionConfig, max_context: int, slack: int, dtype: torch.dtype, device: torch.device):
         self.window = layer.window
-        capacity = max_context if layer.window is None else min(max_context, layer.window - 1 + slack)
-        shape = (layer.num_kv_heads, capacity, layer.head_dim)
+        shape = (layer.num_kv_heads, _capacity(layer, max_context, slack), layer.head_dim)
         self.k = torch.zeros(shape, dtype=dtype, device=device)
         self.v = torch.zeros(shape, dtype=dtype, device=device)
         self.written = 0

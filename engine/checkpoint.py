@@ -6,11 +6,8 @@ must hold, and nothing is copied before all of them are there.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +17,10 @@ from torch import Tensor, nn
 
 from .config import DrafterConfig, TargetConfig
 from .errors import DeviceFailure, WeightsFailure
+from .fields import read_json
+from .hub import read_weight_map
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4
-
-BUNDLED_PAIR = Path(__file__).parent / "demo" / "pair"
-
-KNOWN_DRAFTERS = {
-    "google/gemma-4-26B-A4B-it": "z-lab/gemma-4-26B-A4B-it-DFlash",
-    "google/gemma-4-31B-it": "z-lab/gemma-4-31B-it-DFlash",
-    "google/gemma-4-12B-it": "z-lab/gemma4-12B-it-DFlash",
-}
 
 TARGET_PREFIX = "model.language_model."
 SKIPPED_PREFIXES = (
@@ -48,60 +39,6 @@ Progress = Callable[[str, int, int], None]
 """Told (phase, bytes done, bytes in all) while weights are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairFolders:
-    """Where the two models lie. ``banner`` is what a pair says of itself; real checkpoints say nothing."""
-
-    name: str
-    target: Path
-    drafter: Path | None
-    drafter_name: str | None
-    banner: str = ""
-
-
-def find_pair(target: str | None, drafter: str | None) -> PairFolders:
-    """Resolves what was asked for, a folder or a name, to folders on this machine.
-
-    Without a target it is the bundled pair. Raises ``WeightsFailure`` when something isn't there.
-    """
-    if target is None:
-        about = _read_json(BUNDLED_PAIR / "about.json")
-        own = _find_model(drafter) if drafter else BUNDLED_PAIR / "drafter"
-        return PairFolders(
-            name=about["name"],
-            target=BUNDLED_PAIR / "target",
-            drafter=own,
-            drafter_name=drafter or about["name"] + "-DFlash",
-            banner=about["banner"],
-        )
-    drafter = drafter or KNOWN_DRAFTERS.get(target)
-    folder = _find_model(target)
-    return PairFolders(target, folder, _find_model(drafter) if drafter else None, drafter)
-
-
-def _find_model(name: str) -> Path:
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder
-    looks_like_path = name.count("/") != 1 or name.startswith((".", "/", "~"))
-    if looks_like_path:
-        raise WeightsFailure(
-            f"There is no folder {name}.", "Check the path; a model folder holds config.json and *.safetensors."
-        )
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(name, local_files_only=True))
-    except HFValidationError:
-        raise WeightsFailure(f"{name!r} is not a model's name.", "Names look like google/gemma-4-26B-A4B-it.") from None
-    except LocalEntryNotFoundError:
-        raise WeightsFailure(
-            f"{name} is not on this machine.",
-            f"Fetch it with: hf download {name}   (or run dflash-chat without a model for the bundled pair)",
-        ) from None
-
-
 def pick_device(wanted: str) -> torch.device:
     """``auto`` is the GPU when there is one. Raises ``DeviceFailure`` when ``cuda`` is asked for and missing."""
     if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
@@ -116,11 +53,24 @@ def compute_dtype(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "cpu" else torch.bfloat16
 
 
+def read_target_config(folder: Path) -> TargetConfig:
+    """Raises ``WeightsFailure`` for a config that is damaged or describes another architecture."""
+    generation = folder / "generation_config.json"
+    return TargetConfig.from_json(
+        read_json(folder / "config.json"), read_json(generation) if generation.exists() else None
+    )
+
+
+def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
+    """Raises ``WeightsFailure`` also for a drafter that was made for another target."""
+    config = DrafterConfig.from_json(read_json(folder / "config.json"))
+    _check_match(config, target)
+    return config
+
+
 def load_target(folder: Path, device: torch.device, progress: Progress) -> Gemma4:
     """Loads a Gemma 4 text model; vision and audio tensors stay on disk."""
-    path, generation = folder / "config.json", folder / "generation_config.json"
-    with _blaming(path):
-        config = TargetConfig.from_json(_read_json(path), _read_json(generation) if generation.exists() else None)
+    config = read_target_config(folder)
     with torch.device("meta"):
         model = Gemma4(config)
     _load_weights(model, folder, TARGET_PREFIX, device, lambda done, total: progress("target", done, total))
@@ -130,10 +80,7 @@ def load_target(folder: Path, device: torch.device, progress: Progress) -> Gemma
 
 def load_drafter(folder: Path, target: Gemma4, progress: Progress) -> DFlashDrafter:
     """Loads a DFlash drafter next to its target; raises ``WeightsFailure`` when the two don't belong together."""
-    path = folder / "config.json"
-    with _blaming(path):
-        config = DrafterConfig.from_json(_read_json(path))
-    _check_match(config, target.config)
+    config = read_drafter_config(folder, target.config)
     with torch.device("meta"):
         model = DFlashDrafter(config)
     device = target.embed_tokens.weight.device
@@ -149,35 +96,18 @@ def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
         raise WeightsFailure(
             f"This drafter was made for a target of {trained_on or '?'} layers of width {drafter.hidden_size};"
             f" this one has {depth} of width {target.hidden_size}.",
-            "Name the target's own drafter with --draft, or use --no-speculation.",
+            "Name the target's own drafter with --draft, or go without one: --draft none.",
         )
     if any(index >= depth for index in drafter.target_layer_ids):
         raise WeightsFailure(
             f"This drafter reads target layers {list(drafter.target_layer_ids)}, the target has only {depth}.",
             "Name the target's own drafter with --draft.",
         )
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except OSError as error:
+    if drafter.mask_token_id >= target.vocab_size:
         raise WeightsFailure(
-            f"{path} can't be read: {error.strerror}.", "The folder must hold a whole checkpoint."
-        ) from None
-    except ValueError as error:
-        raise WeightsFailure(f"{path} is not valid JSON: {error}.", "Download the checkpoint again.") from None
-    return content
-
-
-@contextmanager
-def _blaming(path: Path) -> Iterator[None]:
-    """Names the file when its JSON isn't laid out as the code that reads it expects."""
-    try:
-        yield
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        what = f"lacks {error}" if isinstance(error, KeyError) else f"isn't laid out as expected ({error})"
-        raise WeightsFailure(f"{path} {what}.", "Download the checkpoint again.") from None
+            f"This drafter's mask token is {drafter.mask_token_id}, the target has only {target.vocab_size} tokens.",
+            "Name the target's own drafter with --draft.",
+        )
 
 
 def _load_weights(
@@ -187,7 +117,6 @@ def _load_weights(
     expected = {prefix + name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     where = _locate_tensors(folder)
     dtype = compute_dtype(device)
-    _check_memory(sum(torch.Size(shape).numel() for shape in expected.values()) * dtype.itemsize, device)
     done, total = 0, _check_tensors(folder, expected, where)
     tensors: dict[str, Tensor] = {}
     for name, tensor in _read_tensors(where, list(expected)):
@@ -203,9 +132,8 @@ def _locate_tensors(folder: Path) -> dict[str, Path]:
     """Which file holds each tensor: by the index of a sharded checkpoint, or the one file there is."""
     index = folder / "model.safetensors.index.json"
     if index.exists():
-        with _blaming(index):
-            names: dict[str, str] = _read_json(index)["weight_map"]
-            missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
+        names = read_weight_map(index)
+        missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
         if missing:
             raise WeightsFailure(
                 f"{len(missing)} of the checkpoint's files are missing from {folder}, the first is {missing[0]}.",
@@ -238,19 +166,6 @@ def _check_tensors(folder: Path, expected: dict[str, tuple[int, ...]], where: di
             )
         total += torch.Size(shape).numel() * DTYPE_BYTES[dtype]
     return total
-
-
-def _check_memory(needed: int, device: torch.device) -> None:
-    if device.type == "cuda":
-        free = torch.cuda.mem_get_info(device)[0]
-    else:
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else needed
-    if needed > free:
-        where = "the GPU has free" if device.type == "cuda" else "this machine has (the CPU computes in fp32)"
-        raise DeviceFailure(
-            f"The weights take {needed / 1e9:.1f} GB, more than the {free / 1e9:.1f} GB {where}.",
-            "Use a smaller model, or a machine with more memory.",
-        )
 
 
 def _read_headers(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, tuple[int, ...], str]]:

@@ -58,13 +58,15 @@ class EngineOptions:
     """Which pair to load, and where."""
 
     target: str | None = None
-    """A folder, or the name of a model in the local cache; None is the bundled pair."""
+    """A folder, or a model's name on the hub; None is the bundled pair."""
     drafter: str | None = None
-    """A folder or name; None finds the target's own."""
+    """A folder or name; None finds the target's own, ``none`` goes without."""
     device: str = "auto"
     """``auto``, ``cpu`` or ``cuda``. The CPU computes in fp32, CUDA in bf16."""
     max_context: int | None = None
     """Tokens to reserve caches for; None takes the model's own limit, within reason."""
+    offline: bool = False
+    """Never ask the hub: what isn't on this machine is missing. ``HF_HUB_OFFLINE`` says the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ class LoadProgress:
     done: int
     total: int
     unit: Literal["bytes", "steps"] = "steps"
+    bytes_per_second: float = 0.0
+    """How fast a download is at the moment; 0 where it doesn't matter or isn't known yet."""
 
 
 @dataclass(frozen=True, slots=True)

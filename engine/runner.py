@@ -25,6 +25,8 @@ from .events import (
     TurnFinished,
     TurnStarted,
 )
+from .hub import FetchCancelled, Fetching, PairFolders, find_pair
+from .plan import plan_memory
 from .statistics import TurnMeter
 
 DEFAULT_MAX_CONTEXT = 32_768
@@ -52,11 +54,15 @@ class Runner:
     def load(cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> Runner | None:
         """Loads and warms a pair, telling of it as it goes; None when cancelled meanwhile."""
         started = perf_counter()
-        emit(LoadProgress("finding the model", 0, 0))
-        folders = checkpoint.find_pair(options.target, options.drafter)
         device = checkpoint.pick_device(options.device)
-
         use_fitting_threads(device)
+        try:
+            folders = find_folders(options, emit, cancelled)
+        except FetchCancelled:
+            return None
+        plan = plan_memory(folders.target, folders.drafter, options.max_context or DEFAULT_MAX_CONTEXT, device)
+        emit(LoadProgress(plan.describe(), 0, 0))
+        plan.check()
         reported = 0.0
 
         def progress(what: str, done: int, total: int) -> None:
@@ -73,8 +79,7 @@ class Runner:
             drafter = checkpoint.load_drafter(folders.drafter, target, progress)
         emit(LoadProgress("loading the tokenizer", 0, 0))
         tokenizer = ChatTokenizer(folders.target)
-        context = min(options.max_context or DEFAULT_MAX_CONTEXT, target.config.max_context)
-        runner = cls(Decoder(target, drafter, context), tokenizer)
+        runner = cls(Decoder(target, drafter, plan.context), tokenizer)
         if cancelled():
             return None
         emit(LoadProgress("warming up", 0, 0))
@@ -86,7 +91,7 @@ class Runner:
                 device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
                 dtype=str(checkpoint.compute_dtype(device)).removeprefix("torch."),
                 max_block_size=drafter.config.block_size if drafter is not None else 1,
-                max_context=context,
+                max_context=plan.context,
                 load_seconds=perf_counter() - started,
                 banner=folders.banner,
             )
@@ -204,6 +209,16 @@ class _TurnEvents:
 
     def finished(self) -> TurnFinished:
         return TurnFinished(self.turn, self.reason, self.runner.text_so_far, self.thought, self.meter.statistics())
+
+
+def find_folders(options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> PairFolders:
+    """Finds the pair, downloading what isn't here. Raises ``FetchCancelled`` when cancelled meanwhile."""
+    emit(LoadProgress("finding the model", 0, 0))
+
+    def progress(done: int, total: int, bytes_per_second: float) -> None:
+        emit(LoadProgress("downloading", done, total, "bytes", bytes_per_second))
+
+    return find_pair(options.target, options.drafter, Fetching(options.offline, progress=progress, cancelled=cancelled))
 
 
 def use_fitting_threads(device: torch.device) -> None:

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.checkpoint import find_pair, load_drafter, load_target, pick_device
+from engine.checkpoint import load_drafter, load_target, pick_device
 from engine.errors import DeviceFailure, EngineFailure, WeightsFailure
 from engine.models.gemma4 import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
@@ -107,11 +107,6 @@ def test_progress_counts_every_byte(folder: Path) -> None:
 
 
 # --- what doesn't
-
-
-def test_a_missing_folder(tmp_path: Path) -> None:
-    error = refusal(tmp_path, lambda: find_pair(str(tmp_path / "nowhere"), None))
-    assert "nowhere" in str(error)
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
@@ -241,25 +236,7 @@ def test_a_truncated_drafter(dense_pair: TinyPair, tmp_path: Path) -> None:
     assert "damaged or incomplete" in str(refuse_drafter(tmp_path, dense_pair.target))
 
 
-# --- names and devices
-
-
-def test_a_name_that_is_not_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    error = refusal(tmp_path, lambda: find_pair("nobody/no-such-model", None))
-    assert "nobody/no-such-model" in str(error) and "hf download" in error.hint
-
-
-@pytest.mark.parametrize("name", ["a/b/c", "no-slash-and-no-folder", "./missing", "bad name/x y"])
-def test_something_that_is_not_a_name(name: str, tmp_path: Path) -> None:
-    assert name in str(refusal(tmp_path, lambda: find_pair(name, None)))
-
-
-def test_a_pair_of_folders(dense_pair: TinyPair) -> None:
-    target, drafter = str(dense_pair.folder / "target"), str(dense_pair.folder / "drafter")
-    alone, both = find_pair(target, None), find_pair(target, drafter)
-    assert alone.drafter is None and alone.banner == ""
-    assert (both.target, both.drafter) == (dense_pair.folder / "target", dense_pair.folder / "drafter")
+# --- devices
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a CUDA device")

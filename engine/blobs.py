@@ -1,0 +1,184 @@
+"""Files of the hub's repositories, in the cache that every ``huggingface_hub`` program shares.
+
+``huggingface_hub`` supplies addresses, credentials, the session and the cache; only the bytes of large files are
+received here. Its own download throws a partial file away when it is interrupted, and can't be interrupted from
+another thread: neither will do for 50 GB. What has arrived lies under the cache's old name for unfinished files,
+``blobs/<sha256>.incomplete``, and the next attempt asks for the rest only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import IO
+
+from huggingface_hub import constants, get_session, hf_hub_download, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.utils import WeakFileLock, build_hf_headers, disable_progress_bars, hf_raise_for_status
+
+from .errors import WeightsFailure
+from .hub_failures import TRANSPORT_ERROR
+
+TIMEOUT = 10.0
+"""Seconds without a byte after which a connection counts as lost."""
+
+ATTEMPTS, RETRY_SECONDS = 5, 1.0
+"""How often to connect without getting anything new, and the pause before trying again."""
+
+TRANSIENT_STATUS = (408, 429, 500, 502, 503, 504)
+READ_SIZE = 1 << 20
+
+# Both would write to stderr, which may be the screen of a chat.
+disable_progress_bars()
+logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """One file of a repository at one revision."""
+
+    repository: str
+    revision: str
+    name: str
+    size: int
+    sha256: str | None
+    """Of large files only: the others are kept in git."""
+
+    @property
+    def here(self) -> bool:
+        return isinstance(try_to_load_from_cache(self.repository, self.name, revision=self.revision), str)
+
+    @property
+    def blob(self) -> Path:
+        """Where the cache keeps a large file's content; snapshots link to it."""
+        return storage(self.repository) / "blobs" / str(self.sha256)
+
+    @property
+    def partial(self) -> Path:
+        return self.blob.with_name(f"{self.sha256}.incomplete")
+
+    def bytes_here(self) -> int:
+        """How many of its bytes need not be asked for."""
+        if self.here or (self.sha256 is not None and self.blob.exists()):
+            return self.size
+        return min(self.partial.stat().st_size, self.size) if self.sha256 is not None and self.partial.exists() else 0
+
+
+def cache_directory() -> Path:
+    return Path(constants.HF_HUB_CACHE)
+
+
+def storage(repository: str) -> Path:
+    """The cache's folder of one model."""
+    return cache_directory() / repo_folder_name(repo_id=repository, repo_type="model")
+
+
+def fetch_file(file: RemoteFile, count: Callable[[int], None], stopping: Event) -> None:
+    """Fetches a file unless it is here; returns early once ``stopping`` is set, keeping what has arrived.
+
+    ``count`` is told of bytes as they arrive; a negative number takes some back. Raises what the network, the hub
+    and the disk raise, and ``WeightsFailure`` for a file whose checksum is wrong.
+    """
+    if file.sha256 is None:
+        fetch_small_file(file)
+        count(file.size)
+        return
+    if not file.blob.exists():
+        _fetch_blob(file, count, stopping)
+    if not stopping.is_set():
+        fetch_small_file(file)  # finds the content in its place, and links the snapshot to it
+
+
+def fetch_small_file(file: RemoteFile) -> Path:
+    """Fetches a file in one go; returns its place in the snapshot."""
+    return Path(hf_hub_download(file.repository, file.name, revision=file.revision, etag_timeout=TIMEOUT))
+
+
+def _fetch_blob(file: RemoteFile, count: Callable[[int], None], stopping: Event) -> None:
+    lock = cache_directory() / ".locks" / storage(file.repository).name / f"{file.sha256}.lock"
+    for folder in (lock.parent, file.blob.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    with WeakFileLock(lock, timeout=RETRY_SECONDS):
+        # Unbuffered: what has arrived survives the end of this process, whatever ends it.
+        with open(file.partial, "a+b", buffering=0) as partial:
+            digest = _Receiver(file, partial, count, stopping).receive()
+        if stopping.is_set():
+            return
+        if digest != file.sha256:
+            file.partial.unlink()
+            raise WeightsFailure(
+                f"{file.name} of {file.repository} arrived damaged: its checksum is wrong.",
+                "Run the same command again; the other files are kept.",
+            )
+        file.partial.replace(file.blob)
+
+
+class _Receiver:
+    """Appends to a partial file until it is whole, reconnecting where the connection breaks."""
+
+    def __init__(self, file: RemoteFile, partial: IO[bytes], count: Callable[[int], None], stopping: Event) -> None:
+        self._file = file
+        self._partial = partial
+        self._count = count
+        self._stopping = stopping
+        self._have = 0
+        self._digest = hashlib.sha256()
+
+    def receive(self) -> str:
+        """Returns the content's sha256, of whatever there is when it shall stop."""
+        self._read_beginning()
+        attempts = 0
+        while self._have < self._file.size and not self._stopping.is_set():
+            before = self._have
+            try:
+                self._connect()
+            except (TRANSPORT_ERROR, OSError) as error:
+                attempts = 1 if self._have > before else attempts + 1
+                if attempts >= ATTEMPTS or not _is_transient(error):
+                    raise
+                self._stopping.wait(RETRY_SECONDS)
+        return self._digest.hexdigest()
+
+    def _read_beginning(self) -> None:
+        self._partial.seek(0)
+        while not self._stopping.is_set() and (piece := self._partial.read(READ_SIZE)):
+            self._digest.update(piece)
+            self._have += len(piece)
+
+    def _connect(self) -> None:
+        """Asks for the rest and appends it. A body that ends too soon is an error, as the HTTP library sees it."""
+        file = self._file
+        headers = build_hf_headers() | {"Accept-Encoding": "identity"}
+        if self._have:
+            headers["Range"] = f"bytes={self._have}-"
+        url = hf_hub_url(file.repository, file.name, revision=file.revision)
+        with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
+            hf_raise_for_status(response)
+            if self._have and response.status_code != 206:
+                self._start_over()
+            for piece in response.iter_bytes():
+                if self._stopping.is_set():
+                    return
+                self._partial.write(piece)
+                self._digest.update(piece)
+                self._have += len(piece)
+                self._count(len(piece))
+
+    def _start_over(self) -> None:
+        """The server sends the whole file, whatever it was asked for."""
+        self._partial.truncate(0)
+        self._digest = hashlib.sha256()
+        self._count(-self._have)
+        self._have = 0
+
+
+def _is_transient(error: Exception) -> bool:
+    """Whether another attempt may help: not after an answer that stays the same, nor on a full disk."""
+    if isinstance(error, HfHubHTTPError):
+        return error.response.status_code in TRANSIENT_STATUS
+    return isinstance(error, TRANSPORT_ERROR)

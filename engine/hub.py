@@ -1,0 +1,184 @@
+"""From a model's name to folders on this machine: which drafter belongs to which target, what is here already, and
+fetching what isn't.
+
+Nothing here imports torch, and ``huggingface_hub`` is imported only for names that aren't folders.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import WeightsFailure
+from .fields import read_json
+
+if TYPE_CHECKING:
+    from .download import Repository
+
+BUNDLED_PAIR = Path(__file__).parent / "demo" / "pair"
+
+NO_DRAFTER = "none"
+"""Asked for as a drafter's name, to go without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPair:
+    """A published target and the drafter that was trained on it."""
+
+    target: str
+    drafter: str
+    hidden_size: int
+    num_layers: int
+    num_parameters: int
+    """Of the target's text model and the drafter together."""
+
+
+KNOWN_PAIRS = (
+    KnownPair("google/gemma-4-12B-it", "z-lab/gemma4-12B-it-DFlash", 3840, 48, 12_634_847_280),
+    KnownPair("google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash", 2816, 30, 25_662_830_878),
+    KnownPair("google/gemma-4-31B-it", "z-lab/gemma-4-31B-it-DFlash", 5376, 60, 32_233_312_828),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PairFolders:
+    """Where the two models lie. ``banner`` is what a pair says of itself; real checkpoints say nothing."""
+
+    name: str
+    target: Path
+    drafter: Path | None
+    drafter_name: str | None
+    banner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    """How to come by what isn't on this machine."""
+
+    offline: bool = False
+    refresh: bool = False
+    """Asks the hub for a newer revision also of what is here already."""
+    progress: Callable[[int, int, float], None] = lambda done, total, rate: None
+    """Told (bytes here, bytes of all files in question, bytes per second) several times a second."""
+    cancelled: Callable[[], bool] = lambda: False
+    """Asked several times a second; once true, ``find_pair`` raises ``FetchCancelled``."""
+
+
+class FetchCancelled(Exception):
+    """Somebody asked to stop. What was fetched is kept, and the next time goes on from there."""
+
+
+def find_pair(target: str | None, drafter: str | None, fetching: Fetching) -> PairFolders:
+    """Resolves what was asked for, folders or names, to folders on this machine, downloading what is missing.
+
+    Without a target it is the bundled pair. Without a drafter it is the one that the target's config asks for.
+    Raises ``WeightsFailure`` when something isn't there and can't be fetched.
+    """
+    finder = _Finder(fetching)
+    if target is None:
+        return _bundled_pair(drafter, finder)
+    target_folder = finder.find(target)
+    drafter_name = drafter or known_drafter(target_folder)
+    drafter_folder = None
+    if drafter_name is not None and drafter_name != NO_DRAFTER:
+        drafter_folder = finder.find(drafter_name)
+    finder.fetch_rest()
+    return PairFolders(target, target_folder, drafter_folder, drafter_name if drafter_folder else None)
+
+
+def known_drafter(target: Path) -> str | None:
+    """The drafter for the target in this folder, by the shape in its config: folders get renamed, shapes don't."""
+    config = read_json(target / "config.json")
+    text = config.get("text_config", config)
+    shape = (text.get("hidden_size"), text.get("num_hidden_layers")) if isinstance(text, dict) else None
+    return next((pair.drafter for pair in KNOWN_PAIRS if (pair.hidden_size, pair.num_layers) == shape), None)
+
+
+def missing_weights(folder: Path) -> str | None:
+    """The first weight file that a checkpoint's folder lacks, None when it has them all."""
+    index = folder / "model.safetensors.index.json"
+    names = shard_names(index) if index.exists() else ["model.safetensors"]
+    return next((name for name in names if not (folder / name).exists()), None)
+
+
+def shard_names(index: Path) -> list[str]:
+    """The weight files that a sharded checkpoint's index names. Raises ``WeightsFailure`` for a damaged index."""
+    return sorted(set(read_weight_map(index).values()))
+
+
+def read_weight_map(index: Path) -> dict[str, str]:
+    """Which file beside the index holds each tensor. Raises ``WeightsFailure`` for a damaged index."""
+    weight_map = read_json(index).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map or not all(map(_is_file_name, weight_map.values())):
+        raise WeightsFailure(f"{index} doesn't say which file holds which tensor.", "Download the checkpoint again.")
+    return weight_map
+
+
+def _is_file_name(value: Any) -> bool:
+    """A name in the same folder; a path could lead anywhere."""
+    return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value and "\0" not in value
+
+
+def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
+    about = json.loads((BUNDLED_PAIR / "about.json").read_text("utf-8"))
+    folder: Path | None = BUNDLED_PAIR / "drafter"
+    name: str | None = about["name"] + "-DFlash"
+    if drafter == NO_DRAFTER:
+        folder = name = None
+    elif drafter is not None:
+        folder, name = finder.find(drafter), drafter
+        finder.fetch_rest()
+    return PairFolders(about["name"], BUNDLED_PAIR / "target", folder, name, about["banner"])
+
+
+class _Finder:
+    """Finds models one after the other, and fetches the weights of all of them under one progress."""
+
+    def __init__(self, fetching: Fetching) -> None:
+        self._fetching = fetching
+        self._begun: list[Repository] = []
+
+    def find(self, name: str) -> Path:
+        """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
+        folder = Path(name).expanduser()
+        if folder.is_dir():
+            return folder
+        if name.count("/") != 1 or name.startswith((".", "/", "~")):
+            raise WeightsFailure(
+                f"There is no folder {name}.",
+                "Check the path; a model folder holds config.json and *.safetensors."
+                " A model's name on the hub looks like google/gemma-4-26B-A4B-it.",
+            )
+        return self._cached(name) or self._begin(name)
+
+    def fetch_rest(self) -> None:
+        if self._begun:
+            from .download import fetch
+
+            fetch(self._begun, self._fetching)
+
+    def _cached(self, name: str) -> Path | None:
+        from .download import cached_folder, is_offline
+
+        folder = cached_folder(name)
+        missing = "config.json" if folder is None else missing_weights(folder)
+        if self._fetching.offline or is_offline():
+            if missing is None:
+                return folder
+            what = f"{name} is not on this machine" if folder is None else f"{missing} of {name} is not on this machine"
+            raise WeightsFailure(
+                f"{what}, and offline mode forbids to fetch it.",
+                f"Without --offline and HF_HUB_OFFLINE: dflash-chat pull {name}"
+                "   (or run dflash-chat without a model for the bundled pair)",
+            )
+        return folder if missing is None and not self._fetching.refresh else None
+
+    def _begin(self, name: str) -> Path:
+        from .download import Repository
+
+        repository = Repository.open(name)
+        self._begun.append(repository)
+        return repository.folder

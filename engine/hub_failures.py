@@ -1,0 +1,102 @@
+"""What can go wrong between here and the hub, in words for people: what happened, and the next step."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from filelock import Timeout
+from huggingface_hub import constants, get_token, whoami
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+)
+
+from .errors import WeightsFailure
+
+TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
+"""The HTTP library's base of everything that goes wrong on a connection. ``huggingface_hub`` 1 is built on httpx and
+2 on httpx2; its own errors are derived from whichever it is."""
+
+SIGN_IN = "hf auth login            (or: export HF_TOKEN=...)"
+KEPT = "nothing was deleted, it goes on where it stopped"
+
+
+@contextmanager
+def explained(name: str) -> Iterator[None]:
+    """Turns what the hub's client raises about model ``name`` into a ``WeightsFailure`` with a next step."""
+    try:
+        yield
+    except HFValidationError:
+        raise WeightsFailure(f"{name!r} is not a model's name.", "Names look like google/gemma-4-26B-A4B-it.") from None
+    except HfHubHTTPError as error:
+        raise _refused(name, error) from None
+    except Timeout:
+        raise WeightsFailure(
+            f"Another program is fetching {name} at the moment.", "Wait for it to end, then run the same command again."
+        ) from None
+    except (TRANSPORT_ERROR, OSError) as error:
+        raise _unreachable_or_unwritable(name, error) from None
+
+
+def _refused(name: str, error: HfHubHTTPError) -> WeightsFailure:
+    status = error.response.status_code
+    if isinstance(error, GatedRepoError):  # first: it is a RepositoryNotFoundError, too
+        return _gated(name, status)
+    if isinstance(error, RepositoryNotFoundError):
+        # The hub answers 401 for every unknown name when nobody is signed in, so as not to tell of private models.
+        private = "it may be private to another account." if get_token() else f"if it is private: {SIGN_IN}"
+        return WeightsFailure(f"The hub has no model {name}.", f"Check the spelling; {private}")
+    if status == 401:
+        return WeightsFailure(
+            "The hub doesn't know the access token that this machine sends (HTTP 401).",
+            "Sign in again with hf auth login, or correct HF_TOKEN.",
+        )
+    if status == 403:
+        return WeightsFailure(
+            f"The access token has no right to read {name} (HTTP 403).",
+            "Fine-grained tokens need the permission to read gated repositories: https://huggingface.co/settings/tokens",
+        )
+    return WeightsFailure(f"The hub answered {status} when asked for {name}.", f"Try again later; {KEPT}.")
+
+
+def _gated(name: str, status: int) -> WeightsFailure:
+    who = "you are not signed in" if status == 401 else f"you are signed in as {_user()}"
+    return WeightsFailure(
+        f"{name} needs a licence click (HTTP {status}, {who}).",
+        f"1. open {constants.ENDPOINT}/{name} and accept the terms\n"
+        f"2. {SIGN_IN}     fine-grained tokens need the right to read gated repos\n"
+        f"3. dflash-chat pull {name}     {KEPT}\n"
+        "Already have the weights? dflash-chat /path/to/model     No GPU? dflash-chat alone runs the bundled pair",
+    )
+
+
+def _user() -> str:
+    try:
+        return str(whoami()["name"])
+    except (TRANSPORT_ERROR, OSError, KeyError):
+        return "somebody it doesn't name"
+
+
+def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return WeightsFailure(
+            f"The disk of {constants.HF_HUB_CACHE} is full.",
+            f"Make room, or set HF_HOME to a folder on a larger disk, then run the same command again; {KEPT}.",
+        )
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return WeightsFailure(
+            f"The cache {constants.HF_HUB_CACHE} can't be written.", "Set HF_HOME to a folder that you may write to."
+        )
+    if isinstance(error, OfflineModeIsEnabled):
+        return WeightsFailure(f"{name} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset it to download.")
+    cause = error.__cause__ or error  # the client wraps what it met in advice of its own
+    return WeightsFailure(
+        f"The hub can't be reached to fetch {name} ({str(cause) or type(cause).__name__}).",
+        f"Check the network and its proxy, then run the same command again; {KEPT}.",
+    )
