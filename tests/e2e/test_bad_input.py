@@ -1,0 +1,101 @@
+"""What people do wrong in the chat: a clear message, the documented exit code, and nothing lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.fences import find_blocks
+
+from .chatting import BUNDLED_PAIR, turns
+from .conftest import OpenChat
+from .terminal import RESTORED
+
+pytestmark = pytest.mark.terminal
+
+WEIGHTS_EXIT_CODE = 3
+ECHO_S = 1.0
+"""How long a key may take to show after something large was refused."""
+GREETING = "Hello"
+
+
+def test_an_empty_prompt(chat: OpenChat) -> None:
+    window = chat()
+    window.ask("")
+    window.ask("   ")
+    window.wait_for_notice("Type a question first")
+    assert turns() == ()
+    assert window.ask_and_wait(GREETING).answer
+
+
+def test_a_paste_of_five_megabytes(chat: OpenChat) -> None:
+    window = chat()
+    window.terminal.type("before ")
+    window.terminal.paste("a line of a very long file\n" * (5_000_000 // 27))
+    window.wait_for_notice("Paste too large")
+    started = time.monotonic()
+    window.terminal.type("after")
+    window.terminal.wait_for("before after", seconds=ECHO_S)
+    print(f"key to screen {time.monotonic() - started:.2f} s")
+    window.terminal.press("Enter")
+    assert window.wait_for_turn(1).question == "before after"
+
+
+def test_a_prompt_longer_than_the_context(chat: OpenChat) -> None:
+    window = chat()
+    first = window.ask_and_wait(GREETING)
+    window.terminal.paste("many words " * 10_000)
+    window.terminal.wait_for(r"\[Pasted #1 ")
+    window.terminal.press("Enter")
+    assert window.wait_for_turn(2).reason == "error"
+    assert "the context holds" in window.terminal.screen
+    assert first.answer in window.terminal.screen
+
+    third = window.ask_and_wait(GREETING)
+    assert third.reason == "stop" and third.answer
+    assert third.statistics["num_reused_tokens"] > 0, "the conversation before the refused prompt is gone"
+
+
+def test_a_folder_that_can_not_be_written(chat: OpenChat, tmp_path: Path) -> None:
+    window, out = chat(), tmp_path / "out"
+    code = find_blocks(window.ask_and_wait("Write a quicksort in Python").answer)[-1]
+    out.write_text("a file where the folder should be")
+    window.terminal.press("C-s")
+    window.wait_for_notice("Not saved")
+    window.wait_for_notice("Choose another folder with --out")
+
+    out.unlink()
+    window.save()
+    assert (out / code.filename).read_text() == code.content
+    assert window.quit() == 0
+
+
+@pytest.mark.parametrize("damaged", ["target", "drafter"])
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=str)
+def test_truncated_weights(chat: OpenChat, tmp_path: Path, damaged: str, size: tuple[int, int]) -> None:
+    pair = tmp_path / "pair"
+    shutil.copytree(BUNDLED_PAIR, pair)
+    weights = next((pair / damaged).glob("*.safetensors"))
+    os.truncate(weights, weights.stat().st_size // 2)
+    expect_a_panel(chat, weights.name, pair / "target", "--draft", pair / "drafter", size=size)
+
+
+def test_missing_weights(chat: OpenChat, tmp_path: Path) -> None:
+    expect_a_panel(chat, "not-here", tmp_path / "not-here")
+
+
+def expect_a_panel(chat: OpenChat, words: str, *flags: str | Path, size: tuple[int, int] = (120, 36)) -> None:
+    """The chat opens, says what is wrong with the weights instead of answering, and ends with the documented code."""
+    window = chat(*flags, size=size, ready=False)
+    panel = window.terminal.wait_for("The engine has ended")
+    assert words in panel
+    window.ask(GREETING)
+    window.wait_for_notice("can't answer")
+    assert f"❯ {GREETING}" in window.terminal.screen, "the question is lost"
+    assert turns() == ()
+    assert window.quit() == WEIGHTS_EXIT_CODE
+    assert window.terminal.state == RESTORED

@@ -1,0 +1,42 @@
+"""The chat killed in the middle of an answer: what was said is on disk, and the terminal is given back."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from .chatting import DRONE_PAGE, ChatWindow, squeezed, turns
+from .conftest import OpenChat
+from .terminal import RESTORED
+
+pytestmark = pytest.mark.terminal
+
+LONG_ENOUGH = 700
+"""Characters of an answer that fill more than the transcript of 80x24."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda number: number.name)
+def test_killed_in_the_middle_of_an_answer(chat: OpenChat, greedy_page: str, number: signal.Signals) -> None:
+    window = chat("--no-speculation", size=(80, 24))
+    window.ask(DRONE_PAGE)
+    window.wait_for_text(LONG_ENOUGH)
+    seen = visible_transcript(window)
+    os.kill(window.terminal.pid, number)
+
+    assert window.terminal.wait_for_exit() == 128 + number
+    (turn,) = turns()
+    assert turn.question == DRONE_PAGE
+    assert seen in squeezed(turn.answer)
+    assert greedy_page.startswith(turn.answer)
+    if number is not signal.SIGKILL:  # which no program can act on
+        assert window.terminal.state == RESTORED
+        assert turn.reason == "stopped"
+
+
+def visible_transcript(window: ChatWindow) -> str:
+    """The rows between the header and the gauges, without blanks: wrapping does not matter."""
+    rows = window.terminal.screen.splitlines()
+    end = next(row for row, line in enumerate(rows) if line.startswith(" tok/s"))
+    return squeezed("".join(row[:79] for row in rows[1:end]))  # the last column is the scroll bar's

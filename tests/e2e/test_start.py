@@ -1,0 +1,94 @@
+"""How soon the chat is there: its first frame before torch is even imported, and the models soon after."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from .chatting import PROGRAM
+from .terminal import PATIENCE_S
+
+FIRST_FRAME_S, READY_S = 1.0, 8.0
+LENIENCE = 2
+"""What a busy machine may take of the two limits."""
+FIRST_FRAME, READY = "F1 help", "● ready"
+"""The status line of the first frame, and its word once the models are loaded."""
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+TORCH_IMPORTED = "(torch is imported)"
+
+# The same program, telling the terminal when torch is imported: the order of the bytes is the order of events.
+TELLTALE = f"""
+import os, sys
+def tell(event, details):
+    if event == "import" and details[0] == "torch":
+        os.write(1, b"{TORCH_IMPORTED}")
+sys.addaudithook(tell)
+from dflash_tui.cli.main import main
+sys.exit(main(["--out", sys.argv[1]]))
+"""
+
+
+class Output:
+    """What a program writes to its terminal, read as it comes."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._data = b""
+        self._started = time.perf_counter()
+
+    @property
+    def text(self) -> str:
+        """Without the escape sequences of places and colours."""
+        return _ESCAPES.sub("", self._data.decode(errors="replace"))
+
+    def wait_for(self, words: str, seconds: float = PATIENCE_S) -> float:
+        """Seconds from the start of the program until its output has these words."""
+        while words not in self.text:
+            left = self._started + seconds - time.perf_counter()
+            readable, _, _ = select.select([self._descriptor], [], [], max(left, 0))
+            assert readable, f"no {words!r} within {seconds} s: {self.text[-2000:]}"
+            self._data += os.read(self._descriptor, 65536)
+        return time.perf_counter() - self._started
+
+
+@contextmanager
+def running(command: Sequence[str | Path]) -> Iterator[Output]:
+    """A program on a pseudo-terminal of 120x36."""
+    outer, inner = os.openpty()
+    termios.tcsetwinsize(inner, (36, 120))
+    output = Output(outer)
+    # A test runner's COLUMNS and LINES would hide the terminal's size from the program.
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        command, stdin=inner, stdout=inner, stderr=inner, env=environment, start_new_session=True
+    )
+    os.close(inner)
+    try:
+        yield output
+    finally:
+        process.kill()
+        process.wait()
+        os.close(outer)
+
+
+def test_the_first_frame_and_the_models_are_there_in_time(tmp_path: Path) -> None:
+    with running([PROGRAM, "--out", tmp_path / "out"]) as output:
+        first_frame, ready = output.wait_for(FIRST_FRAME), output.wait_for(READY)
+    print(f"first frame {first_frame:.2f} s (limit {FIRST_FRAME_S:.0f} s), ready {ready:.2f} s (limit {READY_S:.0f} s)")
+    assert first_frame <= LENIENCE * FIRST_FRAME_S
+    assert ready <= LENIENCE * READY_S
+
+
+def test_torch_is_not_imported_before_the_first_frame(tmp_path: Path) -> None:
+    with running([sys.executable, "-c", TELLTALE, tmp_path / "out"]) as output:
+        output.wait_for(TORCH_IMPORTED)
+        output.wait_for(FIRST_FRAME)
+    assert output.text.index(FIRST_FRAME) < output.text.index(TORCH_IMPORTED)

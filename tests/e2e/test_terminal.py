@@ -1,0 +1,142 @@
+"""The chat in a real terminal, from the first key to the last: ask, watch, stop, steer, save, quit."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.fences import CodeBlock, find_blocks
+
+from .browser import missing_browser, open_page
+from .chatting import DRONE_PAGE, ChatWindow, turns
+from .conftest import OpenChat
+from .terminal import RESTORED
+
+pytestmark = pytest.mark.terminal
+
+SIZES = [(120, 36), (80, 24)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_a_session(chat: OpenChat, size: tuple[int, int]) -> None:
+    window = chat("--block-size", "2", size=size)
+    terminal = window.terminal
+
+    window.ask(DRONE_PAGE)
+    window.wait_for_text(100)
+    watched = terminal.wait_for("streaming")
+    terminal.wait_for(lambda screen: screen != watched)
+
+    terminal.press(*["M-Up"] * 6, "M-Right")
+    terminal.wait_for(r"8 \(7\+1\)(.|\n)* 0\.05")
+    terminal.wait_for(r"kept \d of 7")  # a later round drafted seven
+
+    terminal.press("Escape")
+    stopped = window.wait_for_turn(1)
+    assert stopped.reason == "stopped"
+    assert "⏹ stopped" in terminal.screen
+    assert last_line(stopped.answer) in terminal.screen
+
+    answered = window.ask_and_wait("Write a quicksort in Python")
+    assert answered.reason == "stop"
+    reused = re.search(r"reused (\d+)", terminal.screen)
+    assert reused and int(reused[1]) == answered.statistics["num_reused_tokens"] > 0
+    # Still a block of eight: the settings outlive the turn.
+    assert answered.statistics["num_draft_tokens"] > 2 * answered.statistics["num_spec_steps"]
+
+    assert window.quit() == 0
+    assert terminal.state == RESTORED
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_the_mouse_moves_the_temperature_of_a_running_answer(
+    chat: OpenChat, size: tuple[int, int], greedy_page: str
+) -> None:
+    window = chat("--block-size", "2", size=size)
+    window.ask(DRONE_PAGE)
+    window.wait_for_text(100)
+    assert greedy_page.startswith(turns()[0].answer)
+
+    drag_to_the_end(window, "temp")
+    window.terminal.wait_for(r"2\.00")
+    window.terminal.wait_for(lambda _: not greedy_page.startswith(turns()[0].answer))
+    window.terminal.press("Escape")
+    answer = window.wait_for_turn(1).answer
+    # Greedy until the slider moved, sampled from then on.
+    assert common_length(answer, greedy_page) >= 100
+
+
+def test_a_saved_page_is_the_answers_code_and_moves_in_a_browser(chat: OpenChat, tmp_path: Path) -> None:
+    if reason := missing_browser():
+        pytest.skip(reason)
+    window = chat()
+    page = last_block(window.ask_and_wait(DRONE_PAGE).answer)
+    assert page.closed and page.filename == "index.html"
+
+    window.save()
+    saved = tmp_path / "out" / "index.html"
+    window.wait_for_notice(str(saved))
+    assert saved.read_bytes() == page.content.encode()
+    report = open_page(saved)
+    assert report.console_errors == []
+    assert report.changed, "its canvas stands still"
+
+
+def test_saving_never_overwrites(chat: OpenChat, tmp_path: Path) -> None:
+    window, out = chat(), tmp_path / "out"
+    code = last_block(window.ask_and_wait("Write a quicksort in Python").answer)
+    first = out / code.filename
+    second = first.with_stem(f"{first.stem}-2")
+
+    window.save()
+    assert first.read_bytes() == code.content.encode()
+    first.write_text("edited since")
+    window.save()
+    window.wait_for_notice(str(second))
+    window.save()
+
+    assert {path: path.read_text() for path in out.iterdir()} == {first: "edited since", second: code.content}
+    assert window.quit() == 0
+
+
+def test_resizing_while_it_streams_loses_nothing(chat: OpenChat, greedy_page: str) -> None:
+    window = chat("--no-speculation")
+    window.ask(DRONE_PAGE)
+    window.wait_for_text(100)
+    for width, height in ((60, 18), (120, 36), (80, 24)):
+        window.terminal.resize(width, height)
+        window.terminal.wait_for(lambda screen, width=width, height=height: fills(screen, width, height))
+    window.terminal.press("Escape")
+    answer = window.wait_for_turn(1).answer
+    assert greedy_page.startswith(answer)
+    assert last_line(answer) in window.terminal.screen
+
+
+def drag_to_the_end(window: ChatWindow, slider: str) -> None:
+    """Pull a slider's knob to the right end of its track."""
+    column, row = window.terminal.find(rf"{slider}\s+├")
+    line = window.terminal.screen.splitlines()[row]
+    knob, end = line.index("●", column), line.index("┤", column)
+    window.terminal.drag((knob, row), (end - 1, row))
+
+
+def last_block(text: str) -> CodeBlock:
+    return find_blocks(text)[-1]
+
+
+def last_line(text: str) -> str:
+    """The last line with something on it."""
+    return text.rstrip().splitlines()[-1].strip()
+
+
+def common_length(left: str, right: str) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+
+
+def fills(screen: str, width: int, height: int) -> bool:
+    """Whether the program has drawn a window of this size: its bottom line stands on the last row."""
+    rows = screen.rstrip("\n").split("\n")
+    return len(rows) == height and rows[-1].startswith(" ●") and max(map(len, rows)) <= width
