@@ -36,6 +36,8 @@ class LoadProgress:
     unit: Literal["bytes", "steps"] = "steps"
     bytes_per_second: float = 0.0
     """How fast a download is at the moment; 0 where it doesn't matter or isn't known yet."""
+    remark: bool = False
+    """Worth keeping on the screen when the next phase begins, such as what the models will take of the memory."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class Runner:
         except FetchCancelled:
             return None
         plan = plan_memory(folders.target, folders.drafter, options.max_context or DEFAULT_MAX_CONTEXT, device)
-        emit(LoadProgress(plan.describe(), 0, 0))
+        emit(LoadProgress(plan.describe(), 0, 0, remark=options.target is not None))
         plan.check()
         reported = 0.0
 

@@ -6,6 +6,7 @@ import logging
 
 from dflash_tui.core.sessions import state_directory
 
+LOG_NAME = "dflash-chat.log"
 _FORMAT = "%(asctime)s %(name)s %(levelname)s %(message)s"
 
 
@@ -15,7 +16,7 @@ def log_to_file() -> None:
     try:
         directory = state_directory()
         directory.mkdir(parents=True, exist_ok=True)
-        handler: logging.Handler = logging.FileHandler(directory / "dflash-chat.log", encoding="utf-8", delay=True)
+        handler: logging.Handler = logging.FileHandler(directory / LOG_NAME, encoding="utf-8", delay=True)
     except OSError:
         handler = logging.NullHandler()
     logging.raiseExceptions = False

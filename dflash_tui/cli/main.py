@@ -13,21 +13,25 @@ import click
 from dflash_tui.core.source import EngineFactory
 from engine.commands import EngineOptions, GenerationSettings
 
+from .doctor import doctor
 from .exit_codes import ExitCode
 from .headless import OutputFormat, Request, answer, silence_stdout
 from .logs import log_to_file
 from .output import check_directory
 from .problems import Problem, show_problem
 from .prompt import read_prompt
+from .pull import pull
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
-MODEL is a folder or a name in the local model cache; without it, the bundled pair.
+MODEL is a folder or a name on the hub, fetched at need; without it, the bundled pair.
 
   dflash-chat                                     open the chat
   dflash-chat -p "Write a quicksort in Python"    print the answer
   dflash-chat -p "Explain this" < main.py         prompt and file together
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
+  dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
+  dflash-chat doctor                              what this machine can run
 """
 EXIT_CODES = """\
 Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
@@ -37,6 +41,8 @@ Ctrl+C, 141 reader of stdout gone, 143 terminated. A partial answer is printed.
 DEFAULT_OUT = Path("dflash-out")
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 HELP_HINT = "dflash-chat --help lists the flags."
+
+COMMANDS: dict[str, click.Command] = {"pull": pull, "doctor": doctor}
 
 _HEADLESS_FLAGS = {
     "output": "--output",
@@ -54,7 +60,7 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
     """Run the program and return its exit code. ``engine`` stands in for the real engine in headless mode."""
     _open_closed_streams()
     try:
-        return int(command.main(arguments, prog_name="dflash-chat", standalone_mode=False, obj=engine) or 0)
+        return _run(list(sys.argv[1:] if arguments is None else arguments), engine)
     except Problem as problem:
         show_problem(problem)
         return problem.code
@@ -71,6 +77,16 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
             Problem(f"The output could not be written: {error.strerror or error}.", "Make room, and ask again.")
         )
         return ExitCode.GENERATION
+
+
+def _run(arguments: list[str], engine: EngineFactory | None) -> int:
+    """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
+    chosen = COMMANDS.get(arguments[0]) if arguments else None
+    if chosen is None:
+        code = command.main(arguments, prog_name="dflash-chat", standalone_mode=False, obj=engine)
+    else:
+        code = chosen.main(arguments[1:], prog_name=f"dflash-chat {arguments[0]}", standalone_mode=False)
+    return int(code or 0)
 
 
 def _open_closed_streams() -> None:
@@ -113,7 +129,9 @@ def _setting(flag: str, metavar: str, text: str) -> Callable[[Callable[..., int]
 @_setting("--seed", "N", "Same seed, same answer.")
 @_setting("--max-new-tokens", "N", "Longest answer.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute.")
-@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
+@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
+@click.option("--context", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
+@click.option("--offline", is_flag=True, help="Never ask the hub.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the chat saves code (dflash-out).")
 @click.option("--theme", metavar="NAME", help="Colours of the chat.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
@@ -126,6 +144,8 @@ def command(
     out: Path | None,
     theme: str | None,
     draft: str | None,
+    context: int | None,
+    offline: bool,
     device: str,
     **flags: Any,
 ) -> int:
@@ -133,7 +153,7 @@ def command(
     if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
         raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
     settings = _read_settings(flags)
-    options = EngineOptions(target=model, drafter=draft, device=device)
+    options = EngineOptions(model, draft, device, context, offline)
     if out is not None:
         check_directory(out)
     text = read_prompt(prompt, sys.stdin)

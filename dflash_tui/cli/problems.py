@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from textwrap import indent
 
 from .exit_codes import ExitCode
 
@@ -17,6 +18,6 @@ class Problem(Exception):
 
 
 def show_problem(problem: Problem) -> None:
-    """Two lines on stderr."""
-    hint = f"\n  {problem.hint}" if problem.hint else ""
+    """What happened on one line of stderr, what to do next below it."""
+    hint = indent(f"\n{problem.hint}", "  ") if problem.hint else ""
     print(f"dflash-chat: {problem}{hint}", file=sys.stderr, flush=True)

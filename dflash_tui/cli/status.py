@@ -26,8 +26,8 @@ class StatusLine:
     def show(self, event: Event) -> None:
         match event:
             case LoadProgress() if self._terminal:
-                self._write(describe_progress(event))
-                self._drawn = True
+                self._write(describe_progress(event) + ("\n" if event.remark else ""))
+                self._drawn = not event.remark
             case EngineReady() if self._terminal:
                 self._write(f"{describe_models(event)}\n")
             case TurnFinished():
@@ -54,8 +54,22 @@ def describe_progress(progress: LoadProgress) -> str:
     if progress.total <= 0:
         return progress.phase
     if progress.unit == "bytes":
-        return f"{progress.phase}: {progress.done / 1e6:.0f} of {progress.total / 1e6:.0f} MB"
+        return f"{progress.phase}: {describe_bytes(progress.done, progress.total)}{_describe_pace(progress)}"
     return f"{progress.phase}: {progress.done} of {progress.total}"
+
+
+def describe_bytes(done: int, total: int) -> str:
+    """How much of a whole, in a unit that suits the whole."""
+    return f"{done / 1e9:.1f} of {total / 1e9:.1f} GB" if total >= 1e9 else f"{done / 1e6:.0f} of {total / 1e6:.0f} MB"
+
+
+def _describe_pace(progress: LoadProgress) -> str:
+    rate = progress.bytes_per_second
+    if rate <= 0 or progress.done >= progress.total:
+        return ""
+    seconds = round((progress.total - progress.done) / rate)
+    left = f"{seconds} s" if seconds < 60 else f"{seconds // 60} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+    return f" ({progress.done / progress.total:.0%}) · {rate / 1e6:.1f} MB/s · {left} left"
 
 
 def describe_turn(finished: TurnFinished) -> str:

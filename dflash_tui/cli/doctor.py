@@ -1,0 +1,119 @@
+"""``dflash-chat doctor``: what this machine can run, as a list for people or as JSON for a bug report."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import click
+from platformdirs import user_config_path
+
+from dflash_tui.core.sessions import sessions_directory, state_directory
+from engine.doctor import Finding, examine
+
+from .exit_codes import ExitCode, exit_code_for
+from .logs import LOG_NAME
+
+_MARKS = {"ok": " ", "note": "!", "broken": "✗"}
+_NAME_WIDTH = 18
+_SMALLEST_SIZE = (80, 24)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def doctor(as_json: bool) -> int:
+    """Look at the GPU, the packages, the models and the terminal. Nothing is sent anywhere.
+
+    The exit code is 0 unless something that the bundled pair needs is broken.
+    """
+    findings = []
+    for finding in _all_findings():
+        findings.append(finding)
+        if not as_json:
+            _print_line(finding, new_section=len(findings) == 1 or findings[-2].section != finding.section)
+    if as_json:
+        print(json.dumps(_as_object(findings), indent=2))
+    broken = [finding for finding in findings if finding.standing == "broken"]
+    return exit_code_for(broken[0].kind) if broken else ExitCode.OK
+
+
+def _all_findings() -> Iterator[Finding]:
+    yield Finding("versions", "dflash-chat", version("dflash-chat"))
+    yield from examine()
+    yield from _places()
+    yield from _terminal()
+
+
+def _places() -> Iterator[Finding]:
+    yield Finding("places", "themes", str(user_config_path("dflash-chat") / "themes"))
+    yield Finding("places", "conversations", str(sessions_directory()))
+    yield Finding("places", "log", str(state_directory() / LOG_NAME))
+
+
+def _terminal() -> Iterator[Finding]:
+    """What the environment tells; asking the terminal itself would need it in raw mode."""
+    if not sys.stdout.isatty():
+        yield Finding("terminal", "size", None, "note", "stdout is no terminal: only headless mode works here.")
+        return
+    size = shutil.get_terminal_size()
+    small = size.columns < _SMALLEST_SIZE[0] or size.lines < _SMALLEST_SIZE[1]
+    hint = "The chat is made for 80x24 and more." if small else ""
+    yield Finding("terminal", "size", f"{size.columns}x{size.lines}", "note" if small else "ok", hint)
+    yield Finding("terminal", "TERM", os.environ.get("TERM"))
+    yield Finding("terminal", "program", os.environ.get("TERM_PROGRAM"))
+    yield Finding("terminal", "colours", _colours())
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    hint = "" if utf8 else "Set a UTF-8 locale, such as LANG=C.UTF-8."
+    yield Finding("terminal", "encoding", sys.stdout.encoding, "ok" if utf8 else "note", hint)
+
+
+def _colours() -> str:
+    if os.environ.get("NO_COLOR"):
+        return "none (NO_COLOR)"
+    if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+        return "16 million"
+    return "256" if "256" in os.environ.get("TERM", "") else "16"
+
+
+def _as_object(findings: Iterable[Finding]) -> dict[str, Any]:
+    sections: dict[str, dict[str, Any]] = {}
+    for finding in findings:
+        sections.setdefault(finding.section, {})[finding.name] = finding.value
+    remarks = [
+        {"about": f"{finding.section}.{finding.name}", "standing": finding.standing, "hint": finding.hint}
+        for finding in findings
+        if finding.standing != "ok"
+    ]
+    return {**sections, "remarks": remarks}
+
+
+def _print_line(finding: Finding, *, new_section: bool) -> None:
+    if new_section:
+        print(finding.section)
+    print(f"{_MARKS[finding.standing]} {_label(finding.name):<{_NAME_WIDTH}} {_text(finding.name, finding.value)}")
+    if finding.hint:
+        print(f"  {'':<{_NAME_WIDTH}} {finding.hint}")
+    sys.stdout.flush()  # torch takes seconds to import
+
+
+def _label(name: str) -> str:
+    return name.removesuffix("_bytes").replace("_", " ")
+
+
+def _text(name: str, value: Any) -> str:
+    match value:
+        case dict():
+            return ", ".join(f"{_label(key)} {_text(key, item)}" for key, item in value.items())
+        case bool():
+            return "yes" if value else "no"
+        case int() if name.endswith("bytes"):
+            return f"{value / 1e9:.1f} GB"
+        case None:
+            return "-"
+        case _:
+            return str(value)

@@ -1,0 +1,70 @@
+"""``dflash-chat pull MODEL``: a model and its drafter from the hub, under one progress, to be resumed at any time."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from engine.errors import EngineFailure
+from engine.events import LoadProgress
+from engine.hub import KNOWN_PAIRS, Fetching, find_pair
+
+from .exit_codes import ExitCode, exit_code_for
+from .problems import Problem
+from .status import StatusLine, describe_bytes, describe_progress
+
+LOG_SECONDS = 10.0
+"""How often a log, which is no terminal, hears of the progress."""
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("model")
+@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'none' fetches none.")
+def pull(model: str, draft: str | None) -> int:
+    """Fetch MODEL and its drafter from the hub.
+
+    The folders are printed when both are whole. Ctrl+C stops; run it again to go on where it stopped. MODEL may be
+    any Gemma 4 checkpoint; drafters are known for 12B, 26B-A4B and 31B.
+    """
+    progress = _Progress()
+    try:
+        folders = find_pair(model, draft, Fetching(refresh=True, progress=progress.show))
+    except EngineFailure as failure:
+        progress.finish()
+        raise Problem(str(failure), failure.hint, exit_code_for(failure.kind)) from failure
+    except KeyboardInterrupt:
+        progress.finish()
+        where = f" at {progress.last}" if progress.last else ""
+        print(f"Stopped{where}. Nothing was deleted; run it again to go on.", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    progress.finish()
+    print(folders.target)
+    if folders.drafter is not None:
+        print(folders.drafter)
+    else:
+        known = ", ".join(pair.target for pair in KNOWN_PAIRS)
+        print(f"Without a drafter: there is none for this model. Models with one: {known}", file=sys.stderr)
+    return ExitCode.OK
+
+
+class _Progress:
+    """A line that is redrawn on a terminal, and repeated now and then in a log."""
+
+    def __init__(self) -> None:
+        self._status = StatusLine()
+        self._logged = -LOG_SECONDS
+        self.last = ""
+
+    def show(self, done: int, total: int, bytes_per_second: float) -> None:
+        event = LoadProgress("downloading", done, total, "bytes", bytes_per_second)
+        self.last = describe_bytes(done, total)
+        self._status.show(event)
+        now = time.monotonic()
+        if not sys.stderr.isatty() and (now - self._logged >= LOG_SECONDS or done == total):
+            self._logged = now
+            print(describe_progress(event), file=sys.stderr)
+
+    def finish(self) -> None:
+        self._status.finish()
