@@ -154,6 +154,13 @@ def test_a_character_appears_when_its_last_byte_does(tokenizer: ChatTokenizer) -
     assert pieces == ["", "é", "", "", "", "🙂"]
 
 
+def test_half_a_character_at_the_end_is_shown(tokenizer: ChatTokenizer) -> None:
+    answer_stream, half = AnswerStream(tokenizer), [FIRST_BYTE_ID + 0xE2, FIRST_BYTE_ID + 0x82]
+    assert answer_stream.push(half[0]) == ("", "answer")
+    assert answer_stream.push(half[1], last=True) == (tokenizer.decode(half), "answer")
+    assert tokenizer.decode(half) != ""
+
+
 def test_half_a_character_before_a_special_token_is_shown(tokenizer: ChatTokenizer) -> None:
     answer_stream = AnswerStream(tokenizer)
     assert answer_stream.push(FIRST_BYTE_ID + 0xE2) == ("", "answer")

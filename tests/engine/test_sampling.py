@@ -126,6 +126,11 @@ def test_zero_probability_is_never_sampled() -> None:
     assert set(sample(logits, 0, temperature=1.0, top_k=2, seed=1)) == {1, 3}
 
 
+def test_the_number_zero_skips_tokens_without_probability(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.sampling.uniform", lambda seed, position: 0.0)
+    assert sample(torch.tensor([[0.0, 0.0, 5.0, 4.0]]), 0, temperature=1.0, top_k=2) == [2]
+
+
 def test_rows_are_sampled_as_if_alone() -> None:
     logits = torch.randn(16, 50, generator=torch.Generator().manual_seed(3))
     together = sample(logits, 40, temperature=1.2, top_k=20, top_p=0.9, seed=11)
