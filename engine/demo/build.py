@@ -66,7 +66,7 @@ FULL = Plan(
     anchors=128,
     answer_batch=4096,
     workers=12,
-    report_every=100,
+    report_every=125,
     evaluation=FULL_SCALE,
 )
 SMOKE = Plan(
@@ -166,7 +166,7 @@ class Build:
 
 def revision() -> str:
     """The commit that the scripts are at; DEMO_REVISION where there is no repository."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--verify", "--quiet", "HEAD"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     return os.environ.get("DEMO_REVISION") or found.stdout.strip() or "unknown"
 

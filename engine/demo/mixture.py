@@ -25,10 +25,10 @@ TOKEN_SHARES: dict[Domain, float] = {
 """Of all tokens the target trains on. Short answers need few tokens to be seen often."""
 
 DRAFTER_SHARES: dict[Domain, float] = {
-    "code": 0.42,
-    "html": 0.22,
-    "maths": 0.13,
-    "explain": 0.19,
+    "code": 0.54,
+    "html": 0.15,
+    "maths": 0.09,
+    "explain": 0.18,
     "chat": 0.02,
     "unknown": 0.02,
 }
