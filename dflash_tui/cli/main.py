@@ -24,7 +24,7 @@ from .pull import pull
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
-MODEL is a folder or a name on the hub, fetched at need; without it, the bundled pair.
+MODEL is a folder or a hub name, fetched at need; without it, the bundled pair.
 
   dflash-chat                                     open the chat
   dflash-chat -p "Write a quicksort in Python"    print the answer

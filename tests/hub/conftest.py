@@ -1,0 +1,139 @@
+"""A hub with models of the published layout, and the program as a process that knows no other hub."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.hub.server import FakeHub, Repo
+
+TARGET, DRAFTER = "google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash"
+SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
+NOT_WANTED = {
+    "README.md": b"# words",
+    "model.gguf": b"g" * 50,
+    "original/params.json": b"{}",
+    "extra.safetensors": b"x",
+}
+
+
+def noise(size: int, seed: int) -> bytes:
+    return random.Random(seed).randbytes(size)
+
+
+def target_repo(hidden_size: int = 2816, num_layers: int = 30) -> Repo:
+    """The 26B model's layout. Weights are noise: nothing here loads them."""
+    config = {"text_config": {"hidden_size": hidden_size, "num_hidden_layers": num_layers}}
+    index = {"weight_map": {"a": SHARDS[0], "b": SHARDS[1], "c": SHARDS[0]}}
+    return Repo(
+        {
+            "config.json": json.dumps(config).encode(),
+            "generation_config.json": b"{}",
+            "tokenizer.json": noise(150_000, 1),
+            "chat_template.jinja": b"{{ messages }}",
+            "model.safetensors.index.json": json.dumps(index).encode(),
+            SHARDS[0]: noise(2_000_000, 2),
+            SHARDS[1]: noise(600_000, 3),
+            **NOT_WANTED,
+        }
+    )
+
+
+def drafter_repo() -> Repo:
+    return Repo({"config.json": b'{"architectures": ["DFlashDraftModel"]}', "model.safetensors": noise(400_000, 4)})
+
+
+def repo_of(folder: Path) -> Repo:
+    return Repo({path.name: path.read_bytes() for path in folder.iterdir()})
+
+
+@dataclass
+class Computer:
+    """Runs the program with a cache of its own."""
+
+    home: Path
+    endpoint: str
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def cache(self) -> Path:
+        return self.home / "hub"
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING"))}
+        environment = inherited | {
+            "HF_HOME": str(self.home),
+            "HF_ENDPOINT": self.endpoint,
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+            "NO_PROXY": "*",
+            **self.environment,
+        }
+        command = [
+            sys.executable,
+            "-c",
+            "import sys; from dflash_tui.cli.main import main; sys.exit(main())",
+            *arguments,
+        ]
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=60)
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def interrupted(self, until: Callable[[], bool], number: signal.Signals, *arguments: str) -> tuple[int, str, float]:
+        """Signals the program once ``until`` holds; returns its exit code, its stderr, and how long it took to end."""
+        process = self.start(*arguments)
+        deadline = time.monotonic() + 30
+        while not until():
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(number)
+        signalled = time.monotonic()
+        _, err = process.communicate(timeout=30)
+        return process.returncode, err, time.monotonic() - signalled
+
+    def snapshot(self, name: str) -> Path:
+        storage = self.cache / f"models--{name.replace('/', '--')}"
+        return storage / "snapshots" / (storage / "refs" / "main").read_text()
+
+    def partial_bytes(self) -> int:
+        """What unfinished files hold. One that is finished meanwhile holds nothing."""
+        sizes = []
+        for path in self.cache.glob("models--*/blobs/*.incomplete"):
+            with suppress(FileNotFoundError):
+                sizes.append(path.stat().st_size)
+        return sum(sizes)
+
+
+@pytest.fixture
+def hub() -> Iterator[FakeHub]:
+    hub = FakeHub()
+    hub.repos = {TARGET: target_repo(), DRAFTER: drafter_repo()}
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def computer(tmp_path: Path, hub: FakeHub) -> Computer:
+    return Computer(tmp_path / "hf", hub.endpoint)
