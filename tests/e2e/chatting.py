@@ -48,10 +48,10 @@ class ChatWindow:
         self.terminal.wait_for(READY)
         return turns()[-1]
 
-    def save(self) -> None:
-        """Press Ctrl+S and wait to be told that a file was written."""
+    def save(self, path: Path) -> None:
+        """Press Ctrl+S and wait to be told that the code block is in ``path``."""
         self.terminal.press("C-s")
-        self.wait_for_notice("Saved")
+        self.wait_for_notice(f"Saved {path}")
 
     def wait_for_notice(self, words: str) -> None:
         """Wait for a notice that says these words; where its box breaks the line does not matter."""

@@ -51,11 +51,8 @@ def test_a_session(chat: OpenChat, size: tuple[int, int]) -> None:
     assert terminal.state == RESTORED
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_the_mouse_moves_the_temperature_of_a_running_answer(
-    chat: OpenChat, size: tuple[int, int], greedy_page: str
-) -> None:
-    window = chat("--block-size", "2", size=size)
+def test_the_mouse_moves_the_temperature_of_a_running_answer(chat: OpenChat, greedy_page: str) -> None:
+    window = chat("--block-size", "2", size=(80, 24))
     window.ask(DRONE_PAGE)
     window.wait_for_text(100)
     assert greedy_page.startswith(turns()[0].answer)
@@ -76,30 +73,34 @@ def test_a_saved_page_is_the_answers_code_and_moves_in_a_browser(chat: OpenChat,
     page = last_block(window.ask_and_wait(DRONE_PAGE).answer)
     assert page.closed and page.filename == "index.html"
 
-    window.save()
     saved = tmp_path / "out" / "index.html"
-    window.wait_for_notice(str(saved))
+    window.save(saved)
     assert saved.read_bytes() == page.content.encode()
     report = open_page(saved)
     assert report.console_errors == []
     assert report.changed, "its canvas stands still"
 
 
-def test_saving_never_overwrites(chat: OpenChat, tmp_path: Path) -> None:
+def test_saving_overwrites_nothing_and_loses_nothing(chat: OpenChat, tmp_path: Path) -> None:
     window, out = chat(), tmp_path / "out"
     code = last_block(window.ask_and_wait("Write a quicksort in Python").answer)
     first = out / code.filename
     second = first.with_stem(f"{first.stem}-2")
 
-    window.save()
+    out.write_text("a file where the folder should be")
+    window.terminal.press("C-s")
+    window.wait_for_notice("Not saved")
+    window.wait_for_notice("Choose another folder with --out")
+
+    out.unlink()
+    window.save(first)
     assert first.read_bytes() == code.content.encode()
     first.write_text("edited since")
-    window.save()
-    window.wait_for_notice(str(second))
-    window.save()
+    window.save(second)
+    window.terminal.press("C-s")  # the same bytes again: no third file
 
-    assert {path: path.read_text() for path in out.iterdir()} == {first: "edited since", second: code.content}
     assert window.quit() == 0
+    assert {path: path.read_text() for path in out.iterdir()} == {first: "edited since", second: code.content}
 
 
 def test_resizing_while_it_streams_loses_nothing(chat: OpenChat, greedy_page: str) -> None:
