@@ -25,6 +25,7 @@ from .models.gemma4 import Gemma4
 TARGET_PREFIX = "model.language_model."
 SKIPPED_PREFIXES = (
     "model.vision_tower.",
+    "model.vision_embedder.",
     "model.embed_vision.",
     "model.audio_tower.",
     "model.embed_audio.",

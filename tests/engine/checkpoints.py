@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
-from transformers import Gemma4Config, Gemma4ForConditionalGeneration
+from transformers import Gemma4Config, Gemma4ForConditionalGeneration, PreTrainedModel
 
 from engine.demo.tokenizer import save_tokenizer, train_tokenizer
+
+M = TypeVar("M", bound=PreTrainedModel)
 
 VOCAB_SIZE = 512
 WINDOW = 24
@@ -68,7 +70,12 @@ def target_config(kinds: list[str], moe: bool) -> Gemma4Config:
 
 
 def random_target(kinds: list[str], moe: bool, seed: int) -> Gemma4ForConditionalGeneration:
-    """A random model of ``transformers``, none of whose constants is 1: a weight applied nowhere would show.
+    """A random Gemma 4 of ``transformers``."""
+    return randomised(Gemma4ForConditionalGeneration(target_config(kinds, moe)), seed)
+
+
+def randomised(model: M, seed: int) -> M:
+    """The model in fp32 with random weights, none of whose constants is 1: a weight applied nowhere would show.
 
     Key norms are small, as in the trained models: with a scale of 1.0 they are what keeps attention from being an
     argmax, whose rounding errors no comparison could tell from mistakes. The final norm's weights have either sign, or
@@ -79,7 +86,7 @@ def random_target(kinds: list[str], moe: bool, seed: int) -> Gemma4ForConditiona
     def noise(like: Tensor) -> Tensor:
         return torch.randn(like.shape, generator=generator)
 
-    model = Gemma4ForConditionalGeneration(target_config(kinds, moe)).float().eval()
+    model = model.float().eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             is_factor = "norm" in name or "scale" in name
