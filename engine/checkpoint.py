@@ -104,9 +104,10 @@ def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
             f"This drafter reads target layers {list(drafter.target_layer_ids)}, the target has only {depth}.",
             "Name the target's own drafter with --draft.",
         )
-    if drafter.mask_token_id >= target.vocab_size:
+    if drafter.vocab_size not in (None, target.vocab_size) or drafter.mask_token_id >= target.vocab_size:
         raise WeightsFailure(
-            f"This drafter's mask token is {drafter.mask_token_id}, the target has only {target.vocab_size} tokens.",
+            f"This drafter was made for a vocabulary of {drafter.vocab_size or '?'} tokens with {drafter.mask_token_id}"
+            f" for its mask; this target's has {target.vocab_size}.",
             "Name the target's own drafter with --draft.",
         )
 

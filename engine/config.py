@@ -19,6 +19,7 @@ KINDS = ("sliding_attention", "full_attention")
 MAX_LAYERS, MAX_HEADS, MAX_EXPERTS = 512, 4096, 4096
 MAX_SIZE, MAX_VOCABULARY, MAX_POSITIONS = 1 << 20, 1 << 22, 1 << 24
 """Far above what exists, and low enough that no product of them overflows."""
+MAX_THETA = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,8 @@ class DrafterConfig:
     target_layer_ids: tuple[int, ...]
     """The drafter reads the *outputs* of these target layers."""
     num_target_layers: int | None
+    vocab_size: int | None
+    """The target's, whose embedding and head it uses."""
     embedding_scale: float | None
     """``input_embedding_scale``; None leaves it to the target (Gemma: its own bf16-rounded sqrt(hidden_size))."""
     logit_softcap: float | None
@@ -134,12 +137,15 @@ class DrafterConfig:
             block_size=merged.integer("block_size", 2, MAX_SIZE),
             mask_token_id=merged.integer("mask_token_id", 0, MAX_VOCABULARY),
             target_layer_ids=merged.integers("target_layer_ids", 0, MAX_LAYERS),
-            num_target_layers=merged.integer("num_target_layers", 1, MAX_LAYERS)
-            if "num_target_layers" in merged
-            else None,
+            num_target_layers=_optional_integer(merged, "num_target_layers", MAX_LAYERS),
+            vocab_size=_optional_integer(merged, "vocab_size", MAX_VOCABULARY),
             embedding_scale=_optional_number(merged, "input_embedding_scale"),
             logit_softcap=_optional_number(merged, "final_logit_softcapping"),
         )
+
+
+def _optional_integer(fields: Fields, name: str, high: int) -> int | None:
+    return fields.integer(name, 1, high) if name in fields else None
 
 
 def _optional_number(fields: Fields, name: str) -> float | None:
@@ -198,7 +204,7 @@ def _gemma4_layer(text: Fields, kind: LayerKind, override: Fields) -> AttentionC
         num_kv_heads=num_kv_heads,
         head_dim=head_dim,
         rope=RopeConfig(
-            rope.number("rope_theta", 0, 1e12),
+            rope.number("rope_theta", 1, MAX_THETA),
             head_dim,
             rope.number("partial_rotary_factor", 0, 1, 1.0) if proportional else 1.0,
         ),
@@ -233,7 +239,7 @@ def _drafter_layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
         num_heads=_num_heads(merged, num_kv_heads),
         num_kv_heads=num_kv_heads,
         head_dim=head_dim,
-        rope=RopeConfig(_drafter_rope(merged).number("rope_theta", 0, 1e12), head_dim),
+        rope=RopeConfig(_drafter_rope(merged).number("rope_theta", 1, MAX_THETA), head_dim),
         scale=head_dim**-0.5,
         window=merged.integer("sliding_window", 1, MAX_POSITIONS) if sliding else None,
         causal=causal,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -53,8 +52,7 @@ class Fields:
     def number(self, name: str, low: float, high: float, default: float | None = None) -> float:
         """A number above ``low``, and at most ``high``."""
         value = self._get(name, default)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not (is_number and low < value <= high):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low < value <= high:
             raise self._wrong(name, f"a number above {low:g}, at most {high:g}", value)
         return float(value)
 

@@ -9,7 +9,7 @@ import click
 
 from engine.errors import EngineFailure
 from engine.events import LoadProgress
-from engine.hub import KNOWN_PAIRS, Fetching, find_pair
+from engine.hub import KNOWN_PAIRS, NO_DRAFTER, Fetching, find_pair
 
 from .exit_codes import ExitCode, exit_code_for
 from .problems import Problem
@@ -43,7 +43,7 @@ def pull(model: str, draft: str | None) -> int:
     print(folders.target)
     if folders.drafter is not None:
         print(folders.drafter)
-    else:
+    elif draft != NO_DRAFTER:
         known = ", ".join(pair.target for pair in KNOWN_PAIRS)
         print(f"Without a drafter: there is none for this model. Models with one: {known}", file=sys.stderr)
     return ExitCode.OK

@@ -1,0 +1,75 @@
+"""``dflash-chat doctor``: facts as a list and as JSON, and an exit code that tells what is broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dflash_tui.cli import doctor
+from dflash_tui.cli.exit_codes import ExitCode
+from engine import doctor as engine_doctor
+from engine.doctor import Finding
+
+from .conftest import Program
+
+
+@pytest.fixture
+def report(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    snapshot = tmp_path / "cache" / "models--some--model" / "snapshots" / "0123"
+    for folder in (snapshot, snapshot.parents[1] / "blobs", snapshot.parents[1] / "refs"):
+        folder.mkdir(parents=True)
+    (snapshot.parents[1] / "refs" / "main").write_text("0123")
+    (snapshot / "config.json").write_text("{}")
+    (snapshot.parents[1] / "blobs" / "weights.incomplete").write_bytes(b"x" * 1000)
+    program.run("doctor", "--json")
+    content: dict[str, Any] = json.loads(program.out)
+    return {**content, "code": program.code}
+
+
+def test_the_facts_of_a_machine_that_works(report: dict[str, Any], tmp_path: Path) -> None:
+    assert report["code"] == ExitCode.OK
+    assert report["versions"]["torch"] == version("torch") and report["versions"]["textual"] == version("textual")
+    assert report["attention"]["sdpa"] is True
+    assert report["models"]["bundled_pair"] == "dflash-demo"
+    assert report["models"]["cache"] == str(tmp_path / "cache") and report["models"]["cache_free_bytes"] > 0
+    assert report["machine"]["memory_bytes"] > 1e9
+    assert not any(remark["standing"] == "broken" for remark in report["remarks"])
+
+
+def test_an_unfinished_download_is_named(report: dict[str, Any]) -> None:
+    assert report["models"]["some/model"] == {"size_bytes": 1000, "whole": False}
+    remark = next(remark for remark in report["remarks"] if remark["about"] == "models.some/model")
+    assert remark["hint"] == "Unfinished: dflash-chat pull some/model"
+
+
+@pytest.mark.parametrize(("kind", "code"), [("weights", ExitCode.WEIGHTS), ("device", ExitCode.DEVICE)])
+def test_what_is_broken_decides_the_exit_code(
+    kind: Any, code: ExitCode, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def examine() -> Iterator[Finding]:
+        yield Finding("gpu", "usable", False, "note", "No GPU.")
+        yield Finding("models", "bundled_pair", "damaged", "broken", "Install again.", kind)
+
+    monkeypatch.setattr(doctor, "examine", examine)
+    program.run("doctor")
+    assert program.code == code
+    lines = program.out.decode().splitlines()
+    assert "! usable             no" in lines and "✗ bundled pair       damaged" in lines
+    assert lines[lines.index("✗ bundled pair       damaged") + 1].strip() == "Install again."
+
+
+def test_a_damaged_installation_is_found(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_doctor, "BUNDLED_PAIR", tmp_path)
+    assert program.run("doctor").code == ExitCode.WEIGHTS
+
+
+def test_sizes_are_for_people(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = {"name": "H200", "capability": "9.0", "free_bytes": 138_000_000_000}
+    monkeypatch.setattr(doctor, "examine", lambda: iter([Finding("gpu", "cuda:0", gpu)]))
+    assert "name H200, capability 9.0, free 138.0 GB" in program.run("doctor").out.decode()

@@ -1,0 +1,108 @@
+"""Names and folders: which drafter belongs to which target, and what is said of names that are neither."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.config import DrafterConfig, TargetConfig
+from engine.errors import WeightsFailure
+from engine.hub import BUNDLED_PAIR, KNOWN_PAIRS, Fetching, KnownPair, find_pair, known_drafter, missing_weights
+from engine.models.dflash import DFlashDrafter
+from engine.models.gemma4 import Gemma4
+
+CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
+OFFLINE = Fetching(offline=True)
+
+
+def config_of(name: str) -> dict[str, object]:
+    config: dict[str, object] = json.loads((CONFIGS / f"{name.rpartition('/')[2]}.config.json").read_text())
+    return config
+
+
+def write_config(folder: Path, config: object) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def refusal(name: str) -> WeightsFailure:
+    with pytest.raises(WeightsFailure) as caught:
+        find_pair(name, None, OFFLINE)
+    assert caught.value.hint
+    return caught.value
+
+
+@pytest.mark.parametrize("pair", KNOWN_PAIRS, ids=lambda pair: pair.target)
+def test_a_published_target_finds_its_drafter_by_shape(pair: KnownPair, tmp_path: Path) -> None:
+    assert known_drafter(write_config(tmp_path / "renamed", config_of(pair.target))) == pair.drafter
+
+
+@pytest.mark.parametrize("pair", KNOWN_PAIRS, ids=lambda pair: pair.target)
+def test_the_sizes_of_published_pairs(pair: KnownPair) -> None:
+    with torch.device("meta"):
+        target = Gemma4(TargetConfig.from_json(config_of(pair.target)))
+        drafter = DFlashDrafter(DrafterConfig.from_json(config_of(pair.drafter)))
+    total = sum(parameter.numel() for model in (target, drafter) for parameter in model.parameters())
+    assert pair.num_parameters == total
+
+
+@pytest.mark.parametrize("config", [{}, {"text_config": []}, {"text_config": {"hidden_size": 2816}}])
+def test_other_targets_have_no_known_drafter(config: object, tmp_path: Path) -> None:
+    assert known_drafter(write_config(tmp_path, config)) is None
+
+
+def test_the_bundled_pair_is_whole() -> None:
+    pair = find_pair(None, None, OFFLINE)
+    assert (pair.target, pair.drafter) == (BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter")
+    assert pair.banner and pair.drafter is not None
+    assert missing_weights(pair.target) is missing_weights(pair.drafter) is None
+
+
+def test_going_without_a_drafter(tmp_path: Path) -> None:
+    target = write_config(tmp_path / "target", config_of("gemma-4-26B-A4B-it"))
+    for name in (None, str(target)):
+        pair = find_pair(name, "none", OFFLINE)
+        assert (pair.drafter, pair.drafter_name) == (None, None)
+
+
+def test_a_pair_of_folders(tmp_path: Path) -> None:
+    target, drafter = write_config(tmp_path / "target", {}), write_config(tmp_path / "drafter", {})
+    alone, both = (find_pair(str(target), name, OFFLINE) for name in (None, str(drafter)))
+    assert (alone.target, alone.drafter, alone.banner) == (target, None, "")
+    assert (both.target, both.drafter, both.drafter_name) == (target, drafter, str(drafter))
+
+
+def test_another_drafter_for_the_bundled_target(tmp_path: Path) -> None:
+    drafter = write_config(tmp_path / "drafter", {})
+    assert find_pair(None, str(drafter), OFFLINE).drafter == drafter
+
+
+@pytest.mark.parametrize("name", ["a/b/c", "no-slash-and-no-folder", "./missing", "~/missing", "/missing"])
+def test_a_path_that_leads_nowhere(name: str) -> None:
+    assert f"no folder {name}" in str(refusal(name))
+
+
+@pytest.mark.parametrize("name", ["bad name/x y", "a/b\n", "a/..", "a/b--c"])
+def test_something_that_is_not_a_name(name: str) -> None:
+    assert "is not a model's name" in str(refusal(name))
+
+
+def test_a_folder_without_a_config(tmp_path: Path) -> None:
+    assert "config.json" in str(refusal(str(tmp_path)))
+
+
+@pytest.mark.parametrize("shard", ["", ".", "..", "../x", "/x", "a/b", "a\0", 3, None])
+def test_an_index_leads_nowhere_else(shard: object, tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
+    with pytest.raises(WeightsFailure, match="which file holds which tensor"):
+        missing_weights(tmp_path)
+
+
+def test_the_first_missing_shard_is_named(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "2", "b": "1", "c": "1"}}))
+    (tmp_path / "1").touch()
+    assert missing_weights(tmp_path) == "2"
