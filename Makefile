@@ -36,6 +36,8 @@ clean:
 .venv/installed-test: $(INPUTS) .venv/installed-chat
 	@echo "Adding what the tests need ..."
 	@$(PIP) install --editable ".[dev]" --constraint constraints.txt
+# z-lab's own implementation, for comparison. Alone: it pins data sets and clients that the tests don't touch.
+	@$(PIP) install --no-deps --constraint constraints.txt dflash
 	@touch $@
 
 .venv/bin/python:

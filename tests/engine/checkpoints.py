@@ -116,6 +116,7 @@ def drafter_config(kinds: list[str], taps: list[int], num_target_layers: int, **
         "hidden_act": "silu",
         "rms_norm_eps": 1e-6,
         "sliding_window": DRAFT_WINDOW,
+        "use_sliding_window": True,
         "rope_theta": 1e6,
         "rope_scaling": None,
         "block_size": 16,
@@ -128,7 +129,8 @@ def drafter_config(kinds: list[str], taps: list[int], num_target_layers: int, **
 
 
 def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
-    """Random tensors under the names and shapes of a published drafter."""
+    """Random tensors under the names and shapes of a published drafter. The final norm's have either sign, as in the
+    targets, or every draft would be the mask's own embedding found again."""
     hidden, inter, head_dim = config["hidden_size"], config["intermediate_size"], config["head_dim"]
     q_size, kv_size = config["num_attention_heads"] * head_dim, config["num_key_value_heads"] * head_dim
     shapes: dict[str, tuple[int, ...]] = {
@@ -153,7 +155,8 @@ def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
         shapes |= {f"layers.{index}.{name}.weight": shape for name, shape in layer.items()}
     generator = torch.Generator().manual_seed(seed)
     noise = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
-    return {name: 1 + 0.25 * x if x.dim() == 1 else 0.15 * x for name, x in noise.items()}
+    weights = {name: 1 + 0.25 * x if x.dim() == 1 else 0.15 * x for name, x in noise.items()}
+    return weights | {"norm.weight": 2 * noise["norm.weight"]}
 
 
 def write_drafter(folder: Path, config: dict[str, Any], seed: int = 0) -> dict[str, Tensor]:
