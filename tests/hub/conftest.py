@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
@@ -117,10 +118,11 @@ class Computer:
         storage = self.cache / f"models--{name.replace('/', '--')}"
         return storage / "snapshots" / (storage / "refs" / "main").read_text()
 
-    def partial_bytes(self) -> int:
-        """What unfinished files hold. One that is finished meanwhile holds nothing."""
+    def partial_bytes(self, content: bytes = b"") -> int:
+        """What the unfinished file of this content holds, or all of them. One that is finished meanwhile holds 0."""
+        sha256 = hashlib.sha256(content).hexdigest() if content else "*"
         sizes = []
-        for path in self.cache.glob("models--*/blobs/*.incomplete"):
+        for path in self.cache.glob(f"models--*/blobs/{sha256}.incomplete"):
             with suppress(FileNotFoundError):
                 sizes.append(path.stat().st_size)
         return sum(sizes)

@@ -89,12 +89,15 @@ def test_a_cut_connection_is_resumed_where_it_broke(computer: Computer, hub: Fak
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_pull_goes_on_where_it_stopped(number: signal.Signals, computer: Computer, hub: FakeHub) -> None:
     hub.troubles[SHARDS[0]] = Trouble(bytes_per_second=SLOW)
-    code, errors, seconds = computer.interrupted(lambda: computer.partial_bytes() > 200_000, number, "pull", TARGET)
+    content = hub.repos[TARGET].files[SHARDS[0]]
+    code, errors, seconds = computer.interrupted(
+        lambda: computer.partial_bytes(content) > 200_000, number, "pull", TARGET
+    )
     assert seconds < 2
     if number is signal.SIGINT:
         assert code == ExitCode.INTERRUPTED
         assert re.search(r"Stopped at \d of \d MB\. Nothing was deleted; run it again", errors)
-    have = computer.partial_bytes()
+    have = computer.partial_bytes(content)
     assert have > 200_000
     hub.troubles.clear()
     assert computer.run("pull", TARGET).returncode == 0
@@ -137,7 +140,7 @@ def test_a_damaged_partial_file_is_noticed(computer: Computer, hub: FakeHub) -> 
 def test_two_pulls_at_once(computer: Computer, hub: FakeHub) -> None:
     hub.troubles[SHARDS[0]] = Trouble(bytes_per_second=SLOW)
     first = computer.start("pull", TARGET)
-    while computer.partial_bytes() < 100_000:
+    while computer.partial_bytes(hub.repos[TARGET].files[SHARDS[0]]) < 100_000:
         assert first.poll() is None
     refused(computer.run("pull", TARGET), "Another program is fetching")
     first.communicate(timeout=30)
@@ -270,7 +273,7 @@ def test_the_disk_fills_up_on_the_way(computer: Computer, hub: FakeHub, tmp_path
         computer.home = disk / "hf"
         hub.troubles[SHARDS[0]] = Trouble(bytes_per_second=SLOW)
         process = computer.start("pull", TARGET)
-        while computer.partial_bytes() < 200_000:
+        while computer.partial_bytes(hub.repos[TARGET].files[SHARDS[0]]) < 200_000:
             assert process.poll() is None
         fill(disk / "other")
         out, err = process.communicate(timeout=30)
@@ -325,7 +328,11 @@ def test_asking_a_model_that_is_not_here_fetches_it(computer: Computer, hub: Fak
 
 def test_closing_the_engine_ends_a_download(computer: Computer, hub: FakeHub) -> None:
     hub.troubles[SHARDS[0]] = Trouble(bytes_per_second=SLOW)
-    command = ("-p", "hi", TARGET)
-    code, _, seconds = computer.interrupted(lambda: computer.partial_bytes() > 100_000, signal.SIGINT, *command)
+    content = hub.repos[TARGET].files[SHARDS[0]]
+
+    def begun() -> bool:
+        return computer.partial_bytes(content) > 100_000
+
+    code, _, seconds = computer.interrupted(begun, signal.SIGINT, "-p", "hi", TARGET)
     assert code == ExitCode.INTERRUPTED and seconds < 3
-    assert computer.partial_bytes() > 100_000
+    assert computer.partial_bytes(content) > 100_000
