@@ -23,6 +23,9 @@ BUNDLED_PAIR = Path(__file__).parent / "demo" / "pair"
 NO_DRAFTER = "none"
 """Asked for as a drafter's name, to go without one."""
 
+INSTEAD_OF_TARGET = "dflash-chat without a model runs the bundled pair"
+INSTEAD_OF_DRAFTER = f"--draft {NO_DRAFTER} goes without a drafter"
+
 
 @dataclass(frozen=True, slots=True)
 class KnownPair:
@@ -84,7 +87,7 @@ def find_pair(target: str | None, drafter: str | None, fetching: Fetching) -> Pa
     drafter_name = drafter or known_drafter(target_folder)
     drafter_folder = None
     if drafter_name is not None and drafter_name != NO_DRAFTER:
-        drafter_folder = finder.find(drafter_name)
+        drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
     finder.fetch_rest()
     return PairFolders(target, target_folder, drafter_folder, drafter_name if drafter_folder else None)
 
@@ -129,7 +132,7 @@ def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
     if drafter == NO_DRAFTER:
         folder = name = None
     elif drafter is not None:
-        folder, name = finder.find(drafter), drafter
+        folder, name = finder.find(drafter, INSTEAD_OF_DRAFTER), drafter
         finder.fetch_rest()
     return PairFolders(about["name"], BUNDLED_PAIR / "target", folder, name, about["banner"])
 
@@ -141,8 +144,11 @@ class _Finder:
         self._fetching = fetching
         self._begun: list[Repository] = []
 
-    def find(self, name: str) -> Path:
-        """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
+    def find(self, name: str, instead: str = INSTEAD_OF_TARGET) -> Path:
+        """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``.
+
+        ``instead`` is what people may do when the model can't be had.
+        """
         folder = Path(name).expanduser()
         if folder.is_dir():
             return folder
@@ -152,7 +158,7 @@ class _Finder:
                 "Check the path; a model folder holds config.json and *.safetensors."
                 " A model's name on the hub looks like google/gemma-4-26B-A4B-it.",
             )
-        return self._cached(name) or self._begin(name)
+        return self._cached(name, instead) or self._begin(name)
 
     def fetch_rest(self) -> None:
         if self._begun:
@@ -160,7 +166,7 @@ class _Finder:
 
             fetch(self._begun, self._fetching)
 
-    def _cached(self, name: str) -> Path | None:
+    def _cached(self, name: str, instead: str) -> Path | None:
         from .download import cached_folder, is_offline
 
         folder = cached_folder(name)
@@ -171,8 +177,7 @@ class _Finder:
             what = f"{name} is not on this machine" if folder is None else f"{missing} of {name} is not on this machine"
             raise WeightsFailure(
                 f"{what}, and offline mode forbids to fetch it.",
-                f"Without --offline and HF_HUB_OFFLINE: dflash-chat pull {name}"
-                "   (or run dflash-chat without a model for the bundled pair)",
+                f"Without --offline and HF_HUB_OFFLINE: dflash-chat pull {name}   ({instead})",
             )
         return folder if missing is None and not self._fetching.refresh else None
 

@@ -91,6 +91,12 @@ def test_something_that_is_not_a_name(name: str) -> None:
     assert "is not a model's name" in str(refusal(name))
 
 
+def test_a_known_drafter_that_is_missing_can_be_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    error = refusal(str(write_config(tmp_path / "target", config_of("gemma-4-26B-A4B-it"))))
+    assert "z-lab/gemma-4-26B-A4B-it-DFlash is not on this machine" in str(error) and "--draft none" in error.hint
+
+
 def test_a_folder_without_a_config(tmp_path: Path) -> None:
     assert "config.json" in str(refusal(str(tmp_path)))
 
