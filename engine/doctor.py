@@ -22,7 +22,7 @@ from .hub import BUNDLED_PAIR, missing_weights
 
 Standing = Literal["ok", "note", "broken"]
 
-NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub", "textual")
+NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub")
 OPTIONAL_PACKAGES = ("triton", "flash_attn")
 NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
 NVIDIA_SMI_SECONDS = 10.0

@@ -43,7 +43,8 @@ def doctor(as_json: bool) -> int:
 
 
 def _all_findings() -> Iterator[Finding]:
-    yield Finding("versions", "dflash-chat", version("dflash-chat"))
+    for package in ("dflash-chat", "textual"):
+        yield Finding("versions", package, version(package))
     yield from examine()
     yield from _places()
     yield from _terminal()
