@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from .backends import choose_backends
+from .commands import AttentionBackend
 from .config import DrafterConfig, TargetConfig
 from .errors import DeviceFailure, WeightsFailure
 from .fields import read_json
@@ -69,22 +72,41 @@ def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
     return config
 
 
-def load_target(folder: Path, device: torch.device, progress: Progress) -> Gemma4:
-    """Loads a Gemma 4 text model; vision and audio tensors stay on disk."""
+def load_target(folder: Path, device: torch.device, progress: Progress, attention: AttentionBackend = "auto") -> Gemma4:
+    """Loads a Gemma 4 text model; vision and audio tensors stay on disk.
+
+    Raises ``UsageFailure`` for an attention backend that can't run every layer here.
+    """
     config = read_target_config(folder)
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--attention-backend")
     with torch.device("meta"):
         model = Gemma4(config)
+    model.use_attention(backends)
     _load_weights(model, folder, TARGET_PREFIX, device, lambda done, total: progress("target", done, total))
     model.prepare()
     return model
 
 
-def load_drafter(folder: Path, target: Gemma4, progress: Progress) -> DFlashDrafter:
-    """Loads a DFlash drafter next to its target; raises ``WeightsFailure`` when the two don't belong together."""
+def load_drafter(
+    folder: Path,
+    target: Gemma4,
+    progress: Progress,
+    attention: AttentionBackend = "auto",
+    noise_embed_scale: float | None = None,
+) -> DFlashDrafter:
+    """Loads a DFlash drafter next to its target; raises ``WeightsFailure`` when the two don't belong together.
+
+    ``noise_embed_scale`` replaces the scale of the embeddings that the drafter reads. Raises ``UsageFailure`` as
+    ``load_target`` does.
+    """
     config = read_drafter_config(folder, target.config)
+    if noise_embed_scale is not None:
+        config = replace(config, embedding_scale=noise_embed_scale)
+    device = target.embed_tokens.weight.device
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--draft-attention-backend")
     with torch.device("meta"):
         model = DFlashDrafter(config)
-    device = target.embed_tokens.weight.device
+    model.use_attention(backends)
     _load_weights(model, folder, "", device, lambda done, total: progress("drafter", done, total))
     model.prepare()
     return model

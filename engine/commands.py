@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+AttentionBackend = Literal["auto", "sdpa", "flash_attn"]
+
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 
@@ -67,6 +69,13 @@ class EngineOptions:
     """Tokens to reserve caches for; None takes the model's own limit, within reason."""
     offline: bool = False
     """Never ask the hub: what isn't on this machine is missing. ``HF_HUB_OFFLINE`` says the same."""
+    attention_backend: AttentionBackend = "auto"
+    """Which kernels compute the target's attention."""
+    draft_attention_backend: AttentionBackend = "auto"
+    """Which kernels compute the drafter's attention."""
+    noise_embed_scale: float | None = None
+    """Scale of the embeddings that the drafter reads, instead of its config's or the target's own: implementations
+    disagree on it for Gemma, and only acceptance shows which is right."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,10 @@ class EngineReady:
     load_seconds: float
     banner: str = ""
     """What the model itself says it can do (the bundled pair is honest about knowing little); may be empty."""
+    attention_backend: str = ""
+    """The kernels that compute the target's attention: one name, or several joined by ``+``."""
+    draft_attention_backend: str = ""
+    """The drafter's; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)

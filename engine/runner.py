@@ -71,12 +71,14 @@ class Runner:
                 reported = perf_counter()
                 emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
 
-        target = checkpoint.load_target(folders.target, device, progress)
+        target = checkpoint.load_target(folders.target, device, progress, options.attention_backend)
         if cancelled():
             return None
         drafter = None
         if folders.drafter is not None:
-            drafter = checkpoint.load_drafter(folders.drafter, target, progress)
+            drafter = checkpoint.load_drafter(
+                folders.drafter, target, progress, options.draft_attention_backend, options.noise_embed_scale
+            )
         emit(LoadProgress("loading the tokenizer", 0, 0))
         tokenizer = ChatTokenizer(folders.target)
         runner = cls(Decoder(target, drafter, plan.context), tokenizer)
@@ -94,6 +96,8 @@ class Runner:
                 max_context=plan.context,
                 load_seconds=perf_counter() - started,
                 banner=folders.banner,
+                attention_backend=target.attention_backend,
+                draft_attention_backend=drafter.attention_backend if drafter is not None else "",
             )
         )
         return runner

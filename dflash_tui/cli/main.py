@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from dflash_tui.core.source import EngineFactory
-from engine.commands import EngineOptions, GenerationSettings
+from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 
 from .doctor import doctor
 from .exit_codes import ExitCode
@@ -28,16 +28,18 @@ MODEL is a folder or a hub name, fetched at need; without it, the bundled pair.
 
   dflash-chat                                     open the chat
   dflash-chat -p "Write a quicksort in Python"    print the answer
-  dflash-chat -p "Explain this" < main.py         prompt and file together
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
 """
-EXIT_CODES = """\
-Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
-or damaged, 4 no usable GPU or memory, 5 server unreachable, 124 --timeout, 130
-Ctrl+C, 141 reader of stdout gone, 143 terminated. A partial answer is printed.
+EXPERT_FLAGS = """\
+For experts: --attention-backend and --draft-attention-backend auto|sdpa|flash_attn,
+--noise-embed-scale X (of the embeddings that the drafter reads).
 """
+EXIT_CODES = """\
+Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing or
+damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader of
+stdout gone, 143 terminated. A partial answer is printed."""
 DEFAULT_OUT = Path("dflash-out")
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 HELP_HINT = "dflash-chat --help lists the flags."
@@ -102,7 +104,7 @@ class _Command(click.Command):
         self.format_usage(ctx, formatter)
         formatter.write(f"\n{EXAMPLES}")
         self.format_options(ctx, formatter)
-        formatter.write(f"\n{EXIT_CODES}")
+        formatter.write(f"{EXPERT_FLAGS}{EXIT_CODES}")
 
 
 def _setting(flag: str, metavar: str, text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -132,6 +134,9 @@ def _setting(flag: str, metavar: str, text: str) -> Callable[[Callable[..., int]
 @click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
 @click.option("--context", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @click.option("--offline", is_flag=True, help="Never ask the hub.")
+@click.option("--attention-backend", type=click.Choice(get_args(AttentionBackend)), default="auto", hidden=True)
+@click.option("--draft-attention-backend", type=click.Choice(get_args(AttentionBackend)), default="auto", hidden=True)
+@click.option("--noise-embed-scale", type=click.FloatRange(min=0, min_open=True), metavar="X", hidden=True)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the chat saves code (dflash-out).")
 @click.option("--theme", metavar="NAME", help="Colours of the chat.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
@@ -153,7 +158,8 @@ def command(
     if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
         raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
     settings = _read_settings(flags)
-    options = EngineOptions(model, draft, device, context, offline)
+    expert = ("attention_backend", "draft_attention_backend", "noise_embed_scale")
+    options = EngineOptions(model, draft, device, context, offline, **{name: flags[name] for name in expert})
     if out is not None:
         check_directory(out)
     text = read_prompt(prompt, sys.stdin)

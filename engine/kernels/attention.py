@@ -1,9 +1,24 @@
-"""Attention of a few query rows over cached keys: grouped queries, sliding windows, causal or not."""
+"""Attention of a few query rows over cached keys: grouped queries, sliding windows, causal or not.
+
+``reference_attention`` defines the operation; the others compute the same with faster kernels. All are called alike:
+queries q [n, heads, d] stand at the last n positions of the keys k and values v, [kv_heads, keys, d] each, and heads
+is a multiple of kv_heads. They return [n, heads * d] in q's dtype.
+"""
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
+
+
+class AttentionFunction(Protocol):
+    """See the module: ``causal`` hides keys behind the query, ``window`` those that far away or farther."""
+
+    def __call__(
+        self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float
+    ) -> Tensor: ...
 
 
 def visible_keys(query_positions: Tensor, key_positions: Tensor, *, causal: bool, window: int | None) -> Tensor:
@@ -18,18 +33,56 @@ def visible_keys(query_positions: Tensor, key_positions: Tensor, *, causal: bool
     return visible
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None, scale: float) -> Tensor:
-    """Softmax attention, scores and softmax in fp32.
-
-    ``q`` [n, heads, d]; ``k``, ``v`` [kv_heads, keys, d], heads a multiple of kv_heads; ``visible`` bool [n, keys],
-    None when every query sees every key. Returns [n, heads * d] in q's dtype.
-    """
-    n, heads, d = q.shape
-    kv_heads, keys, _ = k.shape
-    # The queries of one group share keys, so they become rows of one product: [kv_heads, group * n, d].
-    rows = q.view(n, kv_heads, heads // kv_heads, d).permute(1, 2, 0, 3).reshape(kv_heads, -1, d)
+def reference_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
+    """Softmax attention with scores and softmax in fp32."""
+    rows = _group_rows(q, k.shape[0])
     scores = torch.matmul(rows.float() * scale, k.float().mT)
+    visible = _mask(q, k, causal, window)
     if visible is not None:
-        scores = scores.view(kv_heads, -1, n, keys).masked_fill(~visible, float("-inf")).view(kv_heads, -1, keys)
-    mixed = torch.matmul(scores.softmax(dim=-1), v.float()).to(q.dtype)
-    return mixed.view(kv_heads, -1, n, d).permute(2, 0, 1, 3).reshape(n, heads * d)
+        scores = scores.masked_fill(~visible, float("-inf"))
+    return _ungroup_rows(torch.matmul(scores.softmax(dim=-1), v.float()).to(q.dtype), q)
+
+
+def sdpa_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
+    """PyTorch's own kernels. Grouped queries become rows: not every one of those kernels knows groups."""
+    rows = _group_rows(q, k.shape[0])
+    mixed = torch.nn.functional.scaled_dot_product_attention(
+        rows[None], k[None], v[None], attn_mask=_mask(q, k, causal, window), scale=scale
+    )
+    return _ungroup_rows(mixed[0], q)
+
+
+def flash_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
+    """The ``flash_attn`` package: CUDA, 16-bit floats, heads of at most 256."""
+    from flash_attn import flash_attn_func
+
+    reach = -1 if window is None else window - 1
+    mixed: Tensor = flash_attn_func(
+        q[None],
+        k.transpose(0, 1)[None],
+        v.transpose(0, 1)[None],
+        softmax_scale=scale,
+        causal=causal,
+        window_size=(reach, 0 if causal else reach),
+    )
+    return mixed[0].flatten(1)
+
+
+def _mask(q: Tensor, k: Tensor, causal: bool, window: int | None) -> Tensor | None:
+    """bool [group * n, keys] for grouped rows; None where every query sees every key."""
+    n, num_keys = q.shape[0], k.shape[1]
+    if (n == 1 or not causal) and (window is None or num_keys <= window):
+        return None
+    keys = torch.arange(num_keys, device=k.device)
+    return visible_keys(keys[-n:], keys, causal=causal, window=window).repeat(q.shape[1] // k.shape[0], 1)
+
+
+def _group_rows(q: Tensor, kv_heads: int) -> Tensor:
+    """[kv_heads, group * n, d]: the queries that share keys become rows of one product."""
+    n, heads, d = q.shape
+    return q.view(n, kv_heads, heads // kv_heads, d).permute(1, 2, 0, 3).reshape(kv_heads, -1, d)
+
+
+def _ungroup_rows(rows: Tensor, q: Tensor) -> Tensor:
+    n, heads, d = q.shape
+    return rows.view(rows.shape[0], -1, n, d).permute(2, 0, 1, 3).reshape(n, heads * d)

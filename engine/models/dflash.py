@@ -7,14 +7,16 @@ uses for the block (*KV injection*).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from ..backends import Backend, describe
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig, DrafterConfig
-from ..kernels.attention import attention, visible_keys
+from ..kernels.attention import AttentionFunction, sdpa_attention
 from ..kernels.head import capped_logits
 from ..kernels.rope import apply_rope, inverse_frequencies, rope_table
 from .gemma4 import Gemma4, RopeTable
@@ -32,6 +34,7 @@ class DraftAttention(nn.Module):
     def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
         super().__init__()
         self.config = layer
+        self.attend: AttentionFunction = sdpa_attention
         kv_size = layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
         self.k_proj = linear(hidden, kv_size)
@@ -54,13 +57,12 @@ class DraftAttention(nn.Module):
         n = x.shape[0]
         q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, self.config.head_dim)), rope)
         block_k, block_v = self.keys_values(x, rope)
-        first = cache.first_visible(start)
-        k, v = cache.read(first, start)
+        k, v = cache.read(cache.first_visible(start), start)
         k = torch.cat((k, block_k.transpose(0, 1)), dim=1)
         v = torch.cat((v, block_v.transpose(0, 1)), dim=1)
-        keys = torch.arange(first, start + n, device=x.device)
-        visible = visible_keys(keys[-n:], keys, causal=self.config.causal, window=self.config.window)
-        out: Tensor = self.o_proj(attention(q, k, v, visible, self.config.scale))
+        layer = self.config
+        mixed = self.attend(q, k, v, causal=layer.causal, window=layer.window, scale=layer.scale)
+        out: Tensor = self.o_proj(mixed)
         return out
 
 
@@ -89,6 +91,13 @@ class DFlashDrafter(nn.Module):
         self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
         self.layers = nn.ModuleList(DraftLayer(config, layer) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+
+    def use_attention(self, backends: Sequence[Backend]) -> None:
+        """One backend per layer."""
+        self.attention_backend = describe(backends)
+        for layer, backend in zip(self.layers, backends, strict=True):
+            assert isinstance(layer, DraftLayer)
+            layer.self_attn.attend = backend.function
 
     def prepare(self) -> None:
         """Computes what depends on the device alone. Called once, after the weights are in place."""

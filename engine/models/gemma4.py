@@ -12,9 +12,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from ..backends import Backend, describe
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig, MoeConfig, TargetConfig
-from ..kernels.attention import attention, visible_keys
+from ..kernels.attention import AttentionFunction, sdpa_attention
 from ..kernels.head import capped_logits
 from ..kernels.moe import experts, route
 from ..kernels.norm import rms_norm
@@ -36,6 +37,7 @@ class Attention(nn.Module):
         super().__init__()
         self.config = layer
         self.eps = eps
+        self.attend: AttentionFunction = sdpa_attention
         kv_size = layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
         self.k_proj = linear(hidden, kv_size)
@@ -51,16 +53,10 @@ class Attention(nn.Module):
         raw_k = self.k_proj(x).view(n, -1, head_dim)
         raw_v = raw_k if self.v_proj is None else self.v_proj(x).view(n, -1, head_dim)
         cache.write(start, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps))
-        first = cache.first_visible(start)
-        k, v = cache.read(first, start + n)
-        out: Tensor = self.o_proj(attention(q, k, v, self._visible(start, n, first, x.device), self.config.scale))
+        k, v = cache.read(cache.first_visible(start), start + n)
+        mixed = self.attend(q, k, v, causal=True, window=self.config.window, scale=self.config.scale)
+        out: Tensor = self.o_proj(mixed)
         return out
-
-    def _visible(self, start: int, n: int, first: int, device: torch.device) -> Tensor | None:
-        if n == 1:  # what was read is exactly what one query sees
-            return None
-        keys = torch.arange(first, start + n, device=device)
-        return visible_keys(keys[-n:], keys, causal=True, window=self.config.window)
 
 
 class Router(nn.Module):
@@ -135,6 +131,13 @@ class Gemma4(nn.Module):
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
         self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
+
+    def use_attention(self, backends: Sequence[Backend]) -> None:
+        """One backend per layer."""
+        self.attention_backend = describe(backends)
+        for layer, backend in zip(self.layers, backends, strict=True):
+            assert isinstance(layer, DecoderLayer)
+            layer.self_attn.attend = backend.function
 
     def prepare(self) -> None:
         """Computes what depends on the device alone. Called once, after the weights are in place."""

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.config import RopeConfig
-from engine.kernels.attention import attention, visible_keys
+from engine.kernels.attention import AttentionFunction, reference_attention, sdpa_attention, visible_keys
 from engine.kernels.head import capped_logits
 from engine.kernels.moe import experts, route
 from engine.kernels.norm import rms_norm, rms_norm_rounded_first
@@ -80,11 +80,16 @@ def test_visible_keys_by_brute_force(causal: bool, window: int | None) -> None:
             assert visible[row, column].item() is expected, (query, key)
 
 
+@pytest.mark.parametrize("attention", [reference_attention, sdpa_attention])
 @pytest.mark.parametrize(("heads", "kv_heads"), [(4, 4), (4, 2), (16, 1)])
-def test_attention_head_by_head(heads: int, kv_heads: int) -> None:
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("window", [None, 1, 4])
+def test_attention_head_by_head(
+    heads: int, kv_heads: int, causal: bool, window: int | None, attention: AttentionFunction
+) -> None:
     q, k, v = noise(5, heads, 8), noise(kv_heads, 11, 8, seed=1), noise(kv_heads, 11, 8, seed=2)
-    visible = visible_keys(torch.arange(6, 11), torch.arange(11), causal=True, window=4)
-    mixed = attention(q, k, v, visible, 0.5).view(5, heads, 8)
+    mixed = attention(q, k, v, causal=causal, window=window, scale=0.5).view(5, heads, 8)
+    visible = visible_keys(torch.arange(6, 11), torch.arange(11), causal=causal, window=window)
     for head in range(heads):
         group = head // (heads // kv_heads)
         for row in range(5):
@@ -94,10 +99,15 @@ def test_attention_head_by_head(heads: int, kv_heads: int) -> None:
             torch.testing.assert_close(mixed[row, head], expected, atol=1e-5, rtol=0)
 
 
-def test_attention_without_a_mask_sees_every_key() -> None:
-    q, k, v = noise(2, 4, 8), noise(2, 9, 8, seed=1), noise(2, 9, 8, seed=2)
-    everything = torch.ones(2, 9, dtype=torch.bool)
-    assert torch.equal(attention(q, k, v, None, 1.0), attention(q, k, v, everything, 1.0))
+@pytest.mark.parametrize("head_dim", [64, 128, 256, 512])
+@pytest.mark.parametrize("rows", [1, 16, 100])
+def test_sdpa_equals_the_reference_at_the_published_head_sizes(rows: int, head_dim: int) -> None:
+    q, k, v = noise(rows, 16, head_dim), noise(2, 300, head_dim, seed=1), noise(2, 300, head_dim, seed=2)
+    for causal, window in ((True, None), (True, 64), (False, None), (False, 250)):
+        how = {"causal": causal, "window": window, "scale": head_dim**-0.5}
+        torch.testing.assert_close(
+            sdpa_attention(q, k, v, **how), reference_attention(q, k, v, **how), atol=1e-5, rtol=0
+        )
 
 
 # --- norms

@@ -1,0 +1,73 @@
+"""Which attention kernel runs each layer: what was asked for, or what suits the layer and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+import torch
+
+from .commands import AttentionBackend
+from .config import AttentionConfig
+from .errors import UsageFailure
+from .kernels.attention import AttentionFunction, flash_attention, sdpa_attention
+
+FLASH_MAX_HEAD_DIM = 256
+FLASH_DTYPES = (torch.bfloat16, torch.float16)
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A way to compute attention. ``why_not`` says, in words, what keeps it from a layer on this machine."""
+
+    name: str
+    function: AttentionFunction
+    why_not: Callable[[AttentionConfig, torch.device, torch.dtype], str | None]
+
+
+def _flash_why_not(layer: AttentionConfig, device: torch.device, dtype: torch.dtype) -> str | None:
+    if find_spec("flash_attn") is None:
+        return "the package flash-attn isn't installed"
+    if device.type != "cuda":
+        return f"it needs a CUDA device, and this is {device.type}"
+    if dtype not in FLASH_DTYPES:
+        return f"it computes in 16 bits, not in {str(dtype).removeprefix('torch.')}"
+    if layer.head_dim > FLASH_MAX_HEAD_DIM:
+        return f"its heads have at most {FLASH_MAX_HEAD_DIM} channels, some here have {layer.head_dim}"
+    return None
+
+
+SDPA = Backend("sdpa", sdpa_attention, lambda layer, device, dtype: None)
+FLASH = Backend("flash_attn", flash_attention, _flash_why_not)
+
+BACKENDS = {backend.name: backend for backend in (SDPA, FLASH)}
+
+AUTO = (SDPA,)
+"""What ``auto`` tries, in this order. On a CPU sdpa beats the reference in most shapes and is level in the rest
+(bundled pair, 1 to 256 rows over 100 to 4000 keys). flash_attn runs when it is asked for: nobody has measured it here,
+and it can't take the targets' full layers."""
+
+
+def choose_backends(
+    wanted: AttentionBackend, layers: Sequence[AttentionConfig], device: torch.device, dtype: torch.dtype, flag: str
+) -> list[Backend]:
+    """One backend per layer. Raises ``UsageFailure`` when the one that ``flag`` asks for can't run every layer."""
+    candidates = AUTO if wanted == "auto" else (BACKENDS[wanted],)
+    return [_choose(candidates, layer, device, dtype, flag) for layer in layers]
+
+
+def _choose(
+    candidates: Sequence[Backend], layer: AttentionConfig, device: torch.device, dtype: torch.dtype, flag: str
+) -> Backend:
+    reason: str | None = None
+    for backend in candidates:
+        reason = backend.why_not(layer, device, dtype)
+        if reason is None:
+            return backend
+    raise UsageFailure(f"{flag} {candidates[-1].name} is not possible: {reason}.", f"Use {flag} auto, or sdpa.")
+
+
+def describe(backends: Sequence[Backend]) -> str:
+    """The names in use, for people: one, or several joined by ``+``."""
+    return "+".join(sorted({backend.name for backend in backends}))
