@@ -113,7 +113,7 @@ def _text(name: str, value: Any) -> str:
         case bool():
             return "yes" if value else "no"
         case int() if name.endswith("bytes"):
-            return f"{value / 1e9:.1f} GB"
+            return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.1f} MB"
         case None:
             return "-"
         case _:
