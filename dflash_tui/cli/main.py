@@ -33,13 +33,13 @@ MODEL is a folder or a hub name, fetched at need; without it, the bundled pair.
   dflash-chat doctor                              what this machine can run
 """
 EXPERT_FLAGS = """\
-For experts: --attention-backend and --draft-attention-backend auto|sdpa|flash_attn,
---noise-embed-scale X (of the embeddings that the drafter reads).
+For experts: --attention-backend, --draft-attention-backend auto|sdpa|flash_attn;
+--noise-embed-scale X, for the embeddings that the drafter reads.
 """
 EXIT_CODES = """\
-Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing or
-damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader of
-stdout gone, 143 terminated. A partial answer is printed."""
+Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
+or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader
+of stdout gone, 143 terminated. A partial answer is printed."""
 DEFAULT_OUT = Path("dflash-out")
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 HELP_HINT = "dflash-chat --help lists the flags."
