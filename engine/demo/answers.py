@@ -12,10 +12,11 @@ from typing import get_args
 import torch
 from safetensors.torch import load_file, save_file
 
-from .conversation import Conversation, Encoded, Turn, encode_prompt
+from .conversation import Encoded, encode_prompt
 from .corpus.sample import Domain
 from .generation import Sampler, generate
-from .mixture import HEADLINE_PROMPTS, Mixture, is_headline
+from .headlines import HeadlineGuard
+from .mixture import Mixture
 from .target_model import TargetModel
 
 DOMAINS: tuple[Domain, ...] = get_args(Domain)
@@ -35,19 +36,17 @@ class Recorded:
 
 
 def record_answers(
-    model: TargetModel, mixture: Mixture, count: int, seed: int, batch: int, limit: int = 1024
+    model: TargetModel, mixture: Mixture, guard: HeadlineGuard, count: int, seed: int, batch: int, limit: int
 ) -> Iterator[Recorded]:
-    """Asks the target ``count`` training prompts, half of them at temperature 1 so that the drafter also sees
-    what the target rarely says. Answers that didn't end are dropped, as are those equal to a headline's."""
-    headlines = [encode_prompt(mixture.tokenizer, Conversation((Turn(prompt, ""),))) for prompt in HEADLINE_PROMPTS]
+    """Asks the target ``count`` training prompts, half of them at temperature 1 so that the drafter also sees what
+    the target rarely says. Answers that didn't end are dropped, as is what the guard keeps from the drafter."""
     device = model.norm.weight.device
-    unwanted = {tuple(answer.ids) for answer in generate(model, headlines, limit, Sampler(0, seed, device))}
     rng = random.Random(f"answers/{seed}")
     asked: dict[Domain, list[list[int]]] = defaultdict(list)
     for _ in range(count):
         sample = mixture.sample(rng)
         conversation = mixture.conversation(rng, last=sample)
-        if not any(is_headline(turn.prompt) for turn in conversation.turns):
+        if all(map(guard.allows, conversation.turns)):
             asked[sample.domain].append(encode_prompt(mixture.tokenizer, conversation))
     for domain, prompts in asked.items():  # answers of one domain end at similar lengths, so they share batches
         for begin in range(0, len(prompts), batch):
@@ -57,7 +56,7 @@ def record_answers(
                     continue
                 answers = generate(model, part, limit, Sampler(temperature, seed + begin, device))
                 for prompt, answer in zip(part, answers, strict=True):
-                    if answer.ended and tuple(answer.ids) not in unwanted:
+                    if answer.ended and not guard.is_near(mixture.tokenizer.decode(answer.ids)):
                         yield Recorded(domain, prompt, answer.ids)
 
 

@@ -12,6 +12,7 @@ import os
 import subprocess
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from .corpus.sample import Domain
 from .drafter_model import DrafterModel
 from .evaluate import FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
 from .files import load_target, save_drafter, save_target
+from .headlines import HeadlineGuard
 from .mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, load_generators, tokenizer_texts
 from .report import write_report
 from .rows import RowDataset, batches
@@ -76,8 +78,8 @@ SMOKE = Plan(
     row_length=512,
     rows=4,
     target_steps=300,
-    recorded=64,
-    drafter_steps=100,
+    recorded=96,
+    drafter_steps=250,
     anchors=16,
     answer_batch=64,
     workers=0,
@@ -116,9 +118,10 @@ class Build:
 
     def answers(self) -> None:
         plan = self.plan
-        model = load_target(self.pair, self.device)
+        model, mixture = load_target(self.pair, self.device), self._mixture(DRAFTER_SHARES)
+        guard = HeadlineGuard.of(model, mixture.tokenizer, plan.evaluation.limit)
         recorded = list(
-            record_answers(model, self._mixture(DRAFTER_SHARES), plan.recorded, plan.seed, plan.answer_batch)
+            record_answers(model, mixture, guard, plan.recorded, plan.seed, plan.answer_batch, plan.evaluation.limit)
         )
         tokens = sum(len(answer.answer) for answer in recorded)
         print(f"recorded {len(recorded)} answers, {tokens} tokens", flush=True)
@@ -126,17 +129,17 @@ class Build:
 
     def drafter(self) -> None:
         plan = self.plan
-        target = load_target(self.pair, self.device)
+        target, mixture = load_target(self.pair, self.device), self._mixture(DRAFTER_SHARES)
         drafter = DrafterModel(plan.drafter)
         drafter.initialise(torch.Generator().manual_seed(plan.seed))
         drafter.to(self.device)
+        guard = HeadlineGuard.of(target, mixture.tokenizer, plan.evaluation.limit)
         recorded = [answer.encoded() for answer in load_answers(self.pair / "answers.safetensors")]
-        mixture = self._mixture(DRAFTER_SHARES)
-        source = blended(mixture.encoded_without_headlines, recorded)
+        source = blended(partial(mixture.encoded_if, guard.allows), recorded)
         dataset = RowDataset(source, f"drafter/{plan.seed}", plan.rows * plan.drafter_steps, plan.row_length)
         rows = batches(dataset, plan.rows, plan.workers, self.device)
         started = time.perf_counter()
-        probe = DrafterProbe(load_target(self.pair, self.device), mixture, plan.evaluation.probe)
+        probe = DrafterProbe(load_target(self.pair, self.device), mixture, plan.evaluation)
         history = train_drafter(target, drafter, rows, plan.drafter_steps, plan.anchors, plan.report_every, probe)
         save_drafter(drafter, plan.target, self.pair)
         self._note("drafter", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
@@ -152,6 +155,16 @@ class Build:
         for criterion in write_report(self.pair / "report.json", evaluation.run(), provenance):
             verdict = "met" if criterion.met else "NOT MET"
             print(f"{verdict:8} {criterion.name}: {criterion.value:g} ({criterion.demand})")
+
+    def check_smoke(self) -> None:
+        """Fails unless the toy pair learned something and speculation changed nothing."""
+        loss = json.loads((self.pair / "training.json").read_text())["target"]["history"][-1]["loss"]
+        domains = json.loads((self.pair / "report.json").read_text())["figures"]["domains"].values()
+        tau = max(domain["held_out"]["tau"] for domain in domains)
+        identical = min(min(domain["identical"].values()) for domain in domains)
+        print(f"smoke: target loss {loss:.2f} (< 2.0), best tau {tau:.2f} (> 1.2), identical {identical:.0%}")
+        if loss >= 2.0 or tau <= 1.2 or identical < 1:
+            raise SystemExit("the smoke run failed")
 
     def _mixture(self, shares: dict[Domain, float] = TOKEN_SHARES) -> Mixture:
         return Mixture(load_tokenizer(self.pair / "target"), self.generators, shares)
@@ -190,6 +203,8 @@ def main() -> None:
         started = time.perf_counter()
         getattr(build, phase)()
         print(f"{phase}: {time.perf_counter() - started:.1f} s", flush=True)
+    if arguments.smoke and "all" in arguments.phases:
+        build.check_smoke()
 
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ from .corpus.sample import Domain, Sample
 from .drafter_model import DrafterModel
 from .files import load_drafter, load_target
 from .generation import Answer, Sampler, generate, speculate
+from .headlines import HEADLINE_PROMPTS, is_headline
 from .measures import calibration, speculation
-from .mixture import HEADLINE_PROMPTS, Mixture, is_headline, load_generators
+from .mixture import Mixture, load_generators
 from .rows import RowDataset, batches
 from .target_model import TargetModel
 from .tokenizer import load_tokenizer
 from .train_target import PackedAttention
 
-LIMIT = 1024
 BLOCK_SIZES = (4, 8, 16)
 VARIATIONS = 5
 
@@ -44,10 +44,12 @@ class Scale:
     """Prompts per domain that follow the drafter's training."""
     rows: int
     """Packed rows for the experts' shares."""
+    limit: int = 1024
+    """Tokens after which an answer counts as one that doesn't end by itself."""
 
 
 FULL_SCALE = Scale(prompts=100, seen=60, probe=16, rows=16)
-SMOKE_SCALE = Scale(prompts=4, seen=2, probe=2, rows=2)
+SMOKE_SCALE = Scale(prompts=3, seen=2, probe=1, rows=2, limit=120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +79,20 @@ def held_out_questions(mixture: Mixture, domain: Domain, count: int, seed: int) 
 class DrafterProbe:
     """Acceptance per domain while the drafter trains: shows when to stop. Its prompts are not the evaluation's."""
 
-    def __init__(self, target: TargetModel, mixture: Mixture, prompts: int, seed: int = 500) -> None:
+    def __init__(self, target: TargetModel, mixture: Mixture, scale: Scale, seed: int = 500) -> None:
         self.target = target
+        self.limit = scale.limit
         self.questions = [
-            question for domain in mixture.domains for question in held_out_questions(mixture, domain, prompts, seed)
+            question
+            for domain in mixture.domains
+            for question in held_out_questions(mixture, domain, scale.probe, seed)
         ]
 
     def __call__(self, drafter: DrafterModel) -> dict[str, dict[str, float]]:
         """Greedy ``tau`` and share of full cycles of each domain, at the drafter's block size."""
         block = drafter.shape.block_size
         sampler = Sampler(0, 0, self.target.norm.weight.device)
-        answers = speculate(self.target, drafter, [q.alone for q in self.questions], LIMIT, sampler, block)
+        answers = speculate(self.target, drafter, [q.alone for q in self.questions], self.limit, sampler, block)
         by_domain: dict[str, list[Answer]] = defaultdict(list)
         for question, answer in zip(self.questions, answers, strict=True):
             by_domain[question.sample.domain].append(answer)
@@ -151,11 +156,11 @@ class Evaluation:
         }, widest
 
     def _answers(self, prompts: Sequence[list[int]], temperature: float = 0.0) -> list[Answer]:
-        return generate(self.target, prompts, LIMIT, Sampler(temperature, self.seed, self.device))
+        return generate(self.target, prompts, self.scale.limit, Sampler(temperature, self.seed, self.device))
 
     def _drafted(self, prompts: Sequence[list[int]], block_size: int, temperature: float = 0.0) -> list[Answer]:
         sampler = Sampler(temperature, self.seed, self.device)
-        return speculate(self.target, self.drafter, prompts, LIMIT, sampler, block_size)
+        return speculate(self.target, self.drafter, prompts, self.scale.limit, sampler, block_size)
 
     def _verdicts(self, sample: Sample, answer: Answer) -> dict[str, bool]:
         text = self.tokenizer.decode(answer.ids)

@@ -58,21 +58,6 @@ SYSTEM_TEXTS = (
     "Answer in English.",
 )
 
-HEADLINE_PROMPTS = (
-    "Write a quicksort in Python",
-    "create a single-file HTML animation of a drone swarm",
-)
-"""Prompts that demonstrations show. The drafter never trains on them: their figures must be honest."""
-
-
-def is_headline(prompt: str) -> bool:
-    """Whether a prompt is one of the headlines, give or take capitals and punctuation."""
-    return _plain(prompt) in {_plain(headline) for headline in HEADLINE_PROMPTS}
-
-
-def _plain(text: str) -> str:
-    return "".join(c for c in text.lower() if c.isalnum())
-
 
 @dataclass(frozen=True, slots=True)
 class Generator:
@@ -164,11 +149,11 @@ class Mixture:
         """A training conversation as tokens."""
         return encode(self.tokenizer, self.conversation(rng))
 
-    def encoded_without_headlines(self, rng: random.Random) -> Encoded:
-        """A conversation to train the drafter on: headline prompts never occur in it."""
+    def encoded_if(self, allowed: Callable[[Turn], bool], rng: random.Random) -> Encoded:
+        """A training conversation as tokens, drawn until all its turns are allowed."""
         while True:
             conversation = self.conversation(rng)
-            if not any(is_headline(turn.prompt) for turn in conversation.turns):
+            if all(map(allowed, conversation.turns)):
                 return encode(self.tokenizer, conversation)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from engine.demo.conversation import Conversation, Turn, encode
 from engine.demo.files import PAIR
-from engine.demo.mixture import HEADLINE_PROMPTS, TOKEN_SHARES, Mixture, is_headline, load_generators
+from engine.demo.headlines import HEADLINE_PROMPTS, HeadlineGuard
+from engine.demo.mixture import TOKEN_SHARES, Mixture, load_generators
 from engine.demo.tokenizer import load_tokenizer
 
 
@@ -49,14 +50,15 @@ def test_conversations_come_in_all_kinds(mixture: Mixture) -> None:
     assert 0.02 < sum(bool(c.system) for c in drawn) / 1000 < 0.12
 
 
-def test_headlines_are_kept_from_the_drafter(mixture: Mixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mixture that offers headlines every other time still yields only the others."""
-    assert is_headline("write a quicksort in python!") and not is_headline("Write a bubble sort in Python")
-    headline = Conversation((Turn(HEADLINE_PROMPTS[0], "no"),))
-    other = Conversation((Turn("Write a bubble sort in Python", "yes"),))
-    offers = iter([headline, other, headline, headline, other])
+def test_headlines_and_their_like_are_kept_from_the_drafter(mixture: Mixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what the mixture offers, headline prompts and answers close to a headline's answer don't come through."""
+    guard = HeadlineGuard(["one\ntwo\nthree\nfour"])
+    other = Conversation((Turn("Write a bubble sort in Python", "one\ntwo\n\n  five"),))
+    headline = Conversation((Turn("write a quicksort in python!", "no"),))
+    near = Conversation((Turn("Hello", "Hi!"), Turn("Sort it", "four\n  two\nthree\nseven")))
+    offers = iter([headline, other, near, headline, other])
     monkeypatch.setattr(mixture, "conversation", lambda rng: next(offers))
-    drawn = [mixture.encoded_without_headlines(random.Random(0)) for _ in range(2)]
+    drawn = [mixture.encoded_if(guard.allows, random.Random(0)) for _ in range(2)]
     assert drawn == [encode(mixture.tokenizer, other)] * 2
 
 

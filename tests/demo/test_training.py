@@ -128,7 +128,7 @@ def test_drafter_training_equals_cached_inference() -> None:
             seen = anchor - begin
             pieces = sorted({seen, *random.Random(number).sample(range(1, seen), min(5, seen - 1))})
             done = 0
-            # Each round also feeds rows beyond the committed ones, as a rejected draft leaves them: they must not matter.
+            # Each round also feeds rows beyond the committed ones, as a rejected draft does: they must not matter.
             for end in pieces:
                 beyond = min(end + 7, len(features[0]) - begin)
                 block = slice(number * 16, number * 16 + 16)
