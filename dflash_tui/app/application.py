@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from functools import partial
 from pathlib import Path
+from threading import Timer
 
 from textual.app import App
 from textual.theme import Theme
@@ -19,6 +21,9 @@ from .theming import DEFAULT_THEME, default_verdicts, load_themes
 
 SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}
 """Signals that end the program in an orderly way, and the exit code of each (128 + its number)."""
+
+LEAVE_SECONDS = 5.0
+"""How long an orderly way out may take once a signal has asked for it."""
 
 
 class ChatApp(App[None]):
@@ -81,7 +86,14 @@ class ChatApp(App[None]):
         loop = asyncio.get_running_loop()
         for number, code in SIGNALS.items():
             try:
-                loop.add_signal_handler(number, partial(self.exit, return_code=code))
+                loop.add_signal_handler(number, partial(self._leave, code))
             except (NotImplementedError, RuntimeError):
                 # Windows, or a test that runs outside the main thread.
                 return
+
+    def _leave(self, code: int) -> None:
+        """Exit in an orderly way, but not for ever: Textual waits for a terminal that may be gone (SIGHUP)."""
+        guard = Timer(LEAVE_SECONDS, os._exit, [code])
+        guard.daemon = True
+        guard.start()
+        self.exit(return_code=code)

@@ -75,7 +75,7 @@ class Terminal:
         try:
             yield terminal
         finally:
-            terminal._tmux("kill-server")
+            terminal.vanish()
 
     # What is on the screen
 
@@ -143,6 +143,10 @@ class Terminal:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
 
     # The program
+
+    def vanish(self) -> None:
+        """The terminal goes away under the program, as when an SSH connection breaks; for good."""
+        subprocess.run(["tmux", "-L", self._server, "kill-server"], capture_output=True, timeout=60)
 
     @property
     def pid(self) -> int:

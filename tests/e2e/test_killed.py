@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from pathlib import Path
 
 import pytest
+
+from dflash_tui.app.application import LEAVE_SECONDS
 
 from .chatting import DRONE_PAGE, ChatWindow, squeezed, turns
 from .conftest import OpenChat
@@ -33,6 +37,25 @@ def test_killed_in_the_middle_of_an_answer(chat: OpenChat, greedy_page: str, num
     if number is not signal.SIGKILL:  # which no program can act on
         assert window.terminal.state == RESTORED
         assert turn.reason == "stopped"
+
+
+def test_the_terminal_vanishes_in_the_middle_of_an_answer(chat: OpenChat, greedy_page: str) -> None:
+    window = chat("--no-speculation", size=(80, 24))
+    window.ask(DRONE_PAGE)
+    window.wait_for_text(LONG_ENOUGH)
+    pid = window.terminal.pid
+    window.terminal.vanish()
+
+    wait_until_gone(pid, seconds=2 * LEAVE_SECONDS)
+    (turn,) = turns()
+    assert len(turn.answer) >= LONG_ENOUGH and greedy_page.startswith(turn.answer)
+
+
+def wait_until_gone(pid: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < deadline, "the program outlives its terminal"
+        time.sleep(0.05)
 
 
 def visible_transcript(window: ChatWindow) -> str:
