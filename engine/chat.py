@@ -26,7 +26,7 @@ class ChatTokenizer:
         logging.getLogger("transformers").setLevel(logging.ERROR)
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
             raise WeightsFailure(
                 f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
             ) from None

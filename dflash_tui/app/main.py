@@ -10,9 +10,9 @@ from pathlib import Path
 # of 100 ms would be most of the time that stopping takes.
 os.environ.setdefault("ESCDELAY", "40")
 
+from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions import SessionLog
 from engine.commands import EngineOptions, GenerationSettings
-from engine.events import ErrorKind
 
 from .application import ChatApp
 from .source import EventQueue, SourceFactory, engine_source
@@ -22,7 +22,6 @@ SWITCH_INTERVAL = 0.0005
 most of a frame."""
 JOIN_SECONDS = 3.0
 """How long leaving waits for the engine's round in flight."""
-EXIT_CODES: dict[ErrorKind, int] = {"generation": 1, "usage": 2, "weights": 3, "device": 4}
 
 
 def run_chat(
@@ -44,5 +43,5 @@ def run_chat(
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     queue.log.close()
     if app.return_code == 0 and app.failure_kind is not None:
-        return EXIT_CODES[app.failure_kind]
+        return exit_code_for(app.failure_kind)
     return app.return_code or 0

@@ -13,10 +13,10 @@ from typing import Any
 import click
 from platformdirs import user_config_path
 
+from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.sessions import sessions_directory, state_directory
 from engine.doctor import Finding, examine
 
-from .exit_codes import ExitCode, exit_code_for
 from .logs import LOG_NAME
 
 _MARKS = {"ok": " ", "note": "!", "broken": "✗"}

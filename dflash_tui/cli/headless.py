@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.source import EngineFactory
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
 from engine.events import Event
 
-from .exit_codes import ExitCode
 from .output import FileOutput, Output, StandardOutput
 from .problems import Problem, show_problem
 from .render import JsonRenderer, Renderer, render_events, render_last_block, render_text

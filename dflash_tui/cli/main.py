@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 import click
 
+from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.source import EngineFactory
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 
 from .doctor import doctor
-from .exit_codes import ExitCode
 from .headless import OutputFormat, Request, answer, silence_stdout
 from .logs import log_to_file
 from .output import check_directory

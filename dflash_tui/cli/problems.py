@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from textwrap import indent
 
-from .exit_codes import ExitCode
+from dflash_tui.core.exit_codes import ExitCode
 
 
 class Problem(Exception):

@@ -7,13 +7,14 @@ import time
 
 import click
 
+from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from dflash_tui.core.progress import describe_bytes
 from engine.errors import EngineFailure
 from engine.events import LoadProgress
 from engine.hub import KNOWN_PAIRS, NO_DRAFTER, Fetching, find_pair
 
-from .exit_codes import ExitCode, exit_code_for
 from .problems import Problem
-from .status import StatusLine, describe_bytes, describe_progress
+from .status import StatusLine, describe_progress
 
 LOG_SECONDS = 10.0
 """How often a log, which is no terminal, hears of the progress."""

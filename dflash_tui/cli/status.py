@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from dflash_tui.core.progress import describe_amount
 from engine.events import EngineReady, Event, FinishReason, LoadProgress, TurnFinished
 
 _CLEAR_LINE = "\r\x1b[K"
@@ -51,25 +52,8 @@ def describe_models(ready: EngineReady) -> str:
 
 
 def describe_progress(progress: LoadProgress) -> str:
-    if progress.total <= 0:
-        return progress.phase
-    if progress.unit == "bytes":
-        return f"{progress.phase}: {describe_bytes(progress.done, progress.total)}{_describe_pace(progress)}"
-    return f"{progress.phase}: {progress.done} of {progress.total}"
-
-
-def describe_bytes(done: int, total: int) -> str:
-    """How much of a whole, in a unit that suits the whole."""
-    return f"{done / 1e9:.1f} of {total / 1e9:.1f} GB" if total >= 1e9 else f"{done / 1e6:.0f} of {total / 1e6:.0f} MB"
-
-
-def _describe_pace(progress: LoadProgress) -> str:
-    rate = progress.bytes_per_second
-    if rate <= 0 or progress.done >= progress.total:
-        return ""
-    seconds = round((progress.total - progress.done) / rate)
-    left = f"{seconds} s" if seconds < 60 else f"{seconds // 60} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
-    return f" ({progress.done / progress.total:.0%}) · {rate / 1e6:.1f} MB/s · {left} left"
+    amount = describe_amount(progress)
+    return f"{progress.phase}: {amount}" if amount else progress.phase
 
 
 def describe_turn(finished: TurnFinished) -> str:

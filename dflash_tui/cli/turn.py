@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import FrameType
 
+from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.source import EngineFactory, EngineSource
 from engine.commands import Ask, Close, EngineOptions, Stop
 from engine.events import EngineError, EngineReady, Event, TurnFinished
 
-from .exit_codes import ExitCode, exit_code_for
 from .problems import Problem
 
 JOIN_SECONDS = 2.0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dflash_tui.cli import doctor
-from dflash_tui.cli.exit_codes import ExitCode
+from dflash_tui.core.exit_codes import ExitCode
 from engine import doctor as engine_doctor
 from engine.doctor import Finding
 

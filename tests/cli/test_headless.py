@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli.exit_codes import ExitCode
+from dflash_tui.core.exit_codes import ExitCode
 from engine.commands import EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, ErrorKind, Step, TurnFinished, event_from_dict
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli.exit_codes import ExitCode
+from dflash_tui.core.exit_codes import ExitCode
 
 PIPE = subprocess.PIPE
 

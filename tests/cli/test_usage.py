@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
-from dflash_tui.cli.exit_codes import ExitCode
 from dflash_tui.cli.main import command
 from dflash_tui.cli.prompt import MAX_PROMPT_BYTES
+from dflash_tui.core.exit_codes import ExitCode
 
 from .conftest import Program
 

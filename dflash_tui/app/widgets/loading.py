@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widgets import Static
 
+from dflash_tui.core.progress import describe_amount
 from engine.events import EngineError, LoadProgress
 
 BAR = 24
@@ -56,11 +57,5 @@ def _running(phase: LoadProgress) -> Content:
         f"{phase.phase}  ",
         ("━" * full, "$primary"),
         ("━" * (BAR - full), "$panel-lighten-2"),
-        (f"  {_amount(phase)}", "$verdict-pending"),
+        (f"  {describe_amount(phase)}", "$verdict-pending"),
     )
-
-
-def _amount(phase: LoadProgress) -> str:
-    if phase.unit == "bytes":
-        return f"{phase.done / 1e6:.1f} of {phase.total / 1e6:.1f} MB"
-    return f"{phase.done} of {phase.total}"
