@@ -3,46 +3,15 @@ where two tokens are nearly equally likely. These tests say where, and accept on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 import torch
 
 from engine.cache import Cache
 from engine.checkpoint import load_drafter, load_target
 from engine.decoder import Decoder
-from engine.models.gemma4 import Gemma4
 from tests.engine.conftest import TinyPair, no_progress
 from tests.engine.decoding import faulty, oracle, prompt_ids, run_turn, scripted, set_stops, settings
-
-BF16_STEPS = 4
-"""Two logits may change places when they are at most this many bf16 roundings apart."""
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """The first position where two answers part, and how far apart the two best logits are there."""
-
-    position: int
-    margin: float
-    allowed: float
-
-    def __str__(self) -> str:
-        return f"answers part at token {self.position}: top-2 margin {self.margin:.4f}, allowed {self.allowed:.4f}"
-
-
-@torch.inference_mode()
-def first_divergence(target: Gemma4, prompt: tuple[int, ...], plain: list[int], other: list[int]) -> Divergence | None:
-    """None when the answers are the same. The margin is measured on the plain path, one pass over the text so far."""
-    position = next((i for i, (a, b) in enumerate(zip(plain, other, strict=True)) if a != b), None)
-    if position is None:
-        return None
-    weight = target.embed_tokens.weight
-    ids = torch.tensor([*prompt, *plain[:position]], device=weight.device)
-    cache = Cache(target.config.layers, len(ids), len(ids), weight.dtype, weight.device)
-    first, second = target.logits(target(ids, 0, cache).hidden[-1:]).topk(2).values[0].tolist()
-    step = max(abs(first), 1.0) * torch.finfo(weight.dtype).eps
-    return Divergence(position, first - second, BF16_STEPS * step)
+from tests.engine.divergence import first_divergence
 
 
 def check_speculation(pair: TinyPair, device: torch.device, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -1,0 +1,315 @@
+"""Exactness on a GPU: ``python -m tests.gpu.check_exact`` from the repository's root; needs no pytest.
+
+First tiny targets and a drafter in bf16 against references in fp32: the engine's error must not exceed what
+``transformers`` itself makes by rounding. Then the 26B-A4B shape with random weights, written as shards and loaded by
+the engine's own loader: seconds, memory, and whether speculative answers equal plain ones. Where they part, the two
+best logits must lie within rounding. Exit code 1 when something is off.
+
+``--tiny`` runs the second part on a small shape, to try the script out, also on a CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration
+
+from engine.cache import Cache
+from engine.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter, load_target
+from engine.commands import GenerationSettings
+from engine.config import DrafterConfig, TargetConfig
+from engine.decoder import Decoder, Prompt, Round
+from engine.models.dflash import DFlashDrafter, Draft
+from engine.models.gemma4 import Gemma4
+from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, target_config, write_drafter
+from tests.engine.divergence import allowed_margin, first_divergence
+from tests.engine.published import PUBLISHED, write_published
+from tests.engine.reference_drafter import ReferenceDrafter
+from tests.gpu.random_checkpoint import writable_bytes, write_checkpoint
+
+CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
+ERROR_RATIO = 1.5
+"""How much larger the engine's bf16 error may be than that of ``transformers``: two ways to round differ that much."""
+DRAFTER_ERROR = 0.05
+"""Relative error of a drafter's states in bf16, three layers deep: each rounding is 2^-9."""
+WRITE_SECONDS = 150.0
+PROMPT_LENGTH = 64
+LAYERS_PER_PERIOD = 6
+
+
+class Report:
+    """Lines of ``name  value``, and whether every check held."""
+
+    def __init__(self) -> None:
+        self.ok = True
+
+    def line(self, name: str, value: str, holds: bool = True) -> None:
+        self.ok = self.ok and holds
+        print(f"{'  ' if holds else 'X '}{name:<46} {value}", flush=True)
+
+
+def quiet(_what: str, _done: int, _total: int) -> None:
+    """Progress that nobody reads."""
+
+
+def relative_error(actual: Tensor, expected: Tensor) -> float:
+    return float((actual.float() - expected).norm() / expected.norm())
+
+
+# --- tiny shapes
+
+
+@torch.inference_mode()
+def check_tiny_target(name: str, folder: Path, device: torch.device, report: Report) -> None:
+    """Logits of the engine and of ``transformers``, both in the device's dtype, against ``transformers`` in fp32."""
+    ids = torch.randint(0, VOCAB_SIZE, (150,), generator=torch.Generator().manual_seed(7))
+    exact = write_published(folder, name, seed=11)(input_ids=ids[None]).logits[0]
+    model = Gemma4UnifiedForConditionalGeneration if PUBLISHED[name].unified else Gemma4ForConditionalGeneration
+    rounded = model.from_pretrained(folder, dtype=compute_dtype(device)).to(device).eval()
+    theirs = relative_error(rounded(input_ids=ids[None].to(device)).logits[0].cpu(), exact)
+    target = load_target(folder, device, quiet)
+    for size in (150, 16, 1):
+        ours = relative_error(teacher_forced(target, ids.tolist(), size).cpu(), exact)
+        holds = ours <= max(ERROR_RATIO * theirs, 1e-5)
+        report.line(f"{name}, {size} rows a pass", f"error {ours:.2e}, transformers {theirs:.2e}", holds)
+
+
+@torch.inference_mode()
+def check_tiny_drafter(folder: Path, target: Gemma4, report: Report) -> None:
+    """Hidden states while the context grows, against the reference that computes from all features."""
+    device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
+    config = drafter_config([SLIDING, SLIDING, FULL], [0, 2], len(target.layers))
+    reference = ReferenceDrafter(config, write_drafter(folder, config))
+    drafter = load_drafter(folder, target, quiet)
+    features = torch.randn(200, 128, generator=torch.Generator().manual_seed(4))
+    block = torch.randn(16, 64, generator=torch.Generator().manual_seed(5))
+    cache = Cache(drafter.config.layers, 256, 16, dtype, device)
+    worst = 0.0
+    for start in range(0, 200, 8):
+        drafter.ingest(features[start : start + 8].to(device, dtype), cache)
+        ours = drafter.hidden(block.to(device, dtype), cache).cpu()
+        worst = max(worst, relative_error(ours, reference.hidden(features[: start + 8], block)))
+    report.line("drafter, 25 rounds", f"worst error {worst:.2e}", worst < DRAFTER_ERROR)
+
+
+@torch.inference_mode()
+def teacher_forced(target: Gemma4, ids: Sequence[int], size: int) -> Tensor:
+    """Logits [n, vocab] of a given text, run ``size`` rows at a time."""
+    weight = target.embed_tokens.weight
+    cache = Cache(target.config.layers, len(ids), size, weight.dtype, weight.device)
+    logits = []
+    for start in range(0, len(ids), size):
+        rows = torch.tensor(ids[start : start + size], device=weight.device)
+        logits.append(target.logits(target(rows, start, cache).hidden))
+        cache.commit(start + len(rows))
+    return torch.cat(logits)
+
+
+# --- the full shape
+
+
+@dataclass
+class MemoryPeak:
+    """The process's own memory (no mapped files) while a block runs, sampled; bytes."""
+
+    before: int = 0
+    most: int = 0
+
+    def __enter__(self) -> MemoryPeak:
+        self.before = self.most = _anonymous_bytes()
+        self._done = Event()
+        self._thread = Thread(target=self._sample, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._done.wait(0.02):
+            self.most = max(self.most, _anonymous_bytes())
+
+
+def _anonymous_bytes() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def write_pair(folder: Path, tiny: bool, device: torch.device, report: Report) -> None:
+    """The 26B-A4B target, or as many of its layers as disk and time allow, and its drafter."""
+    target_json, drafter_json = tiny_configs() if tiny else published_configs()
+    periods = target_json["text_config"]["num_hidden_layers"] // LAYERS_PER_PERIOD
+    possible = writable_bytes(folder, WRITE_SECONDS)
+    while periods > 1 and _checkpoint_bytes(target_json) > possible:
+        periods -= 1
+        shorten(target_json, drafter_json, periods * LAYERS_PER_PERIOD)
+        report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * LAYERS_PER_PERIOD} layers")
+    with torch.device("meta"):
+        target = Gemma4(TargetConfig.from_json(target_json))
+        drafter = DFlashDrafter(DrafterConfig.from_json(drafter_json))
+    size, seconds = write_checkpoint(folder / "target", target_json, target, TARGET_PREFIX, device)
+    write_checkpoint(folder / "drafter", drafter_json, drafter, "", device)
+    report.line("written", f"{size / 1e9:.2f} GB, {len(target.layers)} layers, in {seconds:.0f} s")
+
+
+def published_configs() -> tuple[dict[str, Any], dict[str, Any]]:
+    names = ("gemma-4-26B-A4B-it", "gemma-4-26B-A4B-it-DFlash")
+    target, drafter = (json.loads((CONFIGS / f"{name}.config.json").read_text()) for name in names)
+    return target, drafter
+
+
+def tiny_configs() -> tuple[dict[str, Any], dict[str, Any]]:
+    kinds = ([SLIDING] * 5 + [FULL]) * 2
+    return target_config(kinds, moe=True).to_dict(), drafter_config([SLIDING, FULL], [1, 6], len(kinds))
+
+
+def shorten(target: dict[str, Any], drafter: dict[str, Any], depth: int) -> None:
+    """Fewer layers, and taps spread over those."""
+    text = target["text_config"]
+    text["num_hidden_layers"], text["layer_types"] = depth, text["layer_types"][:depth]
+    taps = len(drafter["dflash_config"]["target_layer_ids"])
+    drafter["dflash_config"]["target_layer_ids"] = [round(1 + i * (depth - 4) / (taps - 1)) for i in range(taps)]
+    drafter["num_target_layers"] = depth
+
+
+def _checkpoint_bytes(config: dict[str, Any]) -> int:
+    with torch.device("meta"):
+        return sum(2 * parameter.numel() for parameter in Gemma4(TargetConfig.from_json(config)).parameters())
+
+
+def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma4, DFlashDrafter]:
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    started = time.perf_counter()
+    with MemoryPeak() as memory:
+        target = load_target(folder / "target", device, quiet)
+        seconds = time.perf_counter() - started
+    drafter = load_drafter(folder / "drafter", target, quiet)
+    size = sum(parameter.nbytes for parameter in target.parameters())
+    shard = max(path.stat().st_size for path in (folder / "target").glob("*.safetensors"))
+    host = memory.most - memory.before
+    report.line("loaded by engine.checkpoint", f"{seconds:.1f} s, {size / seconds / 1e9:.2f} GB/s")
+    small_enough = device.type == "cpu" or host <= shard + 4e9
+    report.line("peak host memory", f"{host / 1e9:.2f} GB (largest shard {shard / 1e9:.2f} GB)", small_enough)
+    if device.type == "cuda":
+        peak = torch.cuda.max_memory_allocated()
+        report.line("peak GPU memory while loading", f"{peak / 1e9:.2f} GB (weights {size / 1e9:.2f} GB)")
+    target.config = replace(target.config, stop_token_ids=())
+    return target, drafter
+
+
+class FaultyOracle:
+    """Runs the real drafter and proposes the right tokens instead, every fifth position wrong."""
+
+    def __init__(self, real: DFlashDrafter, text: Sequence[int]):
+        self.config = real.config
+        self.text = [*text, *[0] * 32]
+        self._real = real
+
+    def ingest(self, features: Tensor, cache: Cache) -> None:
+        self._real.ingest(features, cache)
+
+    def draft(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Draft:
+        real = self._real.draft(target, anchor, block_size, cache)
+        places = range(cache.length + 1, cache.length + block_size)
+        ids = [self.text[place] ^ (1 if place % 5 == 0 else 0) for place in places]
+        return Draft(torch.tensor(ids), real.probabilities)
+
+
+def generate(decoder: Decoder, prompt: Sequence[int], settings: GenerationSettings) -> tuple[list[Round], float]:
+    started = time.perf_counter()
+    answer = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
+    rounds = [event for event in answer if isinstance(event, Round)]
+    return rounds, time.perf_counter() - started
+
+
+def check_answers(target: Gemma4, drafter: DFlashDrafter, tokens: int, report: Report) -> None:
+    vocabulary = target.config.vocab_size
+    prompt = torch.randint(0, vocabulary, (PROMPT_LENGTH,), generator=torch.Generator().manual_seed(1)).tolist()
+    settings = GenerationSettings(max_new_tokens=tokens)
+    context = PROMPT_LENGTH + tokens + 32
+
+    def run(what: str, with_drafter: object, speculation: bool) -> list[int]:
+        decoder = Decoder(target, cast("DFlashDrafter | None", with_drafter), context)
+        rounds, seconds = generate(decoder, prompt, replace(settings, speculation=speculation))
+        ids = [token for done in rounds for token in done.emitted]
+        accepted = sum(done.num_accepted for done in rounds)
+        report.line(what, f"{len(ids)} tokens, {len(ids) / seconds:.1f} tok/s, {accepted} drafts accepted")
+        return ids
+
+    plain = run("plain", None, False)
+    compare = make_comparison(target, prompt, plain, report)
+    compare("drafter with random weights", run("  drafter with random weights", drafter, True))
+    oracle = FaultyOracle(drafter, [*prompt, *plain])
+    compare("right drafts, every fifth wrong", run("  right drafts, every fifth wrong", oracle, True))
+    check_blocks(target, prompt, plain, report)
+    if target.embed_tokens.weight.is_cuda:
+        report.line("peak GPU memory in all", f"{torch.cuda.max_memory_allocated() / 1e9:.2f} GB")
+
+
+def make_comparison(
+    target: Gemma4, prompt: list[int], plain: list[int], report: Report
+) -> Callable[[str, list[int]], None]:
+    def compare(what: str, ids: list[int]) -> None:
+        divergence = first_divergence(target, prompt, plain, ids)
+        holds = divergence is None or divergence.margin <= divergence.allowed
+        report.line(f"DFlash = plain: {what}", "equal" if divergence is None else str(divergence), holds)
+
+    return compare
+
+
+def check_blocks(target: Gemma4, prompt: list[int], plain: list[int], report: Report) -> None:
+    """Beyond the first place where answers part: the plain answer's every token, judged again 16 rows at a time."""
+    logits = teacher_forced(target, [*prompt, *plain[:-1]], 16)[len(prompt) - 1 :]
+    said = torch.tensor(plain, device=logits.device)
+    best = logits.max(dim=-1)
+    gaps = best.values - logits.gather(-1, said[:, None]).squeeze(-1)
+    excess = gaps - allowed_margin(best.values, target.embed_tokens.weight.dtype)
+    report.line(
+        "plain answer judged in blocks of 16",
+        f"{(best.indices != said).sum()} of {len(plain)} tokens differ, largest gap {gaps.max():.4f}",
+        bool((excess <= 0).all()),
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--tiny", action="store_true", help="a small shape instead of 26B-A4B")
+    parser.add_argument("--tokens", type=int, default=512)
+    parser.add_argument("--folder", type=Path, help="where to write the checkpoint (a temporary folder)")
+    options = parser.parse_args()
+    device, report, started = torch.device(options.device), Report(), time.perf_counter()
+    if device.type == "cuda":
+        device = torch.device("cuda", torch.cuda.current_device())
+    with tempfile.TemporaryDirectory(dir=options.folder) as name:
+        folder = Path(name)
+        print(f"tiny shapes, {compute_dtype(device)} on {device}")
+        for published in PUBLISHED:
+            check_tiny_target(published, folder / published, device, report)
+        check_tiny_drafter(folder / "drafter", load_target(folder / "31B", device, quiet), report)
+        print("a small shape" if options.tiny else "the 26B-A4B shape")
+        write_pair(folder / "pair", options.tiny, device, report)
+        target, drafter = load_pair(folder / "pair", device, report)
+        check_answers(target, drafter, options.tokens, report)
+    print(f"{'all checks hold' if report.ok else 'CHECKS FAILED (X)'}, {time.perf_counter() - started:.0f} s")
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
