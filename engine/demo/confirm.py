@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from ..checkpoint import load_drafter, load_target
+from ..checkpoint import compute_dtype, load_drafter, load_target, pick_device
 from ..commands import GenerationSettings
 from ..decoder import Decoder, Prompt, Round
 from ..hub import BUNDLED_PAIR
@@ -77,8 +77,7 @@ class Tally:
 class Confirmation:
     """Plays prompts on a freshly loaded bundled pair."""
 
-    def __init__(self, dtype: torch.dtype, max_new_tokens: int) -> None:
-        device = torch.device("cpu")
+    def __init__(self, device: torch.device, dtype: torch.dtype, max_new_tokens: int) -> None:
         target = load_target(BUNDLED_PAIR / "target", device, _no_progress)
         drafter = load_drafter(BUNDLED_PAIR / "drafter", target, _no_progress)
         self.decoder = Decoder(target.to(dtype), drafter.to(dtype), MAX_CONTEXT)
@@ -107,8 +106,9 @@ class Confirmation:
         """Difference of the two best logits for the token after ``prefix``."""
         self.decoder.clear()
         with torch.inference_mode():
-            hidden = self.decoder.target(torch.tensor(prefix[-MAX_CONTEXT:]), 0, self.decoder.cache).hidden[-1:]
-            best, second = self.decoder.target.logits(hidden).topk(2).values[0]
+            ids = torch.tensor(prefix, device=self.decoder.device)
+            output = self.decoder.target(ids, 0, self.decoder.cache)
+            best, second = self.decoder.target.logits(output.hidden[-1:]).topk(2).values[0]
         self.decoder.clear()
         return float(best - second)
 
@@ -155,12 +155,15 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=34, help="held-out prompts of each of the six domains")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--temperatures", type=float, nargs="+", default=[0.0, 0.8])
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), help="default: fp32 on the CPU, bf16 on a GPU")
     parser.add_argument("--max-new-tokens", type=int, default=1024)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    confirmation = Confirmation(getattr(torch, arguments.dtype), arguments.max_new_tokens)
+    device = pick_device(arguments.device)
+    dtype: torch.dtype = getattr(torch, arguments.dtype) if arguments.dtype else compute_dtype(device)
+    confirmation = Confirmation(device, dtype, arguments.max_new_tokens)
     tallies: dict[str, Tally] = {}
     for domain, ids in questions(arguments.prompts):
         confirmation.compare(tallies.setdefault(domain, Tally()), domain, ids, arguments.temperatures)
