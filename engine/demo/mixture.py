@@ -6,13 +6,15 @@ import random
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from tokenizers import Tokenizer
 
 from .conversation import Conversation, Encoded, Turn, encode
+from .corpus import chat, code, explain, html, maths, unknown
+from .corpus.noise import noisy
 from .corpus.sample import Domain, Sample
+from .corpus.thinking import thought
 
 TOKEN_SHARES: dict[Domain, float] = {
     "code": 0.33,
@@ -83,15 +85,8 @@ def is_tied(sample: Sample) -> bool:
 
 def load_generators() -> dict[Domain, Generator]:
     """The generator of each domain."""
-    generators: dict[Domain, Generator] = {}
-    for domain in TOKEN_SHARES:
-        try:
-            module = import_module(f"{__package__}.corpus.{domain}")
-        except ImportError:
-            continue
-        if hasattr(module, "generate") and hasattr(module, "check"):
-            generators[domain] = Generator(module.generate, module.check)
-    return generators
+    modules = {"code": code, "html": html, "maths": maths, "explain": explain, "chat": chat, "unknown": unknown}
+    return {domain: Generator(modules[domain].generate, modules[domain].check) for domain in TOKEN_SHARES}
 
 
 class Mixture:
@@ -165,14 +160,3 @@ def tokenizer_texts(generators: dict[Domain, Generator], seed: str, per_domain: 
             sample = generator.generate(rng)
             yield f"user\n{sample.prompt}\nmodel\nthought\n"
             yield f"system\n{rng.choice(SYSTEM_TEXTS)}\nmodel\n{sample.response}"
-
-
-def _optional(module: str, name: str, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    try:
-        return getattr(import_module(f"{__package__}.corpus.{module}"), name, fallback)
-    except ImportError:
-        return fallback
-
-
-noisy: Callable[[random.Random, str], str] = _optional("noise", "noisy", lambda rng, prompt: prompt)
-thought: Callable[[random.Random, Sample], str | None] = _optional("thinking", "thought", lambda rng, sample: None)
