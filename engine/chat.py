@@ -13,13 +13,16 @@ from .decoder import Prompt
 from .errors import WeightsFailure
 from .events import Channel
 
+GEMMA4_TEMPLATE = Path(__file__).parent / "templates" / "gemma4.jinja"
+"""The turn format of Gemma 4, for checkpoints that come without a template."""
+
 CHANNEL_OPEN, CHANNEL_CLOSE = "<|channel>", "<channel|>"
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a tokenizer shows for bytes that don't make a character, or don't yet."""
 
 
 class ChatTokenizer:
-    """A checkpoint's own tokenizer and chat template."""
+    """A checkpoint's own tokenizer and chat template; Gemma 4's template where it has none."""
 
     def __init__(self, folder: Path):
         # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
@@ -30,6 +33,8 @@ class ChatTokenizer:
             raise WeightsFailure(
                 f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
             ) from None
+        if self._tokenizer.chat_template is None:
+            self._tokenizer.chat_template = GEMMA4_TEMPLATE.read_text(encoding="utf-8")
         self._pieces: dict[int, str] = {}
         added = self._tokenizer.added_tokens_decoder
         by_text = {str(token): index for index, token in added.items()}

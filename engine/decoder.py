@@ -179,7 +179,9 @@ class _Turn:
 
         Returns the last row's hidden state [1, hidden], or None when told to stop.
         """
-        ids, stable = self.prompt.ids, self.prompt.stable_length
+        ids = self.prompt.ids
+        # The same prompt again must leave its last token to run, so a snapshot never lies behind that.
+        stable = min(self.prompt.stable_length, len(ids) - 1)
         hidden = None
         while start < len(ids):
             now = poll()

@@ -143,7 +143,7 @@ class Runner:
         if len(prompt.ids) >= limit:
             raise UsageFailure(
                 f"The conversation has {len(prompt.ids)} tokens, the context holds {limit}.",
-                "Start a new chat, or ask something shorter.",
+                "Start a new chat, ask something shorter, or make room for more: --context.",
             )
         return prompt
 

@@ -137,6 +137,8 @@ class Document:
     def __init__(self, width: int) -> None:
         self.width = max(width, 1)
         self.rows: list[Row] = [Row((), soft=False)]
+        self.folded = False
+        """Thoughts are left out; they come back when unfolded."""
         self._source: list[Span] = []
 
     def append(self, spans: list[Span]) -> int:
@@ -150,6 +152,14 @@ class Document:
     def resize(self, width: int) -> None:
         """Wrap everything again."""
         self.width = max(width, 1)
+        self._wrap_all()
+
+    def fold(self, folded: bool) -> None:
+        """Leave thoughts out, or show them again."""
+        self.folded = folded
+        self._wrap_all()
+
+    def _wrap_all(self) -> None:
         self.rows = [Row((), soft=False)]
         self._source = list(_merge(self._source))
         self._wrap(self._source)
@@ -161,6 +171,8 @@ class Document:
     def _wrap(self, spans: list[Span]) -> None:
         line = list(self.rows.pop().spans)
         for span in spans:
+            if self.folded and span.look == "thought":
+                continue
             first, *others = span.text.split("\n")
             line.append(Span(first, span.look))
             for text in others:

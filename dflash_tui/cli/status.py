@@ -10,7 +10,7 @@ from engine.events import EngineReady, Event, FinishReason, LoadProgress, TurnFi
 _CLEAR_LINE = "\r\x1b[K"
 _ENDED_BY: dict[FinishReason, str] = {
     "length": "ended by --max-new-tokens",
-    "context": "ended because the context is full",
+    "context": "ended because the context is full (--context makes room for more)",
     "stopped": "stopped",
     "error": "ended by an error",
 }

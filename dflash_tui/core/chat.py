@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
 
 from .reducer import Reducer
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One question of this chat."""
+
+    turn: int
+    question: str
+    answered: bool = False
+    """Question and answer stand in the conversation; otherwise neither does."""
 
 
 class Chat:
@@ -26,6 +36,7 @@ class Chat:
         self.answers: list[str] = []
         """Every answer of this chat, oldest first, for saving code."""
         self._send = send
+        self._exchanges: list[Exchange] = []
         self._turns = 0
         self._asked: Ask | None = None
         self._sent = False
@@ -53,6 +64,7 @@ class Chat:
         """Ask ``text``; returns the turn's number. Must not be called while ``busy``."""
         self._turns += 1
         self.messages.append(Message("user", text))
+        self._exchanges.append(Exchange(self._turns, text))
         head = (Message("system", self.system),) if self.system else ()
         self._asked = Ask(self._turns, (*head, *self.messages), self.settings)
         self._sent = self._stopping = False
@@ -67,6 +79,7 @@ class Chat:
         if not self._sent:
             self._asked = None
             self.messages.pop()
+            self._exchanges.pop()
             return True
         if not self._stopping:
             self._stopping = True
@@ -86,9 +99,27 @@ class Chat:
         """From the next question on. Raises ``ValueError`` when out of range."""
         self.settings = replace(self.settings, seed=seed)
 
+    def think(self, thinking: bool) -> None:
+        """From the next question on."""
+        self.settings = replace(self.settings, thinking=thinking)
+
+    def take_back(self) -> Exchange | None:
+        """Undo the newest question, with its answer if it got one; None when there is none.
+
+        Must not be called while ``busy``. The engine's caches go back to where the next question parts from this one.
+        """
+        if not self._exchanges:
+            return None
+        exchange = self._exchanges.pop()
+        if exchange.answered:
+            del self.messages[-2:]
+            self.answers.pop()
+        return exchange
+
     def new(self) -> None:
         """Forget the conversation. Must not be called while ``busy``."""
         self.messages.clear()
+        self._exchanges.clear()
         self.answers.clear()
         self.reducer.forget()
 
@@ -117,6 +148,7 @@ class Chat:
         if event.text:
             self.messages.append(Message("assistant", event.text))
             self.answers.append(event.text)
+            self._exchanges[-1].answered = True
         else:
             # A question without an answer would put two user messages in a row, which no chat template accepts.
             self.messages.pop()

@@ -57,10 +57,13 @@ class TurnState:
         return "".join(self.pieces)
 
 
+THOUGHT_HEAD = "✻ thought · Ctrl+T\n"
+"""Stands above a thought, and alone where thoughts are folded away."""
+
 _REASONS: dict[FinishReason, str] = {
     "stop": "",
     "length": "reached the token limit",
-    "context": "the context is full: Ctrl+N starts a new chat",
+    "context": "the context is full: Ctrl+N starts a new chat, /edit takes this question back",
     "stopped": "⏹ stopped",
     "error": "ended by an error",
 }
@@ -134,7 +137,9 @@ class Reducer:
         if token.channel == "control" or not token.text:
             return
         thought = token.channel == "thought"
-        if self._thinking and not thought:
+        if thought and not self._thinking:
+            self._spans.append(Span(THOUGHT_HEAD, "note"))
+        elif self._thinking and not thought:
             self._spans.append(Span("\n\n", "thought"))
         self._thinking = thought
         if not thought:

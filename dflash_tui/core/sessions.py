@@ -65,6 +65,11 @@ class SessionLog:
             head, self._waiting = self._waiting, []
             self._write([*head, {"type": "user", "turn": turn, "text": text, "time": _now()}])
 
+    def take_back(self, turn: int) -> None:
+        """Write that a turn is no longer part of the conversation."""
+        with self._lock:
+            self._write([{"type": "taken_back", "turn": turn}])
+
     def record(self, event: Event) -> None:
         """Write what an event adds to the conversation; most add nothing."""
         line = _line_for(event)
@@ -149,6 +154,8 @@ def load_session(path: Path) -> Conversation:
                 model = line
             case "user":
                 turns[line["turn"]] = Turn(line["turn"], line["text"])
+            case "taken_back":
+                turns.pop(line["turn"], None)
             case _ if line.get("turn") in turns:
                 turns[line["turn"]] = _continue_turn(turns[line["turn"]], line)
     return Conversation(path, head["created"], model.get("target"), model.get("drafter"), tuple(turns.values()))

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 COMMANDS: dict[str, tuple[str, str]] = {
     "help": ("", "keys and commands"),
     "new": ("", "start a new chat"),
+    "retry": ("", "take the newest answer back and ask again"),
+    "edit": ("", "take the newest question back into the prompt"),
+    "think": ("on|off", "let the model think first, from the next question on"),
     "save": ("[n]", "save code block n of the newest answer, else the last"),
     "temp": ("0…2", "temperature; 0 is greedy"),
     "block": ("2…16", "block size: 16 drafts 15 tokens and adds one"),
@@ -34,12 +37,20 @@ class SlashCommand:
     def number(self) -> float:
         return self._number(float)
 
+    def switch(self) -> bool:
+        if self.argument not in ("on", "off"):
+            raise self._wrong()
+        return self.argument == "on"
+
     def _number(self, convert: type[int] | type[float]) -> float:
         try:
             return convert(self.argument)
         except ValueError:
-            takes, does = COMMANDS[self.name]
-            raise SlashError(f"/{self.name} takes {takes} ({does}), not “{self.argument}”") from None
+            raise self._wrong() from None
+
+    def _wrong(self) -> SlashError:
+        takes, does = COMMANDS[self.name]
+        return SlashError(f"/{self.name} takes {takes} ({does}), not “{self.argument}”")
 
 
 def parse_slash(text: str) -> SlashCommand | str:

@@ -71,3 +71,19 @@ def test_nothing_a_terminal_would_act_on_is_left() -> None:
     clean.encode("utf-8")
     assert all(character == "\n" or character.isprintable() or character in "␛␇␀" for character in clean)
     assert clean.endswith("    c")
+
+
+@given(PIECES, st.lists(st.text(alphabet="ab \n", max_size=8), max_size=5), st.integers(4, 20))
+def test_folding_hides_thoughts_and_unfolding_brings_them_back(
+    pieces: list[Span], thoughts: list[str], width: int
+) -> None:
+    both = [*pieces[:3], *(Span(text, "thought") for text in thoughts), *pieces[3:]]
+    document, without, whole = Document(width), Document(width), Document(width)
+    document.append(both[:4])
+    document.fold(True)
+    document.append(both[4:])
+    without.append(pieces)
+    whole.append(both)
+    assert document.rows == without.rows
+    document.fold(False)
+    assert document.rows == whole.rows

@@ -116,3 +116,59 @@ def test_the_end_of_the_engine_ends_the_question(chat: Chat) -> None:
     chat.ask("one")
     chat.apply(EngineError("generation", "out of memory", fatal=True))
     assert not chat.busy
+
+
+# --- taking back
+
+
+def test_taking_back_undoes_question_and_answer(chat: Chat, sent: list[Command]) -> None:
+    for question, text in (("one", "1"), ("two", "2")):
+        chat.ask(question)
+        answer(chat, text)
+    exchange = chat.take_back()
+    assert exchange is not None and (exchange.turn, exchange.question) == (2, "two")
+    assert chat.messages == [Message("user", "one"), Message("assistant", "1")] and chat.answers == ["1"]
+    chat.ask("two again")
+    assert isinstance(sent[-1], Ask) and sent[-1].turn == 3
+    assert [message.content for message in sent[-1].messages] == ["one", "1", "two again"]
+
+
+def test_taking_back_a_question_without_an_answer_leaves_the_one_before(chat: Chat) -> None:
+    chat.ask("one")
+    answer(chat, "1")
+    chat.ask("too long")
+    answer(chat, "", "error")
+    exchange = chat.take_back()
+    assert exchange is not None and exchange.question == "too long"
+    assert [message.content for message in chat.messages] == ["one", "1"]
+    assert (exchange := chat.take_back()) is not None and exchange.question == "one"
+    assert chat.messages == [] and chat.answers == [] and chat.take_back() is None
+
+
+def test_a_question_that_was_never_sent_cannot_be_taken_back(sent: list[Command]) -> None:
+    chat = Chat(GenerationSettings(), sent.append)
+    chat.ask("early")
+    chat.stop()
+    assert chat.take_back() is None
+
+
+def test_a_new_chat_has_nothing_to_take_back(chat: Chat) -> None:
+    chat.ask("one")
+    answer(chat, "1")
+    chat.new()
+    assert chat.take_back() is None
+
+
+def test_a_full_context_keeps_the_conversation(chat: Chat) -> None:
+    """The answer as far as it came stays, and a question that doesn't fit any more changes nothing."""
+    chat.ask("one")
+    answer(chat, "as far as it c", "context")
+    chat.ask("two")
+    answer(chat, "", "error")
+    assert chat.messages == [Message("user", "one"), Message("assistant", "as far as it c")] and not chat.busy
+
+
+def test_thinking_is_for_the_next_question(chat: Chat, sent: list[Command]) -> None:
+    chat.think(True)
+    chat.ask("one")
+    assert isinstance(sent[-1], Ask) and sent[-1].settings.thinking

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from dflash_tui.core.reducer import Reducer, Span, statistics_table, turn_summary
+from dflash_tui.core.reducer import THOUGHT_HEAD, Reducer, Span, statistics_table, turn_summary
 from engine.events import (
     EmittedToken,
     EngineError,
@@ -51,7 +51,12 @@ def test_thoughts_stand_apart_and_control_tokens_are_not_shown() -> None:
         EmittedToken(3, "yes", "corrected"),
     )
     reducer.apply(replace(make_step(0, 0), emitted=tokens))
-    assert reducer.take_spans() == [Span("hm", "thought"), Span("\n\n", "thought"), Span("yes", "corrected")]
+    assert reducer.take_spans() == [
+        Span(THOUGHT_HEAD, "note"),
+        Span("hm", "thought"),
+        Span("\n\n", "thought"),
+        Span("yes", "corrected"),
+    ]
     assert reducer.turn is not None and reducer.turn.text == "yes"
 
 

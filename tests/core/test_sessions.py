@@ -194,3 +194,13 @@ def test_the_state_variable_moves_the_sessions(monkeypatch: pytest.MonkeyPatch, 
     assert sessions_directory() == tmp_path / "sessions"
     monkeypatch.delenv("DFLASH_CHAT_STATE")
     assert sessions_directory().parts[-2:] == ("dflash-chat", "sessions")
+
+
+def test_a_turn_that_was_taken_back_does_not_come_back(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    say(log, 1, "one", ["1"])
+    say(log, 2, "two", ["2"])
+    log.take_back(2)
+    say(log, 3, "two again", ["3"])
+    log.close()
+    assert [turn.question for turn in load_session(log.path).turns] == ["one", "two again"]

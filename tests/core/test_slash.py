@@ -33,3 +33,14 @@ def test_a_wrong_number_is_an_error_that_says_what_is_taken(text: str) -> None:
     assert isinstance(command, SlashCommand)
     with pytest.raises(SlashError, match=f"/{command.name} takes"):
         command.integer()
+
+
+def test_a_switch_is_on_or_off() -> None:
+    for text, expected in (("/think on", True), ("/think off", False)):
+        command = parse_slash(text)
+        assert isinstance(command, SlashCommand) and command.switch() is expected
+    for text in ("/think", "/think maybe"):
+        command = parse_slash(text)
+        assert isinstance(command, SlashCommand)
+        with pytest.raises(SlashError, match=r"/think takes on\|off"):
+            command.switch()

@@ -16,12 +16,13 @@ from textual.widgets import Static
 
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.fences import find_blocks
-from dflash_tui.core.reducer import Span, statistics_table
+from dflash_tui.core.reducer import Span
 from dflash_tui.core.saving import SavingError, save_block
-from dflash_tui.core.slash import SlashCommand, SlashError, parse_slash
+from dflash_tui.core.slash import SlashError, parse_slash
 from engine.commands import MAX_BLOCK_SIZE, MAX_TEMPERATURE, MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
 from engine.events import EngineReady, Event
 
+from ..commands import run_command
 from ..pump import FramePump
 from ..source import EventQueue, SourceFactory
 from ..widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
@@ -51,6 +52,7 @@ class ChatScreen(Screen[None]):
         Binding("ctrl+c", "interrupt", "copy the selection, else stop, else quit", priority=True),
         Binding("ctrl+s", "save", "save the last code block"),
         Binding("ctrl+n", "new_chat", "new chat"),
+        Binding("ctrl+t", "toggle_thoughts", "fold thoughts away, or show them", priority=True),
         Binding("alt+up", "change_block(1)", "block size, from the next round on", priority=True),
         Binding("alt+down", "change_block(-1)", "block size, from the next round on", priority=True),
         Binding("alt+left", "change_temperature(-1)", "temperature, from the next round on", priority=True),
@@ -215,14 +217,15 @@ class ChatScreen(Screen[None]):
         try:
             parsed = parse_slash(text)
             if isinstance(parsed, str):
-                self._ask(parsed)
+                self.ask(parsed)
             else:
-                self._run(parsed)
+                run_command(self, parsed)
         except (SlashError, ValueError) as error:
             self.notify(str(error), severity="error", timeout=6)
             return
 
-    def _ask(self, text: str) -> None:
+    def ask(self, text: str) -> None:
+        """Send a question. Raises ``SlashError`` when none can be asked now."""
         if self.chat.reducer.phase == "failed":
             raise SlashError("The engine has ended and can't answer. The message above says what to do.")
         if self.chat.busy:
@@ -318,6 +321,9 @@ class ChatScreen(Screen[None]):
         log = self.query_one(TokenLog)
         (log.action_page_down if direction > 0 else log.action_page_up)()
 
+    def action_toggle_thoughts(self) -> None:
+        self.query_one(TokenLog).toggle_thoughts()
+
     def action_follow(self) -> None:
         self.query_one(TokenLog).action_follow()
 
@@ -346,40 +352,3 @@ class ChatScreen(Screen[None]):
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen(self.active_bindings))
-
-    def _run(self, command: SlashCommand) -> None:
-        """Raises ``SlashError`` or ``ValueError`` with a message for the user, who finds the command still there."""
-        match command.name:
-            case "help":
-                self.action_help()
-            case "new":
-                self.action_new_chat()
-            case "save":
-                self.action_save(command.integer() if command.argument else None)
-            case "temp":
-                self.set_temperature(command.number())
-            case "block":
-                self.set_block(command.integer())
-            case "seed":
-                self.chat.reseed(command.integer())
-            case "system":
-                self.chat.system = command.argument or None
-            case "stats":
-                self._show_statistics()
-            case "theme":
-                self._choose_theme(command.argument)
-            case "quit":
-                self.app.exit()
-        self.query_one(Prompt).accept()
-
-    def _show_statistics(self) -> None:
-        turn = self.chat.reducer.turn
-        if turn is None or turn.statistics is None:
-            raise SlashError("There are no numbers before the first answer has ended.")
-        self.query_one(TokenLog).append([Span(f"{statistics_table(turn.statistics)}\n\n", "note")])
-
-    def _choose_theme(self, name: str) -> None:
-        themes = sorted(self.app.available_themes)
-        if name not in themes:
-            raise SlashError(f"Themes: {', '.join(themes)}")
-        self.app.theme = name

@@ -103,6 +103,17 @@ class TokenLog(ScrollView, can_focus=True):
         self.follow()
         self.refresh()
 
+    def toggle_thoughts(self) -> bool:
+        """Fold thoughts away, or show them; returns whether they are folded now."""
+        folded = not self._document.folded
+        self._document.fold(folded)
+        self._cache.clear()
+        self._update_size()
+        if self.following:
+            self.follow()
+        self.refresh()
+        return folded
+
     def follow(self) -> None:
         """Go to the end and stay there."""
         self.following = True

@@ -1,0 +1,147 @@
+"""A conversation through the engine thread: thinking, going back, and a context that fills up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.chat import ChatTokenizer
+from engine.commands import EngineOptions, Message
+from engine.events import EngineError, TurnFinished, TurnStarted
+from tests.engine.checkpoints import write_tokenizer
+from tests.engine.test_service import ask, running
+
+OPTIONS = EngineOptions(device="cpu")
+QUESTION = "Write a quicksort in Python"
+
+
+# --- the template
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> ChatTokenizer:
+    """A tokenizer whose checkpoint has no chat template."""
+    folder = tmp_path_factory.mktemp("bare")
+    write_tokenizer(folder)
+    (folder / "chat_template.jinja").unlink()
+    return ChatTokenizer(folder)
+
+
+TALK = (
+    Message("system", " Be brief.\n"),
+    Message("user", "Hi!"),
+    Message("assistant", "<|channel>thought\nA greeting.<channel|>Hello."),
+    Message("user", "And?"),
+)
+RENDERED = "<|turn>user\nHi!<turn|>\n<|turn>model\nHello.<turn|>\n<|turn>user\nAnd?<turn|>\n<|turn>model\n"
+
+
+@pytest.mark.parametrize(
+    ("thinking", "system", "opening"),
+    [
+        (False, "<|turn>system\nBe brief.<turn|>\n", "<|channel>thought\n<channel|>"),
+        (True, "<|turn>system\n<|think|>\nBe brief.<turn|>\n", ""),
+    ],
+)
+def test_a_checkpoint_without_a_template_gets_gemma_4s(
+    thinking: bool, system: str, opening: str, bare: ChatTokenizer
+) -> None:
+    """Trimmed texts, ``model`` for the assistant, no thoughts of earlier turns, one ``<bos>``."""
+    ids = bare.prompt(TALK, thinking).ids
+    assert "".join(map(bare.piece, ids)) == f"<bos>{system}{RENDERED}{opening}"
+    without_system = bare.prompt(TALK[1:2], thinking).ids
+    head = "<|turn>system\n<|think|>\n<turn|>\n" if thinking else ""
+    expected = f"<bos>{head}<|turn>user\nHi!<turn|>\n<|turn>model\n{opening}"
+    assert "".join(map(bare.piece, without_system)) == expected
+
+
+def test_a_checkpoint_s_own_template_wins(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("{{ messages[0]['content'] }}!")
+    tokenizer = ChatTokenizer(tmp_path)
+    assert "".join(map(tokenizer.piece, tokenizer.prompt([Message("user", "Hi")], False).ids)) == "Hi!"
+
+
+# --- thinking
+
+
+@pytest.mark.usefixtures("bundled_pair")
+def test_a_thought_stands_apart_and_leaves_the_history() -> None:
+    """The next turn's prompt goes on from the question, where the caches were remembered."""
+    with running(OPTIONS) as session:
+        session.service.send(ask(1, "What is 23 + 48?", max_new_tokens=200, thinking=True))
+        first = session.wait_for(TurnFinished, 1)
+        assert first.thought and "71" in first.text and first.thought not in first.text
+        history = (Message("user", "What is 23 + 48?"), Message("assistant", first.text))
+        session.service.send(ask(2, "And 30 + 12?", *history, max_new_tokens=200, thinking=True))
+        started = session.wait_for(TurnStarted, 2)
+        second = session.wait_for(TurnFinished, 2)
+        assert started.num_reused_tokens >= first.statistics.num_prompt_tokens - 1
+    with running(OPTIONS) as session:
+        session.service.send(ask(2, "And 30 + 12?", *history, max_new_tokens=200, thinking=True, speculation=False))
+        fresh = session.wait_for(TurnFinished, 2)
+        assert (fresh.text, fresh.thought) == (second.text, second.thought)
+
+
+@pytest.mark.usefixtures("bundled_pair")
+def test_thinking_is_off_unless_asked_for() -> None:
+    with running(OPTIONS) as session:
+        session.service.send(ask(1, "What is 23 + 48?", max_new_tokens=200))
+        assert session.wait_for(TurnFinished, 1).thought == ""
+
+
+# --- going back
+
+
+@pytest.mark.usefixtures("bundled_pair")
+@pytest.mark.parametrize("thinking", [False, True])
+def test_asking_again_reuses_the_question_and_says_the_same(thinking: bool) -> None:
+    """The answer is longer than the rings' slack: only what was remembered leads back to the question."""
+    with running(OPTIONS) as session:
+        for turn in (1, 2):
+            session.service.send(ask(turn, QUESTION, max_new_tokens=400, thinking=thinking))
+        first, second = session.wait_for(TurnFinished, 1), session.wait_for(TurnFinished, 2)
+        assert (first.text, first.thought) == (second.text, second.thought)
+        again = next(event for event in session.of_turn(2) if isinstance(event, TurnStarted))
+        assert again.num_reused_tokens >= again.num_prompt_tokens - 5
+
+
+@pytest.mark.usefixtures("bundled_pair")
+def test_editing_a_question_reuses_the_turns_before_it() -> None:
+    with running(OPTIONS) as session:
+        session.service.send(ask(1, "Hello", max_new_tokens=60))
+        hello = session.wait_for(TurnFinished, 1)
+        history = (Message("user", "Hello"), Message("assistant", hello.text))
+        session.service.send(ask(2, QUESTION, *history, max_new_tokens=60))
+        session.wait_for(TurnFinished, 2)
+        session.service.send(ask(3, "Write a bubble sort in Python", *history, max_new_tokens=60))
+        started, edited = session.wait_for(TurnStarted, 3), session.wait_for(TurnFinished, 3)
+        assert started.num_reused_tokens > hello.statistics.num_prompt_tokens
+    with running(OPTIONS) as session:
+        session.service.send(ask(3, "Write a bubble sort in Python", *history, max_new_tokens=60))
+        assert session.wait_for(TurnFinished, 3).text == edited.text
+
+
+# --- a full context
+
+
+@pytest.mark.usefixtures("bundled_pair")
+def test_a_full_context_leaves_a_conversation_that_goes_on() -> None:
+    """The answer ends at the last token that fits; a longer question is refused with a next step; a shorter one, in
+    place of the first, is answered as ever."""
+    with running(EngineOptions(device="cpu", max_context=90)) as session:
+        session.service.send(ask(1, QUESTION, max_new_tokens=400))
+        full = session.wait_for(TurnFinished, 1)
+        assert full.reason == "context" and full.text
+        assert full.statistics.num_prompt_tokens + full.statistics.num_tokens == 90
+        history = (Message("user", QUESTION), Message("assistant", full.text))
+        session.service.send(ask(2, "Go on.", *history))
+        assert session.wait_for(TurnFinished, 2).reason == "error"
+        error = session.of_turn(2)[0]
+        assert isinstance(error, EngineError) and error.kind == "usage" and not error.fatal
+        assert "holds 90" in error.message and "--context" in error.hint
+        session.service.send(ask(3, QUESTION, max_new_tokens=400))
+        assert session.wait_for(TurnFinished, 3).text == full.text
+        session.service.send(ask(4, "Hello", max_new_tokens=50))
+        assert session.wait_for(TurnFinished, 4).reason in ("stop", "length")
