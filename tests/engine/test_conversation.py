@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import decoder
 from engine.chat import ChatTokenizer
 from engine.commands import EngineOptions, Message
 from engine.events import EngineError, TurnFinished, TurnStarted
@@ -14,6 +15,9 @@ from tests.engine.test_service import ask, running
 
 OPTIONS = EngineOptions(device="cpu")
 QUESTION = "Write a quicksort in Python"
+LONG_QUESTION = "Write an HTML page with ten drones that fly over a dark grid"
+WINDOW, SLACK = 256, 16
+"""The bundled models' window; what a test leaves of the slack behind it."""
 
 
 # --- the template
@@ -96,13 +100,14 @@ def test_thinking_is_off_unless_asked_for() -> None:
 
 @pytest.mark.usefixtures("bundled_pair")
 @pytest.mark.parametrize("thinking", [False, True])
-def test_asking_again_reuses_the_question_and_says_the_same(thinking: bool) -> None:
-    """The answer is longer than the rings' slack: only what was remembered leads back to the question."""
+def test_asking_again_reuses_the_question_and_says_the_same(thinking: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer goes around the rings: only what was remembered leads back to the question."""
+    monkeypatch.setattr(decoder, "PREFILL_CHUNK", SLACK)
     with running(OPTIONS) as session:
         for turn in (1, 2):
-            session.service.send(ask(turn, QUESTION, max_new_tokens=400, thinking=thinking))
+            session.service.send(ask(turn, LONG_QUESTION, max_new_tokens=WINDOW + SLACK, thinking=thinking))
         first, second = session.wait_for(TurnFinished, 1), session.wait_for(TurnFinished, 2)
-        assert (first.text, first.thought) == (second.text, second.thought)
+        assert (first.text, first.thought) == (second.text, second.thought) and first.reason == "length"
         again = next(event for event in session.of_turn(2) if isinstance(event, TurnStarted))
         assert again.num_reused_tokens >= again.num_prompt_tokens - 5
 
