@@ -19,26 +19,29 @@ FLASH_DTYPES = (torch.bfloat16, torch.float16)
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A way to compute attention. ``why_not`` says, in words, what keeps it from a layer on this machine."""
+    """A way to compute attention.
+
+    ``why_not`` says, in words, what keeps it from heads of some size, on a device, in a dtype; None when nothing does.
+    """
 
     name: str
     function: AttentionFunction
-    why_not: Callable[[AttentionConfig, torch.device, torch.dtype], str | None]
+    why_not: Callable[[int, torch.device, torch.dtype], str | None]
 
 
-def _flash_why_not(layer: AttentionConfig, device: torch.device, dtype: torch.dtype) -> str | None:
+def _flash_why_not(head_dim: int, device: torch.device, dtype: torch.dtype) -> str | None:
     if find_spec("flash_attn") is None:
         return "the package flash-attn isn't installed"
     if device.type != "cuda":
         return f"it needs a CUDA device, and this is {device.type}"
     if dtype not in FLASH_DTYPES:
         return f"it computes in 16 bits, not in {str(dtype).removeprefix('torch.')}"
-    if layer.head_dim > FLASH_MAX_HEAD_DIM:
-        return f"its heads have at most {FLASH_MAX_HEAD_DIM} channels, some here have {layer.head_dim}"
+    if head_dim > FLASH_MAX_HEAD_DIM:
+        return f"its heads have at most {FLASH_MAX_HEAD_DIM} channels, some here have {head_dim}"
     return None
 
 
-SDPA = Backend("sdpa", sdpa_attention, lambda layer, device, dtype: None)
+SDPA = Backend("sdpa", sdpa_attention, lambda head_dim, device, dtype: None)
 FLASH = Backend("flash_attn", flash_attention, _flash_why_not)
 
 BACKENDS = {backend.name: backend for backend in (SDPA, FLASH)}
@@ -54,18 +57,23 @@ def choose_backends(
 ) -> list[Backend]:
     """One backend per layer. Raises ``UsageFailure`` when the one that ``flag`` asks for can't run every layer."""
     candidates = AUTO if wanted == "auto" else (BACKENDS[wanted],)
-    return [_choose(candidates, layer, device, dtype, flag) for layer in layers]
+    return [_choose(candidates, layer.head_dim, device, dtype, flag) for layer in layers]
 
 
 def _choose(
-    candidates: Sequence[Backend], layer: AttentionConfig, device: torch.device, dtype: torch.dtype, flag: str
+    candidates: Sequence[Backend], head_dim: int, device: torch.device, dtype: torch.dtype, flag: str
 ) -> Backend:
     reason: str | None = None
     for backend in candidates:
-        reason = backend.why_not(layer, device, dtype)
+        reason = backend.why_not(head_dim, device, dtype)
         if reason is None:
             return backend
     raise UsageFailure(f"{flag} {candidates[-1].name} is not possible: {reason}.", f"Use {flag} auto, or sdpa.")
+
+
+def auto_choice(head_dim: int, device: torch.device, dtype: torch.dtype) -> str:
+    """The name of what ``auto`` picks for heads of this size."""
+    return _choose(AUTO, head_dim, device, dtype, "auto").name
 
 
 def describe(backends: Sequence[Backend]) -> str:

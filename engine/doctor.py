@@ -24,6 +24,8 @@ Standing = Literal["ok", "note", "broken"]
 
 NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub")
 OPTIONAL_PACKAGES = ("triton", "flash_attn")
+HEADS = (("target", 256), ("target", 512), ("drafter", 128))
+"""Sizes of attention heads in the published pairs."""
 NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
 NVIDIA_SMI_SECONDS = 10.0
 
@@ -96,10 +98,18 @@ def _gpus() -> Iterator[Finding]:
 
 
 def _attention() -> Iterator[Finding]:
-    """Backends by name; importable is not yet picked."""
+    """Backends by name, and what ``auto`` picks: importable is not yet picked."""
     yield Finding("attention", "sdpa", True)
     for name in OPTIONAL_PACKAGES:
         yield Finding("attention", name, find_spec(name) is not None)
+    try:
+        from .backends import auto_choice
+        from .checkpoint import compute_dtype, pick_device
+    except (ImportError, OSError):  # without torch, which was reported already
+        return
+    device = pick_device("auto")
+    picked = {f"{role} {size}": auto_choice(size, device, compute_dtype(device)) for role, size in HEADS}
+    yield Finding("attention", "auto", picked)
 
 
 def _models() -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from tests.engine.decoding import prompt_ids
 from tests.engine.test_service import Session, running
 
 CUDA = torch.device("cuda")
-REFERENCE = Backend("reference", reference_attention, lambda layer, device, dtype: None)
+REFERENCE = Backend("reference", reference_attention, lambda head_dim, device, dtype: None)
 
 
 @pytest.fixture
