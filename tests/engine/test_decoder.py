@@ -31,7 +31,9 @@ from tests.engine.decoding import (
 LOOSE = {"temperature": 0.8, "seed": 5}
 SAMPLERS: dict[str, dict[str, float]] = {
     "greedy": {},
+    "cool": {"temperature": 0.5, "seed": 8},
     "warm": LOOSE,
+    "as trained": {"temperature": 1.0, "seed": 9},
     "hot": {"temperature": 1.5, "seed": 6},
     "top-p": {**LOOSE, "top_p": 0.9},
     "top-k": {**LOOSE, "top_k": 20},
