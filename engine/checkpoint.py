@@ -21,9 +21,9 @@ from .commands import AttentionBackend
 from .config import DrafterConfig, TargetConfig
 from .errors import DeviceFailure, WeightsFailure
 from .fields import read_json
-from .hub import read_weight_map
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4
+from .shards import INDEX, SINGLE_FILE, read_weight_map
 
 TARGET_PREFIX = "model.language_model."
 SKIPPED_PREFIXES = (
@@ -154,7 +154,7 @@ def _load_weights(
 
 def _locate_tensors(folder: Path) -> dict[str, Path]:
     """Which file holds each tensor: by the index of a sharded checkpoint, or the one file there is."""
-    index = folder / "model.safetensors.index.json"
+    index = folder / INDEX
     if index.exists():
         names = read_weight_map(index)
         missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
@@ -164,7 +164,7 @@ def _locate_tensors(folder: Path) -> dict[str, Path]:
                 "Download the checkpoint again; what is there already is kept.",
             )
         return {name: folder / shard for name, shard in names.items()}
-    single = folder / "model.safetensors"
+    single = folder / SINGLE_FILE
     if not single.exists():
         raise WeightsFailure(f"There are no weights in {folder}.", "The folder must hold model.safetensors.")
     with _open(single) as file:

@@ -18,7 +18,8 @@ from typing import Any, Literal
 from .errors import EngineFailure
 from .events import ErrorKind
 from .fields import read_json
-from .hub import BUNDLED_PAIR, missing_weights
+from .hub.pairs import BUNDLED_PAIR
+from .shards import missing_weights
 
 Standing = Literal["ok", "note", "broken"]
 
@@ -116,8 +117,8 @@ def _models() -> Iterator[Finding]:
     yield _bundled_pair()
     from huggingface_hub import constants, get_token
 
-    from .blobs import cache_directory
-    from .download import cached_models, is_offline
+    from .hub.blobs import cache_directory
+    from .hub.download import cached_models, is_offline
 
     yield Finding("models", "hub", constants.ENDPOINT)
     yield Finding("models", "offline", is_offline())

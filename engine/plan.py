@@ -14,7 +14,7 @@ from .checkpoint import compute_dtype, read_drafter_config, read_target_config
 from .config import AttentionConfig, DrafterConfig, TargetConfig
 from .decoder import PREFILL_CHUNK
 from .errors import DeviceFailure
-from .hub import KNOWN_PAIRS
+from .hub.pairs import KNOWN_PAIRS
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4
 

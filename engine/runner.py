@@ -25,7 +25,8 @@ from .events import (
     TurnFinished,
     TurnStarted,
 )
-from .hub import FetchCancelled, Fetching, PairFolders, find_pair
+from .hub.fetching import FetchCancelled, Fetching
+from .hub.pairs import PairFolders, find_pair
 from .plan import plan_memory
 from .statistics import TurnMeter
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dflash_tui.app.application import ChatApp
@@ -44,7 +44,7 @@ class Scene:
     question: str
     moment: Callable[[Chat], bool] = answered
     theme: str | None = None
-    settings: GenerationSettings = GenerationSettings()
+    settings: GenerationSettings = field(default_factory=GenerationSettings)
 
 
 SCENES = (

@@ -11,7 +11,8 @@ from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.progress import describe_bytes
 from engine.errors import EngineFailure
 from engine.events import LoadProgress
-from engine.hub import KNOWN_PAIRS, NO_DRAFTER, Fetching, find_pair
+from engine.hub.fetching import Fetching
+from engine.hub.pairs import KNOWN_PAIRS, NO_DRAFTER, find_pair
 
 from .problems import Problem
 from .status import StatusLine, describe_progress

@@ -21,7 +21,7 @@ import torch
 from ..checkpoint import compute_dtype, load_drafter, load_target, pick_device
 from ..commands import GenerationSettings
 from ..decoder import Decoder, Prompt, Round
-from ..hub import BUNDLED_PAIR
+from ..hub.pairs import BUNDLED_PAIR
 from .evaluate import held_out_questions
 from .mixture import Mixture, load_generators
 from .tokenizer import load_tokenizer

@@ -27,9 +27,10 @@ def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Tensor, down: Tens
     Rows are sorted by expert, so that each touched expert is read once however many rows chose it.
     """
     n, top_k = ids.shape
-    by_expert = ids.flatten().argsort(stable=True)
+    chosen, by_expert = ids.flatten().sort(stable=True)
     row = by_expert // top_k
-    ends = torch.bincount(ids.flatten(), minlength=gate_up.shape[0]).cumsum(0).to(torch.int32)
+    # Where each expert's rows end. A count by torch.bincount would make the GPU wait for the host.
+    ends = torch.searchsorted(chosen, torch.arange(gate_up.shape[0], device=x.device), right=True).to(torch.int32)
     gate, up = F.grouped_mm(x[row], gate_up.mT, offs=ends).chunk(2, dim=-1)
     out = F.grouped_mm(F.gelu(gate, approximate="tanh") * up, down.mT, offs=ends)
     weighted = out.float() * weights.flatten()[by_expert, None]

@@ -10,7 +10,8 @@ from dflash_tui.cli import pull
 from dflash_tui.cli.status import describe_progress
 from dflash_tui.core.exit_codes import ExitCode
 from engine.events import LoadProgress
-from engine.hub import Fetching, PairFolders
+from engine.hub.fetching import Fetching
+from engine.hub.pairs import PairFolders
 
 from .conftest import Program
 

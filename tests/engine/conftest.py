@@ -14,7 +14,7 @@ from transformers import Gemma4ForConditionalGeneration
 
 from engine import decoder
 from engine.checkpoint import load_drafter, load_target
-from engine.hub import BUNDLED_PAIR
+from engine.hub.pairs import BUNDLED_PAIR
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter, write_tokenizer

@@ -10,9 +10,11 @@ import torch
 
 from engine.config import DrafterConfig, TargetConfig
 from engine.errors import WeightsFailure
-from engine.hub import BUNDLED_PAIR, KNOWN_PAIRS, Fetching, KnownPair, find_pair, known_drafter, missing_weights
+from engine.hub.fetching import Fetching
+from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, KnownPair, find_pair, known_drafter
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
+from engine.shards import missing_weights
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 OFFLINE = Fetching(offline=True)

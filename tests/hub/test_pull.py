@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
-from engine.hub import BUNDLED_PAIR
+from engine.hub.pairs import BUNDLED_PAIR
 from tests.hub.conftest import DRAFTER, NOT_WANTED, SHARDS, TARGET, Computer, repo_of, target_repo
 from tests.hub.server import FakeHub, Repo, Trouble
 

@@ -1,24 +1,21 @@
-"""From a model's name to folders on this machine: which drafter belongs to which target, what is here already, and
-fetching what isn't.
-
-Nothing here imports torch, and ``huggingface_hub`` is imported only for names that aren't folders.
-"""
+"""Which folders hold a pair: the bundled one, folders by name, and models of the hub, fetched at need."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .errors import WeightsFailure
-from .fields import read_json
+from ..errors import WeightsFailure
+from ..fields import read_json
+from ..shards import missing_weights
+from .fetching import Fetching
 
 if TYPE_CHECKING:
     from .download import Repository
 
-BUNDLED_PAIR = Path(__file__).parent / "demo" / "pair"
+BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
 
 NO_DRAFTER = "none"
 """Asked for as a drafter's name, to go without one."""
@@ -57,23 +54,6 @@ class PairFolders:
     banner: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fetching:
-    """How to come by what isn't on this machine."""
-
-    offline: bool = False
-    refresh: bool = False
-    """Asks the hub for a newer revision also of what is here already."""
-    progress: Callable[[int, int, float], None] = lambda done, total, rate: None
-    """Told (bytes here, bytes of all files in question, bytes per second) several times a second."""
-    cancelled: Callable[[], bool] = lambda: False
-    """Asked several times a second; once true, ``find_pair`` raises ``FetchCancelled``."""
-
-
-class FetchCancelled(Exception):
-    """Somebody asked to stop. What was fetched is kept, and the next time goes on from there."""
-
-
 def find_pair(target: str | None, drafter: str | None, fetching: Fetching) -> PairFolders:
     """Resolves what was asked for, folders or names, to folders on this machine, downloading what is missing.
 
@@ -98,31 +78,6 @@ def known_drafter(target: Path) -> str | None:
     text = config.get("text_config", config)
     shape = (text.get("hidden_size"), text.get("num_hidden_layers")) if isinstance(text, dict) else None
     return next((pair.drafter for pair in KNOWN_PAIRS if (pair.hidden_size, pair.num_layers) == shape), None)
-
-
-def missing_weights(folder: Path) -> str | None:
-    """The first weight file that a checkpoint's folder lacks, None when it has them all."""
-    index = folder / "model.safetensors.index.json"
-    names = shard_names(index) if index.exists() else ["model.safetensors"]
-    return next((name for name in names if not (folder / name).exists()), None)
-
-
-def shard_names(index: Path) -> list[str]:
-    """The weight files that a sharded checkpoint's index names. Raises ``WeightsFailure`` for a damaged index."""
-    return sorted(set(read_weight_map(index).values()))
-
-
-def read_weight_map(index: Path) -> dict[str, str]:
-    """Which file beside the index holds each tensor. Raises ``WeightsFailure`` for a damaged index."""
-    weight_map = read_json(index).get("weight_map")
-    if not isinstance(weight_map, dict) or not weight_map or not all(map(_is_file_name, weight_map.values())):
-        raise WeightsFailure(f"{index} doesn't say which file holds which tensor.", "Download the checkpoint again.")
-    return weight_map
-
-
-def _is_file_name(value: Any) -> bool:
-    """A name in the same folder; a path could lead anywhere."""
-    return isinstance(value, str) and value not in ("", ".", "..") and "/" not in value and "\0" not in value
 
 
 def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:

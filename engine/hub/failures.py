@@ -16,7 +16,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
 )
 
-from .errors import WeightsFailure
+from ..errors import WeightsFailure
 
 TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
 """The HTTP library's base of everything that goes wrong on a connection. ``huggingface_hub`` 1 is built on httpx and

@@ -12,10 +12,11 @@ from time import monotonic
 
 from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_cache
 
+from ..errors import WeightsFailure
+from ..shards import INDEX, SINGLE_FILE, missing_weights, shard_names
 from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file
-from .errors import WeightsFailure
-from .hub import FetchCancelled, Fetching, missing_weights, shard_names
-from .hub_failures import explained
+from .failures import explained
+from .fetching import FetchCancelled, Fetching
 
 CONNECTIONS = 4
 """Files received at a time."""
@@ -24,7 +25,6 @@ REPORT_SECONDS = 0.1
 RATE_SECONDS = 10.0
 """The time that a rate is averaged over."""
 
-SINGLE_FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
 TEXT_SUFFIXES = (".json", ".jinja", "tokenizer.model")
 """What loading needs beside the weights."""
 

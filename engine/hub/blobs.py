@@ -21,8 +21,8 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import WeakFileLock, build_hf_headers, disable_progress_bars, hf_raise_for_status
 
-from .errors import WeightsFailure
-from .hub_failures import TRANSPORT_ERROR
+from ..errors import WeightsFailure
+from .failures import TRANSPORT_ERROR
 
 TIMEOUT = 10.0
 """Seconds without a byte after which a connection counts as lost."""
