@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,23 @@ import pytest
 # One thread per process: the bundled models are too small to gain from two, and parallel test workers would fight.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# A shell starts background jobs with SIGINT ignored, and programs that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 _PROGRAMS = {
-    "terminal": ("tmux",),
-    "browser": ("chromium", "chromium-browser", "google-chrome"),
+    "terminal": (("tmux",),),
+    "browser": (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)),
 }
+"""What a marker needs: one program of each group."""
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this machine can't run, and say why. In CI a missing program is a failure: it would hide the test."""
-    for marker, programs in _PROGRAMS.items():
-        if item.get_closest_marker(marker) and not any(map(shutil.which, programs)):
-            reason = f"needs {' or '.join(programs)}, which is not installed"
+    for marker, groups in _PROGRAMS.items():
+        missing = [programs for programs in groups if not any(map(shutil.which, programs))]
+        if item.get_closest_marker(marker) and missing:
+            reason = f"needs {' or '.join(missing[0])}, which is not installed"
             if os.environ.get("CI") == "true":
                 pytest.fail(f"{reason} (CI=true: not skipped)", pytrace=False)
             pytest.skip(reason)
