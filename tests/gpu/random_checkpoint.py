@@ -18,6 +18,8 @@ SHARD_BYTES = 5_000_000_000
 DISK_SHARE = 0.9
 """Of the free disk, what a checkpoint may take."""
 PROBE_BYTES = 1_000_000_000
+BRANCH_ENDS = ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")
+"""The norms through which a layer's two branches join the residual stream."""
 
 
 def writable_bytes(folder: Path, seconds: float) -> int:
@@ -39,8 +41,9 @@ def writable_bytes(folder: Path, seconds: float) -> int:
 def random_tensor(name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     """bf16, of a size that keeps activations near one through any depth.
 
-    Norms are near one with small keys, as in trained models; the final norm has either sign, or the tied head would
-    only find the last token's own embedding again.
+    Norms are near one with small keys, as in trained models. What a layer adds to the residual stream is a tenth of
+    it: with more, thirty random layers are chaotic, and bf16 rounding alone decorrelates the output entirely. The
+    final norm has either sign, or the tied head would only find the last token's own embedding again.
     """
 
     def noise() -> Tensor:
@@ -50,6 +53,8 @@ def random_tensor(name: str, shape: tuple[int, ...], generator: torch.Generator)
         return 0.9 + 0.05 * noise()
     if name.split(".")[-2] == "norm":
         return 2 * noise()
+    if name.endswith(BRANCH_ENDS):
+        return 0.1 * (1 + 0.25 * noise())
     if len(shape) == 1:
         return (0.25 if "k_norm" in name else 1.0) * (1 + 0.25 * noise())
     return 1.2 * shape[-1] ** -0.5 * noise()
