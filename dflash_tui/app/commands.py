@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def run_command(screen: ChatScreen, command: SlashCommand) -> None:
-    """Empties the prompt when the command is done.
-
-    Raises ``SlashError`` or ``ValueError`` with a message for the user, who finds the command still there.
-    """
+    """Raises ``SlashError`` or ``ValueError`` with a message for the user, who gets the command back."""
     match command.name:
         case "help":
             screen.action_help()
@@ -26,10 +23,8 @@ def run_command(screen: ChatScreen, command: SlashCommand) -> None:
             screen.action_new_chat()
         case "retry":
             _retry(screen)
-            return
         case "edit":
             _edit(screen)
-            return
         case "think":
             _think(screen, command.switch())
         case "save":
@@ -48,7 +43,6 @@ def run_command(screen: ChatScreen, command: SlashCommand) -> None:
             _choose_theme(screen, command.argument)
         case "quit":
             screen.app.exit()
-    screen.query_one(Prompt).accept()
 
 
 def _take_back(screen: ChatScreen) -> str:
@@ -76,7 +70,6 @@ def _retry(screen: ChatScreen) -> None:
 def _edit(screen: ChatScreen) -> None:
     question = _take_back(screen)
     prompt = screen.query_one(Prompt)
-    prompt.accept()
     prompt.insert(question)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 import click
 
@@ -56,6 +58,21 @@ _HEADLESS_FLAGS = {
 }
 
 _DEFAULTS = GenerationSettings()
+
+
+def program() -> NoReturn:
+    """What ``dflash-chat`` runs: :func:`main`, and out.
+
+    An engine thread that is still inside native code (importing torch, say) would abort an orderly shutdown of the
+    interpreter. Everything that must be written is written by now, so the way out needs no such shutdown then.
+    """
+    code = main()
+    if any(thread.daemon for thread in threading.enumerate()):
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = None) -> int:

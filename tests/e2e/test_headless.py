@@ -93,6 +93,13 @@ def test_ctrl_c_keeps_what_was_written() -> None:
     assert errors.decode().rstrip().endswith("stopped")
 
 
+@pytest.mark.parametrize("seconds", ["0.01", "0.3"])
+def test_time_is_up_while_the_engine_loads(seconds: str) -> None:
+    result = run("-p", "hello", "--timeout", seconds)
+    assert (result.returncode, result.stdout) == (124, b"")
+    assert result.stderr.startswith(b"dflash-chat: The time that --timeout allows is up.")
+
+
 def refused(result: subprocess.CompletedProcess[bytes], code: int, words: str) -> None:
     lines = result.stderr.decode().splitlines()
     assert (result.returncode, result.stdout) == (code, b""), result.stderr.decode()

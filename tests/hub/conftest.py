@@ -84,7 +84,7 @@ class Computer:
         command = [
             sys.executable,
             "-c",
-            "import sys; from dflash_tui.cli.main import main; sys.exit(main())",
+            "from dflash_tui.cli.main import program; program()",
             *arguments,
         ]
         return subprocess.Popen(

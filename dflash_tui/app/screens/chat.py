@@ -209,7 +209,7 @@ class ChatScreen(Screen[None]):
 
     @on(Prompt.Submitted)
     def submit(self, message: Prompt.Submitted) -> None:
-        """Send a question or run a slash command. What can't be taken stays in the prompt."""
+        """Send a question or run a slash command. What can't be taken goes back into the prompt."""
         text = message.text.strip("\n")
         if not text.strip():
             self.notify("Type a question first; Enter sends it.", timeout=3)
@@ -221,8 +221,8 @@ class ChatScreen(Screen[None]):
             else:
                 run_command(self, parsed)
         except (SlashError, ValueError) as error:
+            self.query_one(Prompt).give_back(text)
             self.notify(str(error), severity="error", timeout=6)
-            return
 
     def ask(self, text: str) -> None:
         """Send a question. Raises ``SlashError`` when none can be asked now."""
@@ -236,7 +236,6 @@ class ChatScreen(Screen[None]):
         # Before the engine hears of it: the record must not miss the question of an answer.
         self.queue.log.user(self.chat.next_turn, text)
         self.chat.ask(text)
-        self.query_one(Prompt).accept()
         self._draw_status()
 
     def action_stop(self) -> None:

@@ -77,8 +77,15 @@ class Prompt(TextArea):
             text = text.replace(marker, pasted)
         return text
 
-    def accept(self) -> None:
-        """The text was taken: remember it and start afresh."""
+    def give_back(self, text: str) -> None:
+        """A submitted text was refused: put it before whatever was typed since."""
+        typed = self.unfolded
+        self._pastes.clear()
+        self.text = self._fold(text + typed)
+        self.move_cursor(self.document.end)
+
+    def _take(self) -> None:
+        """Remember the text and start afresh."""
         full = self.unfolded
         if not self._history or self._history[-1] != full:
             self._history.append(full)
@@ -105,7 +112,11 @@ class Prompt(TextArea):
         return marker
 
     def action_submit(self) -> None:
-        self.post_message(self.Submitted(self.unfolded))
+        # Emptied at once: keys that follow Enter quickly belong to the next question.
+        message = self.Submitted(self.unfolded)
+        if message.text.strip():
+            self._take()
+        self.post_message(message)
 
     def action_newline(self) -> None:
         self.insert("\n")
