@@ -18,7 +18,7 @@ from .commands import GenerationSettings
 from .events import FinishReason, Verdict
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4, TargetOutput
-from .sampling import num_accepted, sample
+from .sampling import Samples, num_accepted, sample
 
 PREFILL_CHUNK = 256
 """Rows of one prefill pass, and so the slack of the rings."""
@@ -53,8 +53,13 @@ class Round:
 
     draft_ids: tuple[int, ...]
     draft_probabilities: tuple[float, ...]
+    """What the drafter gave each draft."""
+    target_probabilities: tuple[float, ...]
+    """What the target gave each draft, up to the first that was not accepted."""
     num_accepted: int
     emitted: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    """What the target gave each emitted token."""
     verify_width: int
     draft_ms: float
     verify_ms: float
@@ -203,8 +208,8 @@ class _Turn:
     def first_round(self, hidden: Tensor) -> Round:
         """Samples the answer's first token from the prompt's last row."""
         started = perf_counter()
-        emitted = self._sample(hidden)
-        return self._finish_round((), (), 0, emitted, draft_ms=0.0, verify_ms=0.0, started=started, verify_width=0)
+        samples = self._sample(hidden)
+        return self._finish_round((), (), samples, 0, samples.ids, 0.0, 0.0, started, verify_width=0)
 
     def round(self, settings: GenerationSettings) -> Round:
         """Drafts a block behind the anchor, verifies it in one pass, accepts what the target would have said."""
@@ -214,20 +219,21 @@ class _Turn:
         drafted = perf_counter()
         rows = (self.anchor, *draft_ids)
         output = self._run(rows)
-        sampled = self._sample(output.hidden)
+        samples = self._sample(output.hidden, draft_ids)
         verified = perf_counter()
-        accepted = num_accepted(draft_ids, sampled)
-        emitted = self._cut_at_stop(sampled[: accepted + 1])
+        accepted = num_accepted(draft_ids, samples.ids)
+        emitted = self._cut_at_stop(samples.ids[: accepted + 1])
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         self._commit(rows[: len(emitted)], output)
         return self._finish_round(
             draft_ids,
             draft_probabilities,
+            samples,
             min(accepted, len(emitted)),
             emitted,
-            draft_ms=(drafted - started) * 1e3,
-            verify_ms=(verified - drafted) * 1e3,
-            started=started,
+            (drafted - started) * 1e3,
+            (verified - drafted) * 1e3,
+            started,
             verify_width=len(rows),
         )
 
@@ -252,11 +258,12 @@ class _Turn:
         output: TargetOutput = self.target(rows, self.cache.length, self.cache, self.taps)
         return output
 
-    def _sample(self, hidden: Tensor) -> list[int]:
+    def _sample(self, hidden: Tensor, draft_ids: Sequence[int] = ()) -> Samples:
         settings = self.settings
         return sample(
             self.target.logits(hidden),
             len(self.prompt.ids) + self.num_emitted,
+            draft_ids,
             temperature=settings.temperature,
             top_k=settings.top_k,
             top_p=settings.top_p,
@@ -287,12 +294,13 @@ class _Turn:
         self,
         draft_ids: tuple[int, ...],
         draft_probabilities: tuple[float, ...],
+        samples: Samples,
         accepted: int,
         emitted: list[int],
-        *,
         draft_ms: float,
         verify_ms: float,
         started: float,
+        *,
         verify_width: int,
     ) -> Round:
         self.anchor = emitted[-1]
@@ -300,8 +308,10 @@ class _Turn:
         return Round(
             draft_ids=draft_ids,
             draft_probabilities=draft_probabilities,
+            target_probabilities=tuple(samples.draft_probabilities[: accepted + 1]),
             num_accepted=accepted,
             emitted=tuple(emitted),
+            probabilities=tuple(samples.probabilities[: len(emitted)]),
             verify_width=verify_width,
             draft_ms=draft_ms,
             verify_ms=verify_ms,

@@ -5,6 +5,9 @@ import this module, and draw its first frame, before torch is loaded.
 
 Names of statistics follow vLLM and aiperf. *Acceptance length* counts the bonus token, as the DFlash paper does:
 a step that accepts 7 drafted tokens has acceptance length 8.
+
+Probabilities come in steps of 1/1000 and milliseconds in steps of a microsecond (:func:`rounded`), so that whoever
+stores an event in few bytes stores it exactly.
 """
 
 from __future__ import annotations
@@ -82,6 +85,9 @@ class DraftToken:
     text: str
     probability: float
     """What the drafter gave its own argmax, in [0, 1]."""
+    target_probability: float | None = None
+    """What the target gave this token at its position; None behind the first that was not accepted, where the target
+    read a text that is not the answer's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,9 @@ class EmittedToken:
     """Exactly what this token adds to its channel; empty for control tokens and for a half-finished character."""
     verdict: Verdict
     channel: Channel = "answer"
+    probability: float = 1.0
+    """What the target gave this token, in [0, 1]: in the distribution that it sampled, or, at temperature 0, in its
+    softmax."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +166,15 @@ class EngineError:
     fatal: bool = False
     """The engine thread has ended; nothing can be asked any more."""
     turn: int | None = None
+
+
+PROBABILITY_STEPS, MICROSECONDS = 1000, 1000
+"""Steps of a probability, and of a millisecond."""
+
+
+def rounded(value: float, steps: int) -> float:
+    """``value`` at the nearest multiple of 1 / ``steps``."""
+    return round(value * steps) / steps
 
 
 Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFinished | EngineError

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import zip_longest
 from time import perf_counter
 
 import torch
@@ -14,6 +15,8 @@ from .commands import Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoder import Decoder, PrefillStarted, Prompt, Round
 from .errors import UsageFailure
 from .events import (
+    MICROSECONDS,
+    PROBABILITY_STEPS,
     DraftToken,
     EmittedToken,
     EngineReady,
@@ -24,6 +27,7 @@ from .events import (
     Step,
     TurnFinished,
     TurnStarted,
+    rounded,
 )
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
@@ -176,21 +180,17 @@ class _TurnEvents:
         return TurnStarted(self.turn, self.meter.num_prompt_tokens, num_reused, self.settings.to_dict())
 
     def step(self, done: Round) -> Step:
-        piece = self.runner.tokenizer.piece
         step = Step(
             turn=self.turn,
             index=self.index,
-            time=perf_counter() - self.started,
-            draft=tuple(
-                DraftToken(token, piece(token), probability)
-                for token, probability in zip(done.draft_ids, done.draft_probabilities, strict=True)
-            ),
+            time=rounded(perf_counter() - self.started, 1000 * MICROSECONDS),
+            draft=self._drafted(done),
             num_accepted=done.num_accepted,
             emitted=self._emitted(done),
             verify_width=done.verify_width,
-            draft_ms=done.draft_ms,
-            verify_ms=done.verify_ms,
-            total_ms=done.total_ms,
+            draft_ms=rounded(done.draft_ms, MICROSECONDS),
+            verify_ms=rounded(done.verify_ms, MICROSECONDS),
+            total_ms=rounded(done.total_ms, MICROSECONDS),
             context_length=done.context_length,
             block_size=done.settings.block_size,
             temperature=done.settings.temperature,
@@ -200,20 +200,33 @@ class _TurnEvents:
         self.reason = done.finish or "stopped"
         return step
 
+    def _drafted(self, done: Round) -> tuple[DraftToken, ...]:
+        piece = self.runner.tokenizer.piece
+        drafted = zip_longest(done.draft_ids, done.draft_probabilities, done.target_probabilities)
+        return tuple(
+            DraftToken(token, piece(token), _probability(by_drafter), None if given is None else _probability(given))
+            for token, by_drafter, given in drafted
+        )
+
     def _emitted(self, done: Round) -> tuple[EmittedToken, ...]:
         tokens = []
-        for position, (token, verdict) in enumerate(zip(done.emitted, done.verdicts, strict=True), start=1):
+        said = zip(done.emitted, done.verdicts, done.probabilities, strict=True)
+        for position, (token, verdict, probability) in enumerate(said, start=1):
             last = done.finish is not None and position == len(done.emitted)
             text, channel = self.stream.push(token, last)
             if channel == "answer":
                 self.runner.text_so_far += text
             elif channel == "thought":
                 self.thought += text
-            tokens.append(EmittedToken(token, text, verdict, channel))
+            tokens.append(EmittedToken(token, text, verdict, channel, _probability(probability)))
         return tuple(tokens)
 
     def finished(self) -> TurnFinished:
         return TurnFinished(self.turn, self.reason, self.runner.text_so_far, self.thought, self.meter.statistics())
+
+
+def _probability(value: float) -> float:
+    return rounded(value, PROBABILITY_STEPS)
 
 
 def find_folders(options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> PairFolders:

@@ -9,29 +9,12 @@ size nor verify width enters, the same seed gives the same text under every sett
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-_ROUNDS = 10
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
-_WORD = 0xFFFFFFFF
-
-
-def uniform(seed: int, position: int) -> float:
-    """The random number of one position, in [0, 1): Philox4x32-10 with the seed as key and the position as counter.
-
-    A counter-based generator (Salmon et al. 2011) has no state to advance, so a position's number doesn't depend on
-    how the positions before it were reached.
-    """
-    a, b, c, d = position & _WORD, position >> 32, 0, 0
-    key_a, key_b = seed & _WORD, seed >> 32
-    for _ in range(_ROUNDS):
-        product_a, product_c = a * _MULTIPLIERS[0], c * _MULTIPLIERS[1]
-        a, b, c, d = (product_c >> 32) ^ b ^ key_a, product_c & _WORD, (product_a >> 32) ^ d ^ key_b, product_a & _WORD
-        key_a, key_b = (key_a + _KEY_STEPS[0]) & _WORD, (key_b + _KEY_STEPS[1]) & _WORD
-    return a / 2**32
+from .noise import uniform
 
 
 def target_probabilities(logits: Tensor, temperature: float, top_k: int = 0, top_p: float = 1.0) -> Tensor:
@@ -54,21 +37,49 @@ def target_probabilities(logits: Tensor, temperature: float, top_k: int = 0, top
     return probabilities
 
 
+class Samples(NamedTuple):
+    """What the target says at n positions."""
+
+    ids: list[int]
+    probabilities: list[float]
+    """Of each id, in the distribution it was sampled from; at temperature 0 in the softmax."""
+    draft_probabilities: list[float]
+    """Of each drafted id, in the same distribution; row i is about draft i."""
+
+
 def sample(
-    logits: Tensor, first_position: int, *, temperature: float, top_k: int = 0, top_p: float = 1.0, seed: int = 0
-) -> list[int]:
+    logits: Tensor,
+    first_position: int,
+    draft_ids: Sequence[int] = (),
+    *,
+    temperature: float,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+) -> Samples:
     """One token per row of fp32 logits [n, vocab]; row i is the token of position first_position + i.
 
     Temperature 0 takes the argmax. Otherwise the position's uniform number is looked up in the cumulative
     distribution over the vocabulary.
     """
     if temperature == 0:
-        greedy: list[int] = logits.argmax(dim=-1).tolist()
-        return greedy
-    cumulative = target_probabilities(logits, temperature, top_k, top_p).cumsum(dim=-1)
-    numbers = [uniform(seed, first_position + row) for row in range(logits.shape[0])]
+        probabilities = logits.softmax(dim=-1)
+        ids: list[int] = logits.argmax(dim=-1).tolist()
+    else:
+        probabilities = target_probabilities(logits, temperature, top_k, top_p)
+        ids = _look_up(probabilities, first_position, seed)
+    rows = torch.arange(logits.shape[0], device=logits.device)
+    asked = torch.tensor([*ids, *draft_ids], device=logits.device)
+    given: list[float] = probabilities[torch.cat((rows, rows[: len(draft_ids)])), asked].tolist()
+    return Samples(ids, given[: len(ids)], given[len(ids) :])
+
+
+def _look_up(probabilities: Tensor, first_position: int, seed: int) -> list[int]:
+    """The token at which each row's uniform number falls."""
+    cumulative = probabilities.cumsum(dim=-1)
+    numbers = [uniform(seed, first_position + row) for row in range(len(cumulative))]
     # Scaled by the row's own total, which rounding leaves a hair off one: the number always falls inside the row.
-    targets = torch.tensor(numbers, dtype=torch.float64, device=logits.device)[:, None] * cumulative[:, -1:]
+    targets = torch.tensor(numbers, dtype=torch.float64, device=cumulative.device)[:, None] * cumulative[:, -1:]
     ids: list[int] = torch.searchsorted(cumulative, targets, right=True).squeeze(-1).tolist()
     return ids
 

@@ -95,7 +95,7 @@ def test_every_token_is_the_sample_of_its_position(sampler: str, pair: TinyPair)
     cache = Cache(pair.target.config.layers, 128, 128, torch.float32, torch.device("cpu"))
     logits = pair.target.logits(pair.target(torch.tensor(text), 0, cache).hidden)
     noise = {"temperature": wanted.temperature, "top_k": wanted.top_k, "top_p": wanted.top_p, "seed": wanted.seed}
-    assert sample(logits[len(prompt) - 1 : -1], len(prompt), **noise) == text[len(prompt) :]
+    assert sample(logits[len(prompt) - 1 : -1], len(prompt), **noise).ids == text[len(prompt) :]
 
 
 def test_text_is_the_same_with_experts(moe_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:

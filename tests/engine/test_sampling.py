@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.sampling import num_accepted, sample, target_probabilities, uniform
+from engine.noise import uniform
+from engine.sampling import num_accepted, sample, target_probabilities
 from tests.engine.chi_square import chi_square_p
 
 WORD = 2**32
@@ -99,13 +100,13 @@ def test_ties() -> None:
     assert kept_by_k.tolist() == [False, True, True, True, False]
     kept_by_p = target_probabilities(torch.zeros(1, 4), 1.0, top_p=0.5).flatten() > 0
     assert kept_by_p.tolist() == [True, True, False, False]
-    assert sample(logits, 0, temperature=0) == [1]
+    assert sample(logits, 0, temperature=0).ids == [1]
 
 
 def test_a_nucleus_is_never_empty() -> None:
     sure = torch.tensor([[0.0, 500.0, 0.0]])
     assert target_probabilities(sure, 1.0, top_p=1e-9).flatten().tolist() == [0.0, 1.0, 0.0]
-    assert sample(torch.zeros(1, 7), 3, temperature=1.0, top_p=1e-9, seed=5) == [0]
+    assert sample(torch.zeros(1, 7), 3, temperature=1.0, top_p=1e-9, seed=5).ids == [0]
 
 
 def test_a_token_owns_its_share_of_the_unit_interval() -> None:
@@ -118,23 +119,23 @@ def test_a_token_owns_its_share_of_the_unit_interval() -> None:
         while number >= end:
             owner += 1
             end += Fraction(share[owner])
-        assert sample(logits, position, temperature=0.9, seed=7) == [owner]
+        assert sample(logits, position, temperature=0.9, seed=7).ids == [owner]
 
 
 def test_zero_probability_is_never_sampled() -> None:
     logits = torch.tensor([[-200.0, 1.0, -200.0, 1.0, -200.0]]).repeat(2000, 1)
-    assert set(sample(logits, 0, temperature=1.0, top_k=2, seed=1)) == {1, 3}
+    assert set(sample(logits, 0, temperature=1.0, top_k=2, seed=1).ids) == {1, 3}
 
 
 def test_the_number_zero_skips_tokens_without_probability(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.sampling.uniform", lambda seed, position: 0.0)
-    assert sample(torch.tensor([[0.0, 0.0, 5.0, 4.0]]), 0, temperature=1.0, top_k=2) == [2]
+    assert sample(torch.tensor([[0.0, 0.0, 5.0, 4.0]]), 0, temperature=1.0, top_k=2).ids == [2]
 
 
 def test_rows_are_sampled_as_if_alone() -> None:
     logits = torch.randn(16, 50, generator=torch.Generator().manual_seed(3))
-    together = sample(logits, 40, temperature=1.2, top_k=20, top_p=0.9, seed=11)
-    alone = [sample(logits[i : i + 1], 40 + i, temperature=1.2, top_k=20, top_p=0.9, seed=11)[0] for i in range(16)]
+    together = sample(logits, 40, temperature=1.2, top_k=20, top_p=0.9, seed=11).ids
+    alone = [sample(logits[i : i + 1], 40 + i, temperature=1.2, top_k=20, top_p=0.9, seed=11).ids[0] for i in range(16)]
     assert together == alone
 
 
@@ -142,14 +143,14 @@ def test_rows_are_sampled_as_if_alone() -> None:
 def test_samples_follow_the_distribution(top_k: int, top_p: float) -> None:
     logits: Tensor = 1.5 * torch.randn(1, 16, generator=torch.Generator().manual_seed(4))
     count = 8000
-    drawn = sample(logits.repeat(count, 1), 0, temperature=0.8, top_k=top_k, top_p=top_p, seed=99)
+    drawn = sample(logits.repeat(count, 1), 0, temperature=0.8, top_k=top_k, top_p=top_p, seed=99).ids
     expected = (count * target_probabilities(logits, 0.8, top_k, top_p)).flatten().tolist()
     assert chi_square_p([drawn.count(token) for token in range(16)], expected) > 0.01
 
 
 def test_greedy_is_the_argmax() -> None:
     logits = torch.randn(5, 30, generator=torch.Generator().manual_seed(5))
-    assert sample(logits, 0, temperature=0, top_k=3, top_p=0.1, seed=8) == logits.argmax(dim=-1).tolist()
+    assert sample(logits, 0, temperature=0, top_k=3, top_p=0.1, seed=8).ids == logits.argmax(dim=-1).tolist()
 
 
 @pytest.mark.parametrize(

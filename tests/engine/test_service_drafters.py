@@ -16,7 +16,7 @@ from engine.commands import EngineOptions
 from engine.events import TurnFinished
 from engine.models.dflash import DFlashDrafter, Draft
 from engine.models.gemma4 import Gemma4
-from engine.sampling import sample
+from engine.sampling import Samples, sample
 from tests.engine.test_service import Session, ask, check_steps, running
 
 QUESTION = "Write a quicksort in Python"
@@ -80,9 +80,10 @@ def test_a_target_that_says_the_mask_token_loses_no_text(
 ) -> None:
     """The mask is a token like any other to the target; what stands around it must all arrive."""
 
-    def masking(logits: Tensor, first_position: int, **how: float) -> list[int]:
-        ids = sample(logits, first_position, **how)  # type: ignore[arg-type]
-        return [MASK if (first_position + row) % EVERY == 0 else token for row, token in enumerate(ids)]
+    def masking(logits: Tensor, first_position: int, draft_ids: Sequence[int] = (), **how: float) -> Samples:
+        said = sample(logits, first_position, draft_ids, **how)  # type: ignore[arg-type]
+        ids = [MASK if (first_position + row) % EVERY == 0 else token for row, token in enumerate(said.ids)]
+        return said._replace(ids=ids)
 
     with running(options) as session:
         monkeypatch.setattr(decoder, "sample", masking)
