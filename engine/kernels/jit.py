@@ -1,0 +1,51 @@
+"""Triton as an optional import: every kernel file takes ``tl`` and ``jit`` from here.
+
+On a machine without Triton the files still import, so that the PyTorch references work; launching a kernel there
+raises ``TritonMissing``. With ``TRITON_INTERPRET=1`` set before the first import, kernels run on the CPU in Triton's
+interpreter: slow, and exact enough to test them.
+
+The interpreter knows no bf16 arithmetic with constants (kernels cast to fp32 first), and bounds of loops must be
+``constexpr`` there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["HAS_TRITON", "INTERPRETED", "TritonMissing", "cdiv", "jit", "tl", "triton"]
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton, tl = None, None
+
+HAS_TRITON = triton is not None
+INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
+"""Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
+
+
+class TritonMissing(RuntimeError):
+    """A kernel was launched where Triton is not installed."""
+
+
+class _Missing:
+    """Stands in for a kernel: indexing it with a grid, as a launch does, says what is missing."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getitem__(self, grid: object) -> Callable[..., None]:
+        raise TritonMissing(f"The kernel {self._name} needs Triton, which comes with CUDA builds of PyTorch on Linux.")
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """``triton.jit``; the result is launched as ``kernel[grid](...)``."""
+    return triton.jit(function) if HAS_TRITON else _Missing(function.__name__)
+
+
+def cdiv(count: int, size: int) -> int:
+    """How many tiles of ``size`` cover ``count``."""
+    return -(-count // size)
