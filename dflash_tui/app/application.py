@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from threading import Timer
+from typing import Any
 
-from textual.app import App
+from textual.app import App, SystemCommand
+from textual.screen import Screen
 from textual.theme import Theme
 
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 
+from .actions import ACTIONS
 from .screens.chat import ChatScreen
 from .source import EventQueue, SourceFactory
 from .theming import DEFAULT_THEME, default_verdicts, load_themes
@@ -50,6 +54,15 @@ class ChatApp(App[None]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return self._verdicts
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the palette offers on the chat: the table of actions, before what Textual brings."""
+        if screen is self.chat_screen:
+            for action in ACTIONS.values():
+                if action.listed:
+                    name = action.id.replace("-", " ").capitalize()
+                    yield SystemCommand(name, action.title, partial(self.chat_screen.action_act, action.id))
+        yield from super().get_system_commands(screen)
 
     def on_mount(self) -> None:
         self._catch_signals()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,14 +14,12 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from dflash_tui.core.chat import Chat
-from dflash_tui.core.fences import find_blocks
 from dflash_tui.core.reducer import Span
-from dflash_tui.core.saving import SavingError, save_block
 from dflash_tui.core.slash import SlashError, parse_slash
 from engine.commands import MAX_BLOCK_SIZE, MAX_TEMPERATURE, MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
 from engine.events import EngineReady, Event
 
-from ..commands import run_command
+from ..actions import ACTIONS, SLASH
 from ..pump import FramePump
 from ..source import EventQueue, SourceFactory
 from ..widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
@@ -34,8 +31,6 @@ from ..widgets.status import Header, StatusFacts, StatusLine
 from ..widgets.token_log import TokenLog
 from .help import HelpScreen
 
-QUIT_SECONDS = 2.0
-"""A second Ctrl+C within this time quits."""
 TEMPERATURE_STEP = 0.05
 
 
@@ -47,19 +42,9 @@ class ChatScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (32, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "this help"),
-        Binding("escape", "stop", "stop the answer and keep what it wrote"),
-        Binding("ctrl+c", "interrupt", "copy the selection, else stop, else quit", priority=True),
-        Binding("ctrl+s", "save", "save the last code block"),
-        Binding("ctrl+n", "new_chat", "new chat"),
-        Binding("ctrl+t", "toggle_thoughts", "fold thoughts away, or show them", priority=True),
-        Binding("alt+up", "change_block(1)", "block size, from the next round on", priority=True),
-        Binding("alt+down", "change_block(-1)", "block size, from the next round on", priority=True),
-        Binding("alt+left", "change_temperature(-1)", "temperature, from the next round on", priority=True),
-        Binding("alt+right", "change_temperature(1)", "temperature, from the next round on", priority=True),
-        Binding("pageup", "page(-1)", "scroll the transcript", show=False),
-        Binding("pagedown", "page(1)", "scroll the transcript", show=False),
-        Binding("ctrl+end", "follow", "follow the end of the transcript"),
+        Binding(action.keys, f"act('{action.id}')", action.title, action.listed, priority=action.priority, id=action.id)
+        for action in ACTIONS.values()
+        if action.keys
     ]
 
     def __init__(self, settings: GenerationSettings, out_dir: Path, queue: EventQueue, source: SourceFactory) -> None:
@@ -69,7 +54,8 @@ class ChatScreen(Screen[None]):
         self.source = source(queue.put)
         self.chat = Chat(settings, self.source.send)
         self.pump = FramePump(self.chat, queue, self.draw)
-        self._quit_until = 0.0
+        self.quit_until = 0.0
+        """Until when a second Ctrl+C leaves."""
         self._log_failure_told = False
         self._started = False
 
@@ -126,8 +112,8 @@ class ChatScreen(Screen[None]):
             self._draw_loading(events)
         if gauges:
             if events:
-                self._draw_gauges()
-            self._draw_status()
+                self.draw_gauges()
+            self.draw_status()
         self._tell_log_failure()
 
     def _draw_loading(self, events: list[Event]) -> None:
@@ -162,13 +148,13 @@ class ChatScreen(Screen[None]):
             self.set_block(most)
         slider.refresh()
 
-    def _draw_gauges(self) -> None:
+    def draw_gauges(self) -> None:
         turn = self.chat.reducer.turn
         for gauge in self.query(Gauge):
             gauge.show(turn)
         self.query_one(RoundStrip).show(turn.latest_drafted or turn.latest if turn else None)
 
-    def _draw_status(self) -> None:
+    def draw_status(self) -> None:
         self.query_one(Prompt).cursor_blink = not self.chat.busy
         self.query_one(StatusLine).show(self._facts())
 
@@ -215,11 +201,12 @@ class ChatScreen(Screen[None]):
             self.notify("Type a question first; Enter sends it.", timeout=3)
             return
         try:
-            parsed = parse_slash(text)
+            parsed = parse_slash(text, SLASH)
             if isinstance(parsed, str):
                 self.ask(parsed)
             else:
-                run_command(self, parsed)
+                action = SLASH[parsed.name]
+                action.run(self, action.argument(parsed.argument))
         except (SlashError, ValueError) as error:
             self.query_one(Prompt).give_back(text)
             self.notify(str(error), severity="error", timeout=6)
@@ -236,33 +223,21 @@ class ChatScreen(Screen[None]):
         # Before the engine hears of it: the record must not miss the question of an answer.
         self.queue.log.user(self.chat.next_turn, text)
         self.chat.ask(text)
-        self._draw_status()
+        self.draw_status()
 
-    def action_stop(self) -> None:
-        waiting = self.chat.waiting
-        if self.chat.stop():
-            if waiting:
-                self.query_one(TokenLog).append([Span("⏹ not asked\n\n", "note")])
-            self._draw_status()
-        else:
-            self.query_one(Prompt).focus()
+    def show_help(self) -> None:
+        self.app.push_screen(HelpScreen(self.active_bindings, ACTIONS.values()))
 
-    def action_interrupt(self) -> None:
-        """Ctrl+C: a selection is copied, an answer is stopped, and twice in a row quits."""
-        prompt = self.query_one(Prompt)
-        selected = prompt.selected_text or self.get_selected_text()
-        if selected:
-            self.app.copy_to_clipboard(selected)
-            prompt.move_cursor(prompt.cursor_location)
-            self.clear_selection()
-            self.notify("Selection sent to the terminal's clipboard.", timeout=2)
-        elif self.chat.busy:
-            self.action_stop()
-        elif time.monotonic() < self._quit_until:
-            self.app.exit()
-        else:
-            self._quit_until = time.monotonic() + QUIT_SECONDS
-            self.notify("Press Ctrl+C again to quit.", timeout=QUIT_SECONDS)
+    def action_act(self, name: str) -> None:
+        """Do an action that was asked for by a key or from the palette. One that needs an argument asks for it."""
+        action = ACTIONS[name]
+        if action.needs_argument:
+            self.query_one(Prompt).start_command(f"/{action.slash} ")
+            return
+        try:
+            action.run(self, action.argument())
+        except (SlashError, ValueError) as error:
+            self.notify(str(error), severity="warning", timeout=4)
 
     @on(Prompt.EndOfInput)
     def leave(self) -> None:
@@ -277,16 +252,6 @@ class ChatScreen(Screen[None]):
             severity="error",
             timeout=8,
         )
-
-    def action_new_chat(self) -> None:
-        if self.chat.busy:
-            self.notify("An answer is on its way. Esc stops it first.", severity="warning", timeout=3)
-            return
-        self.chat.new()
-        self.queue.renew_log(self.chat.reducer.ready)
-        self.query_one(TokenLog).clear()
-        self._draw_gauges()
-        self._draw_status()
 
     # Settings
 
@@ -308,46 +273,8 @@ class ChatScreen(Screen[None]):
         self.chat.adjust(temperature=temperature)
         self.query_one(TemperatureSlider).value = temperature
 
-    def action_change_block(self, steps: int) -> None:
-        self.query_one(BlockSlider).action_move(steps)
-
-    def action_change_temperature(self, steps: int) -> None:
-        self.query_one(TemperatureSlider).action_move(steps)
-
-    # Reading and keeping
-
-    def action_page(self, direction: int) -> None:
-        log = self.query_one(TokenLog)
-        (log.action_page_down if direction > 0 else log.action_page_up)()
-
-    def action_toggle_thoughts(self) -> None:
-        self.query_one(TokenLog).toggle_thoughts()
-
-    def action_follow(self) -> None:
-        self.query_one(TokenLog).action_follow()
-
-    def action_save(self, number: int | None = None) -> None:
-        """Save a code block of the newest answer that has one; without ``number`` its last."""
-        blocks = next((found for text in self._answers() if (found := find_blocks(text))), [])
-        chosen = [block for block in blocks if number in (None, block.number)]
-        if not chosen:
-            wanted = f"code block {number}" if number else "code block"
-            self.notify(f"There is no {wanted} to save yet.", severity="warning", timeout=4)
-            return
-        block = chosen[-1]
-        try:
-            path = save_block(block, self.out_dir)
-        except SavingError as error:
-            self.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=10)
-            return
-        cut = "" if block.closed else "\nThe block has no end yet: this is what is there so far."
-        self.notify(f"{path.resolve()}{cut}", title="Saved", timeout=6)
-
-    def _answers(self) -> list[str]:
+    def answers(self) -> list[str]:
         """Newest first, the running one included."""
         turn = self.chat.reducer.turn
         running = [turn.text] if turn is not None and turn.reason is None else []
         return [*running, *reversed(self.chat.answers)]
-
-    def action_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.active_bindings))

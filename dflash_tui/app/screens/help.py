@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,8 +12,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from dflash_tui.core.slash import COMMANDS
-
+from ..actions.action import Action
 from ..widgets.round_strip import legend
 
 KEY_WIDTH = 20
@@ -54,9 +53,10 @@ class HelpScreen(ModalScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close", show=False)]
 
-    def __init__(self, bindings: Mapping[str, ActiveBinding]) -> None:
+    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Action]) -> None:
         super().__init__()
         self._active = bindings
+        self._actions = actions
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
@@ -65,7 +65,7 @@ class HelpScreen(ModalScreen[None]):
     def _lines(self) -> list[Content]:
         keys = [_entry(key, does) for key, does in _PROMPT_KEYS.items()]
         keys += [_entry(key, does) for key, does in self._effective_keys()]
-        commands = [_entry(f"/{name} {takes}", does) for name, (takes, does) in COMMANDS.items()]
+        commands = [_entry(f"/{action.slash} {action.takes}", action.title) for action in self._actions if action.slash]
         return [
             Content.styled("Keys", "bold $primary"), *keys, Content(),
             Content.styled("Commands", "bold $primary"), *commands, Content(),

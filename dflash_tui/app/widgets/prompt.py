@@ -36,8 +36,8 @@ class Prompt(TextArea):
         Binding("up", "older", "Older", show=False),
         Binding("down", "newer", "Newer", show=False),
         # The transcript has the pages; a prompt of eight lines needs none.
-        Binding("pageup", "screen.page(-1)", "Scroll up", show=False),
-        Binding("pagedown", "screen.page(1)", "Scroll down", show=False),
+        Binding("pageup", "screen.act('page-up')", "Scroll up", show=False),
+        Binding("pagedown", "screen.act('page-down')", "Scroll down", show=False),
         Binding("end", "line_end_or_follow", "End of line, or of the transcript", show=False),
         Binding("ctrl+d", "end_or_delete", "Quit when empty", show=False),
     ]
@@ -83,6 +83,14 @@ class Prompt(TextArea):
         self._pastes.clear()
         self.text = self._fold(text + typed)
         self.move_cursor(self.document.end)
+
+    def start_command(self, head: str) -> None:
+        """Begin a slash command, for the user to finish. What was typed can be recalled with ↑."""
+        if self.text:
+            self._take()
+        self.text = head
+        self.move_cursor(self.document.end)
+        self.focus()
 
     def _take(self) -> None:
         """Remember the text and start afresh."""
@@ -131,7 +139,7 @@ class Prompt(TextArea):
         if self.text:
             self.action_cursor_line_end()
         else:
-            await self.run_action("screen.follow")
+            await self.run_action("screen.act('follow')")
 
     def action_older(self) -> None:
         if self.cursor_at_first_line and self._place > 0:

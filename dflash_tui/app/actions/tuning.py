@@ -1,0 +1,69 @@
+"""Actions on how answers are decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.slash import Argument
+
+from ..widgets.slider import BlockSlider, TemperatureSlider
+from .action import Action
+
+if TYPE_CHECKING:
+    from ..screens.chat import ChatScreen
+
+BLOCK = "block size, from the next round on"
+TEMPERATURE = "temperature, from the next round on"
+
+
+def larger_block(screen: ChatScreen, _: Argument) -> None:
+    screen.query_one(BlockSlider).action_move(1)
+
+
+def smaller_block(screen: ChatScreen, _: Argument) -> None:
+    screen.query_one(BlockSlider).action_move(-1)
+
+
+def warmer(screen: ChatScreen, _: Argument) -> None:
+    screen.query_one(TemperatureSlider).action_move(1)
+
+
+def cooler(screen: ChatScreen, _: Argument) -> None:
+    screen.query_one(TemperatureSlider).action_move(-1)
+
+
+def set_block(screen: ChatScreen, argument: Argument) -> None:
+    screen.set_block(argument.integer())
+
+
+def set_temperature(screen: ChatScreen, argument: Argument) -> None:
+    screen.set_temperature(argument.number())
+
+
+def set_seed(screen: ChatScreen, argument: Argument) -> None:
+    screen.chat.reseed(argument.integer())
+
+
+def set_system(screen: ChatScreen, argument: Argument) -> None:
+    screen.chat.system = argument.text or None
+
+
+def think(screen: ChatScreen, argument: Argument) -> None:
+    thinking = argument.switch()
+    screen.chat.think(thinking)
+    screen.notify(f"Thinking is {'on' if thinking else 'off'} from the next question on.", timeout=3)
+
+
+ACTIONS = (
+    Action("block-up", BLOCK, larger_block, "alt+up", priority=True),
+    Action("block-down", BLOCK, smaller_block, "alt+down", priority=True),
+    Action("temperature-down", TEMPERATURE, cooler, "alt+left", priority=True),
+    Action("temperature-up", TEMPERATURE, warmer, "alt+right", priority=True),
+    Action("temperature", "temperature; 0 is greedy", set_temperature, slash="temp", takes="0…2"),
+    Action("block", "block size: 16 drafts 15 tokens and adds one", set_block, slash="block", takes="2…16"),
+    Action("seed", "seed of the sampling noise", set_seed, slash="seed", takes="n"),
+    Action(
+        "system", "system prompt from the next question on, or none", set_system, slash="system", takes="[text]"
+    ),
+    Action("think", "let the model think first, from the next question on", think, slash="think", takes="on|off"),
+)

@@ -1,0 +1,59 @@
+"""Actions on what the screen shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.reducer import Span, statistics_table
+from dflash_tui.core.slash import Argument, SlashError
+
+from ..widgets.token_log import TokenLog
+from .action import Action
+
+if TYPE_CHECKING:
+    from ..screens.chat import ChatScreen
+
+
+def show_help(screen: ChatScreen, _: Argument) -> None:
+    screen.show_help()
+
+
+def toggle_thoughts(screen: ChatScreen, _: Argument) -> None:
+    screen.query_one(TokenLog).toggle_thoughts()
+
+
+def page_up(screen: ChatScreen, _: Argument) -> None:
+    screen.query_one(TokenLog).action_page_up()
+
+
+def page_down(screen: ChatScreen, _: Argument) -> None:
+    screen.query_one(TokenLog).action_page_down()
+
+
+def follow(screen: ChatScreen, _: Argument) -> None:
+    screen.query_one(TokenLog).action_follow()
+
+
+def show_statistics(screen: ChatScreen, _: Argument) -> None:
+    turn = screen.chat.reducer.turn
+    if turn is None or turn.statistics is None:
+        raise SlashError("There are no numbers before the first answer has ended.")
+    screen.query_one(TokenLog).append([Span(f"{statistics_table(turn.statistics)}\n\n", "note")])
+
+
+def choose_theme(screen: ChatScreen, argument: Argument) -> None:
+    themes = sorted(screen.app.available_themes)
+    if argument.text not in themes:
+        raise SlashError(f"Themes: {', '.join(themes)}")
+    screen.app.theme = argument.text
+
+
+ACTIONS = (
+    Action("help", "keys and commands", show_help, "f1", "help"),
+    Action("thoughts", "fold thoughts away, or show them", toggle_thoughts, "ctrl+t", priority=True),
+    Action("page-up", "scroll the transcript", page_up, "pageup", listed=False),
+    Action("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
+    Action("follow", "follow the end of the transcript", follow, "ctrl+end"),
+    Action("statistics", "numbers of the last turn", show_statistics, slash="stats"),
+    Action("theme", "change the colours; without a name: which there are", choose_theme, slash="theme", takes="[name]"),
+)
