@@ -53,7 +53,9 @@ class LayerCache:
         return 0 if self.window is None else max(0, position - self.window + 1)
 
     def write(self, start: int, k: Tensor, v: Tensor) -> None:
-        """Stores rows [n, kv_heads, head_dim] of positions start .. start + n - 1; n is at most the slack."""
+        """Stores rows [n, kv_heads, head_dim] of positions start .. start + n - 1; a ring keeps the last that fit."""
+        skipped = max(0, k.shape[0] - self.capacity)
+        start, k, v = start + skipped, k[skipped:], v[skipped:]
         count = k.shape[0]
         first = start % self.capacity
         head = min(count, self.capacity - first)
@@ -61,6 +63,21 @@ class LayerCache:
             store[:, first : first + head] = rows[:, :head]
             store[:, : count - head] = rows[:, head:]
         self.written = max(self.written, start + count)
+
+    def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Stores rows as ``write`` does; returns what they see, from first_visible(start) on to the last of them.
+
+        Rows that a ring has no room for beside the keys they see are seen all the same: a long piece of a prompt
+        needs no larger ring than a block does.
+        """
+        first, end = self.first_visible(start), start + k.shape[0]
+        if end - first <= self.capacity:
+            self.write(start, k, v)
+            return self.read(first, end)
+        before = self.read(first, start)
+        seen_k, seen_v = (torch.cat((old, new.transpose(0, 1)), 1) for old, new in zip(before, (k, v), strict=True))
+        self.write(start, k, v)
+        return seen_k, seen_v
 
     def holds_for(self, position: int) -> bool:
         """Whether everything that a query at ``position`` sees is still here."""

@@ -21,7 +21,10 @@ from .models.gemma4 import Gemma4, TargetOutput
 from .sampling import Samples, num_accepted, sample
 
 PREFILL_CHUNK = 256
-"""Rows of one prefill pass, and so the slack of the rings."""
+"""Rows of one prefill pass on a CPU, and the slack of the rings: how far back a turn may go without a snapshot."""
+
+GPU_PREFILL_CHUNK = 2048
+"""Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute."""
 
 Poll = Callable[[], GenerationSettings | None]
 """Asked before every round and every piece of the prompt: the settings in force, or None to stop."""
@@ -86,12 +89,15 @@ class Decoder:
         self.max_context = max_context
         self.device = target.embed_tokens.weight.device
         dtype = target.embed_tokens.weight.dtype
+        self.prefill_chunk = GPU_PREFILL_CHUNK if self.device.type == "cuda" else PREFILL_CHUNK
         self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
         self.draft_cache: Cache | None = None
         if drafter is not None:
             self.draft_cache = Cache(drafter.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
         self.tokens: list[int] = []
         """The token ids whose keys and values the target's cache holds."""
+        self.script: Sequence[int] | None = None
+        """For measuring: how many drafts each round of a turn accepts, over again, whatever the target says."""
         self._snapshots: dict[Cache, Snapshot] = {}
 
     @torch.inference_mode()
@@ -170,6 +176,8 @@ class _Turn:
         self.settings = settings
         self.prompt = prompt
         self.num_emitted = 0
+        self.num_drafted = 0
+        """Rounds with a draft so far."""
         self.anchor = -1
         self.pending: Tensor | None = None
         """Features of rows that are committed but not yet in the drafter's context."""
@@ -195,7 +203,7 @@ class _Turn:
             self.settings = now
             if start == stable:
                 self.decoder.remember(self.caches)
-            end = min(start + PREFILL_CHUNK, len(ids))
+            end = min(start + self.decoder.prefill_chunk, len(ids))
             if start < stable < end:
                 end = stable
             output = self._run(ids[start:end])
@@ -221,8 +229,8 @@ class _Turn:
         output = self._run(rows)
         samples = self._sample(output.hidden, draft_ids)
         verified = perf_counter()
-        accepted = num_accepted(draft_ids, samples.ids)
-        emitted = self._cut_at_stop(samples.ids[: accepted + 1])
+        accepted = self._num_accepted(draft_ids, samples.ids)
+        emitted = self._cut_at_stop([*draft_ids[:accepted], samples.ids[accepted]])
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         self._commit(rows[: len(emitted)], output)
         return self._finish_round(
@@ -252,6 +260,15 @@ class _Turn:
         self._ingest()
         draft = self.drafter.draft(self.target, self.anchor, width, self.draft_cache)
         return tuple(draft.ids.tolist()), tuple(draft.probabilities.tolist())
+
+    def _num_accepted(self, draft_ids: Sequence[int], sampled: Sequence[int]) -> int:
+        script = self.decoder.script
+        if script is None:
+            return num_accepted(draft_ids, sampled)
+        if not draft_ids:
+            return 0
+        self.num_drafted += 1
+        return min(script[(self.num_drafted - 1) % len(script)], len(draft_ids))
 
     def _run(self, ids: Sequence[int]) -> TargetOutput:
         rows = torch.tensor(ids, device=self.decoder.device)

@@ -52,8 +52,7 @@ class Attention(nn.Module):
         q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, head_dim)), rope)
         raw_k = self.k_proj(x).view(n, -1, head_dim)
         raw_v = raw_k if self.v_proj is None else self.v_proj(x).view(n, -1, head_dim)
-        cache.write(start, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps))
-        k, v = cache.read(cache.first_visible(start), start + n)
+        k, v = cache.extend(start, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps))
         mixed = self.attend(q, k, v, causal=True, window=self.config.window, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)
         return out
@@ -67,11 +66,15 @@ class Router(nn.Module):
         self.per_expert_scale = nn.Parameter(torch.empty(moe.num_experts))
         self.top_k = moe.top_k
         self.eps = eps
+        self.forced: Tensor | None = None
+        """For measuring: fp32 scores [rows, experts] that replace the router's own, row by row and over again."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Weights and ids, [n, top_k], of each row's experts. Scores are fp32: rounding them flips near-ties."""
         u = rms_norm(x, None, self.eps) * self.scale * x.shape[-1] ** -0.5
         scores = torch.nn.functional.linear(u.float(), self.proj.weight.float())
+        if self.forced is not None:
+            scores = self.forced[torch.arange(x.shape[0], device=x.device) % self.forced.shape[0]]
         return route(scores, self.top_k, self.per_expert_scale)
 
 
