@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["HAS_TRITON", "INTERPRETED", "TritonMissing", "cdiv", "jit", "tl", "triton"]
+__all__ = ["HAS_TRITON", "INTERPRETED", "MAX_ROWS", "TritonMissing", "cdiv", "jit", "tl", "triton"]
 
 try:
     import triton
@@ -25,6 +25,9 @@ except ImportError:
 HAS_TRITON = triton is not None
 INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
+
+MAX_ROWS = 16
+"""The most rows of one decoding pass: one tile of a matrix product, at every width."""
 
 
 class TritonMissing(RuntimeError):
