@@ -19,7 +19,7 @@ from engine.events import (
     TurnStatistics,
 )
 
-from .statistics import AcceptanceStatistics, RateMeter
+from .statistics import AcceptanceStatistics, RateMeter, RoundCost, TurnSnapshot
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 Look = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
@@ -45,6 +45,11 @@ class TurnState:
     pieces: list[str] = field(default_factory=list)
     rate: RateMeter = field(default_factory=RateMeter)
     acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
+    cost: RoundCost = field(default_factory=RoundCost)
+    num_tokens: int = 0
+    ttft_ms: float | None = None
+    """From the question to the first token; None before it came."""
+    speculation: bool = True
     latest: Step | None = None
     latest_drafted: Step | None = None
     """The latest round that had a draft: what the strip shows."""
@@ -56,7 +61,24 @@ class TurnState:
     def text(self) -> str:
         return "".join(self.pieces)
 
+    @property
+    def snapshot(self) -> TurnSnapshot:
+        """What the gauges show of the turn as it is now."""
+        latest = self.latest
+        return TurnSnapshot(
+            step=latest.index if latest else None,
+            num_tokens=self.num_tokens,
+            ttft_ms=self.ttft_ms,
+            rate=self.rate.reading,
+            acceptance=self.acceptance,
+            cost=self.cost,
+            context_length=latest.context_length if latest else self.num_prompt_tokens,
+            finished=self.reason is not None,
+        )
 
+
+BASELINE_TOKENS = 16
+"""A shorter answer is no measure of the target's own speed."""
 THOUGHT_HEAD = "✻ thought · Ctrl+T\n"
 """Stands above a thought, and alone where thoughts are folded away."""
 
@@ -79,6 +101,9 @@ class Reducer:
         self.ready: EngineReady | None = None
         self.failure: EngineError | None = None
         self.turn: TurnState | None = None
+        self.plain_ms: float | None = None
+        """Milliseconds per token of the target alone, from the newest answer of this session without speculation; None
+        when there was none. What a speed-up is measured against."""
         self._spans: list[Span] = []
         self._thinking = False
 
@@ -97,9 +122,10 @@ class Reducer:
             case LoadProgress():
                 self._progress(event)
             case EngineReady():
-                self.ready, self.phase = event, "ready"
+                self.ready, self.phase, self.plain_ms = event, "ready", None
             case TurnStarted():
                 self.turn = TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens)
+                self.turn.speculation = bool(event.settings.get("speculation", True))
                 self.phase, self._thinking = "prefill", False
             case PrefillDone():
                 if self.turn:
@@ -129,7 +155,11 @@ class Reducer:
         turn.latest = step
         turn.latest_drafted = step if step.draft else turn.latest_drafted
         turn.rate.add(step.time, len(step.emitted))
-        turn.acceptance.add(step)
+        turn.acceptance = turn.acceptance.after(step)
+        turn.cost = turn.cost.after(step)
+        turn.num_tokens += len(step.emitted)
+        if turn.ttft_ms is None:
+            turn.ttft_ms = 1000 * step.time
         for token in step.emitted:
             self._emit(turn, token)
 
@@ -152,6 +182,8 @@ class Reducer:
         if self.turn is None or self.turn.number != event.turn:
             self.turn = TurnState(event.turn)
         self.turn.reason, self.turn.statistics = event.reason, event.statistics
+        if not self.turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
+            self.plain_ms = 1000 / event.statistics.tok_s
         gap = "" if not event.text else "\n" if event.text.endswith("\n") else "\n\n"
         self._spans.append(Span(f"{gap}{turn_summary(event)}\n\n", "note"))
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from math import sqrt
 
 from engine.commands import MAX_BLOCK_SIZE
 from engine.events import Step
 
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
+Z95 = 1.959964
+"""Standard deviations that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,35 +26,48 @@ class PositionRate:
         """In [0, 1]; None before the position was ever reached."""
         return self.accepted / self.reached if self.reached else None
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % confidence interval of the rate, within [0, 1]; all of it when nothing is known."""
+        n = self.reached
+        if n == 0:
+            return 0.0, 1.0
+        share, z2 = self.accepted / n, Z95 * Z95
+        middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+        half = Z95 / (1 + z2 / n) * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+        return max(middle - half, 0.0), min(middle + half, 1.0)
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class AcceptanceStatistics:
     """Acceptance over the speculative rounds of a turn; rounds without a draft do not count."""
 
-    num_spec_steps: int = 0
     num_draft_tokens: int = 0
-    num_accepted_draft_tokens: int = 0
-    histogram: list[int] = field(default_factory=lambda: [0] * (MAX_DRAFT + 1))
+    """Drafted tokens that the target verified."""
+    histogram: tuple[int, ...] = (0,) * (MAX_DRAFT + 1)
     """Entry k: rounds that accepted k drafted tokens."""
-    _reached: list[int] = field(default_factory=lambda: [0] * MAX_DRAFT)
-    _accepted: list[int] = field(default_factory=lambda: [0] * MAX_DRAFT)
+    corrected: tuple[int, ...] = (0,) * (MAX_DRAFT + 1)
+    """Entry k: those of them in which the target then wrote another token than the draft's next."""
 
-    def add(self, step: Step) -> None:
-        verified = min(len(step.draft), max(step.verify_width - 1, 0), MAX_DRAFT)
+    def after(self, step: Step) -> AcceptanceStatistics:
+        """The counts with one more round."""
+        verified = num_verified(step)
         if verified == 0:
-            return
+            return self
         accepted = min(step.num_accepted, verified)
-        self.num_spec_steps += 1
-        self.num_draft_tokens += verified
-        self.num_accepted_draft_tokens += accepted
-        self.histogram[accepted] += 1
-        for position in range(accepted):
-            self._reached[position] += 1
-            self._accepted[position] += 1
-        # Only a correction is evidence against the next draft. A round that ended because every draft was
-        # accepted, or because a stop token came, says nothing about it: it is right-censored.
-        if accepted < verified and step.emitted and step.emitted[-1].verdict == "corrected":
-            self._reached[accepted] += 1
+        return AcceptanceStatistics(
+            self.num_draft_tokens + verified,
+            _with_one_more(self.histogram, accepted),
+            _with_one_more(self.corrected, accepted) if is_corrected(step) else self.corrected,
+        )
+
+    @property
+    def num_spec_steps(self) -> int:
+        return sum(self.histogram)
+
+    @property
+    def num_accepted_draft_tokens(self) -> int:
+        return sum(accepted * rounds for accepted, rounds in enumerate(self.histogram))
 
     @property
     def mean_acceptance_length(self) -> float:
@@ -60,8 +76,85 @@ class AcceptanceStatistics:
 
     @property
     def positions(self) -> tuple[PositionRate, ...]:
-        """The conditional acceptance curve, one entry per draft position."""
-        return tuple(PositionRate(r, a) for r, a in zip(self._reached, self._accepted, strict=True))
+        """The conditional acceptance curve, one entry per draft position.
+
+        Only a correction is evidence against the next draft. A round that ended because every draft was accepted, or
+        because a stop token came, says nothing about it: it is right-censored.
+        """
+        accepted = [sum(self.histogram[position + 1 :]) for position in range(MAX_DRAFT)]
+        return tuple(PositionRate(count + self.corrected[position], count) for position, count in enumerate(accepted))
+
+
+def num_verified(step: Step) -> int:
+    """Drafted tokens of a round that the target verified."""
+    return min(len(step.draft), max(step.verify_width - 1, 0), MAX_DRAFT)
+
+
+def is_corrected(step: Step) -> bool:
+    """The round ended because the target disagreed with a verified draft."""
+    disagreed = step.num_accepted < num_verified(step)
+    return disagreed and bool(step.emitted) and step.emitted[-1].verdict == "corrected"
+
+
+def _with_one_more(counts: tuple[int, ...], place: int) -> tuple[int, ...]:
+    return (*counts[:place], counts[place] + 1, *counts[place + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCost:
+    """Where the milliseconds of a turn's rounds went, all but the first: the prefill yields that one's token."""
+
+    rounds: int = 0
+    draft_ms: float = 0.0
+    verify_ms: float = 0.0
+    total_ms: float = 0.0
+
+    def after(self, step: Step) -> RoundCost:
+        """The sums with one more round."""
+        if step.index == 0:
+            return self
+        return RoundCost(
+            self.rounds + 1,
+            self.draft_ms + step.draft_ms,
+            self.verify_ms + step.verify_ms,
+            self.total_ms + step.total_ms,
+        )
+
+    @property
+    def parts(self) -> tuple[float, float, float]:
+        """Mean milliseconds per round: draft, verify, and everything else. Zeros before the first round."""
+        if not self.rounds:
+            return 0.0, 0.0, 0.0
+        other = max(self.total_ms - self.draft_ms - self.verify_ms, 0.0)
+        return self.draft_ms / self.rounds, self.verify_ms / self.rounds, other / self.rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Tokens per second at one moment of a turn."""
+
+    now: float = 0.0
+    mean: float = 0.0
+    peak: float = 0.0
+    history: tuple[float, ...] = ()
+    """Every ``RateMeter.SAMPLE`` seconds, from the first token to that moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSnapshot:
+    """Everything the gauges show: one turn as it stood after one of its rounds."""
+
+    step: int | None = None
+    """Index of that round; None before the first."""
+    num_tokens: int = 0
+    ttft_ms: float | None = None
+    """From the question to the first token; None before it came."""
+    rate: Rate = field(default_factory=Rate)
+    acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
+    cost: RoundCost = field(default_factory=RoundCost)
+    context_length: int = 0
+    finished: bool = False
+    """The turn had ended: its rate is the whole answer's."""
 
 
 class RateMeter:
@@ -126,3 +219,7 @@ class RateMeter:
         """Tokens per second since the first token."""
         span = self._end - (self._start or 0.0)
         return self._tokens / span if span > 0 else 0.0
+
+    @property
+    def reading(self) -> Rate:
+        return Rate(self.now, self.mean, self.peak, tuple(self.history))

@@ -13,7 +13,7 @@ from tests.core.events_for_tests import make_step, rounds
 def count(steps: list[Step]) -> AcceptanceStatistics:
     statistics = AcceptanceStatistics()
     for step in steps:
-        statistics.add(step)
+        statistics = statistics.after(step)
     return statistics
 
 
