@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["HAS_TRITON", "INTERPRETED", "MAX_ROWS", "TritonMissing", "cdiv", "jit", "tl", "triton"]
+__all__ = ["HAS_TRITON", "INTERPRETED", "MAX_ROWS", "TritonMissing", "cdiv", "dot", "jit", "tl", "triton"]
 
 try:
     import triton
@@ -52,3 +52,15 @@ def jit(function: Callable[..., Any]) -> Any:
 def cdiv(count: int, size: int) -> int:
     """How many tiles of ``size`` cover ``count``."""
     return -(-count // size)
+
+
+SIMULATED = tl.constexpr(INTERPRETED) if HAS_TRITON else None
+
+
+@jit
+def dot(a: Any, b: Any, total: Any) -> Any:
+    """total + a @ b on tensor cores with fp32 sums. fp32 inputs are not shortened to tf32."""
+    if SIMULATED:  # the interpreter would multiply the bits of bf16 numbers as integers
+        a = a.to(tl.float32)
+        b = b.to(tl.float32)
+    return tl.dot(a, b, total, input_precision="ieee")

@@ -1,0 +1,218 @@
+"""Products of at most 16 rows with a weight: reading the weight once, at the speed of memory, is all that matters.
+
+The kernels compute all 16 rows of their tile whatever the number of live rows: a row's sums never depend on the
+others, and no program waits for a counter before its first load. ``max_rows`` is fixed where a launch is recorded:
+rows from there on are neither read nor written.
+
+Inputs are normed already: the kernels of ``norm.py`` have whole rows in registers when they add to the residual, so
+the next norm costs nothing there, and the products can copy their inputs straight into shared memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .jit import MAX_ROWS, cdiv, dot, jit, tl
+from .tiles import Tiles
+
+Activation = Literal["gelu_tanh", "silu"]
+
+
+def reference_project(x: Tensor, weight: Tensor) -> Tensor:
+    """fp32 products [n, columns] of rows x [n, depth] with a weight [columns, depth]."""
+    return F.linear(x.float(), weight.float())
+
+
+def reference_gate_up(x: Tensor, weight: Tensor, activation: Activation) -> Tensor:
+    """act(gate) * up, [n, inter] in x's dtype, for a weight [2 * inter, depth] with the gate's rows first.
+
+    Gate and up stay fp32 until their product is rounded, once.
+    """
+    gate, up = reference_project(x, weight).chunk(2, dim=-1)
+    gate = F.silu(gate) if activation == "silu" else F.gelu(gate, approximate="tanh")
+    return (gate * up).to(x.dtype)
+
+
+def partial_sums(tiles: Tiles, columns: int, device: torch.device) -> Tensor:
+    """Where ``project`` leaves the sums of its splits: fp32 [splits, 16, columns]."""
+    return torch.zeros(tiles.splits, MAX_ROWS, columns, dtype=torch.float32, device=device)
+
+
+def project(x: Tensor, weight: Tensor, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS) -> None:
+    """Products of rows x [16, depth] with a weight [columns, depth].
+
+    ``out`` is [16, columns] of any float dtype where ``tiles.splits`` is 1, or ``partial_sums``, whose sum over the
+    first dimension, in order, is the result.
+    """
+    columns, depth = weight.shape
+    assert x.shape[1] == depth and out.numel() == tiles.splits * MAX_ROWS * columns
+    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
+    _project[(cdiv(columns, tiles.columns), tiles.splits)](
+        x,
+        weight,
+        out,
+        max_rows,
+        N=columns,
+        K=depth,
+        SPLITS=tiles.splits,
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+
+
+def gate_up(
+    x: Tensor,
+    weight: Tensor,
+    out: Tensor,
+    activation: Activation,
+    tiles: Tiles,
+    max_rows: int = MAX_ROWS,
+    router: tuple[Tensor, Tensor, Tensor] | None = None,
+) -> None:
+    """``out`` [16, inter] = act(gate) * up of rows x [16, depth]; ``weight`` [2 * inter, depth], the gate first.
+
+    ``router`` is (rows [16, depth], weight [experts, depth], fp32 scores [16, experts]): one more product, by further
+    programs of the same launch, since alone it would leave most of the GPU idle.
+    """
+    inter, depth = weight.shape[0] // 2, weight.shape[1]
+    assert x.shape[1] == depth and out.shape[1] == inter
+    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
+    router_x, router_weight, scores = (x, weight, out) if router is None else router
+    experts = 0 if router is None else router_weight.shape[0]
+    _gate_up[(cdiv(experts, tiles.columns) + cdiv(inter, tiles.columns),)](
+        x,
+        weight,
+        out,
+        router_x,
+        router_weight,
+        scores,
+        max_rows,
+        INTER=inter,
+        K=depth,
+        EXPERTS=experts,
+        SILU=activation == "silu",
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+
+
+@jit
+def load_weights(weight: Any, columns: Any, at: Any, N: tl.constexpr, K: tl.constexpr, ALIGNED: tl.constexpr) -> Any:
+    """A tile [columns, at] of a weight [N, K]; ALIGNED says that no tile reaches past its edges."""
+    pointers = weight + columns[:, None] * K + at[None, :]
+    if ALIGNED:
+        return tl.load(pointers)
+    return tl.load(pointers, mask=(columns[:, None] < N) & (at[None, :] < K), other=0.0)
+
+
+@jit
+def load_rows(x: Any, max_rows: Any, at: Any, K: tl.constexpr, ALIGNED: tl.constexpr) -> Any:
+    """Columns ``at`` of rows x [16, K]; rows from ``max_rows`` on are zero."""
+    row = tl.arange(0, 16)[:, None]
+    live = row < max_rows
+    return tl.load(x + row * K + at[None, :], mask=live if ALIGNED else live & (at[None, :] < K), other=0.0)
+
+
+@jit
+def multiply_rows(
+    x: Any,
+    weight: Any,
+    columns: Any,
+    start: Any,
+    max_rows: Any,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    DEPTH: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> Any:
+    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, summed over depth start .. start + DEPTH - 1."""
+    even: tl.constexpr = DEPTH % BLOCK_K == 0 and K % DEPTH == 0
+    aligned: tl.constexpr = even and N % BLOCK_N == 0
+    total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+    for step in tl.range(0, DEPTH, BLOCK_K):
+        at = start + step + tl.arange(0, BLOCK_K)
+        tile = load_weights(weight, columns, at, N, K, aligned)
+        total = dot(load_rows(x, max_rows, at, K, even), tile.T, total)
+    return total
+
+
+@jit
+def _project(
+    x: Any,
+    weight: Any,
+    out: Any,
+    max_rows: Any,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    depth: tl.constexpr = tl.cdiv(tl.cdiv(K, BLOCK_K), SPLITS) * BLOCK_K
+    columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    split = tl.program_id(1)
+    total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K)
+    row = tl.arange(0, 16)[:, None]
+    at = out + (split * 16 + row) * N + columns[None, :]
+    tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < N))
+
+
+@jit
+def activate(gate: Any, SILU: tl.constexpr) -> Any:
+    """SiLU or tanh-GELU, in fp32. tanh is written as a sigmoid: (1 + tanh y) / 2 = sigmoid(2 y)."""
+    if SILU:
+        return gate * tl.sigmoid(gate)
+    return gate * tl.sigmoid(1.5957691216057308 * (gate + 0.044715 * gate * gate * gate))
+
+
+@jit
+def _gate_up(
+    x: Any,
+    weight: Any,
+    out: Any,
+    router_x: Any,
+    router_weight: Any,
+    scores: Any,
+    max_rows: Any,
+    INTER: tl.constexpr,
+    K: tl.constexpr,
+    EXPERTS: tl.constexpr,
+    SILU: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    # The router's programs come first: what waits for its scores can start while the others finish.
+    router_programs: tl.constexpr = tl.cdiv(EXPERTS, BLOCK_N)
+    depth: tl.constexpr = tl.cdiv(K, BLOCK_K) * BLOCK_K
+    program = tl.program_id(0)
+    row = tl.arange(0, 16)[:, None]
+    if program < router_programs:
+        columns = program * BLOCK_N + tl.arange(0, BLOCK_N)
+        total = multiply_rows(router_x, router_weight, columns, 0, max_rows, EXPERTS, K, depth, BLOCK_N, BLOCK_K)
+        mask = (row < max_rows) & (columns[None, :] < EXPERTS)
+        tl.store(scores + row * EXPERTS + columns[None, :], total, mask=mask)
+    else:
+        even: tl.constexpr = K % BLOCK_K == 0
+        aligned: tl.constexpr = even and INTER % BLOCK_N == 0
+        columns = (program - router_programs) * BLOCK_N + tl.arange(0, BLOCK_N)
+        gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        for step in tl.range(0, K, BLOCK_K):
+            at = step + tl.arange(0, BLOCK_K)
+            gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
+            up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
+            rows = load_rows(x, max_rows, at, K, even)
+            gate = dot(rows, gate_tile.T, gate)
+            up = dot(rows, up_tile.T, up)
+        act = activate(gate, SILU) * up
+        mask = (row < max_rows) & (columns[None, :] < INTER)
+        tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)

@@ -1,0 +1,45 @@
+"""How the small-row kernels cut their work: one frozen choice per operation, so that a bench can sweep them.
+
+A choice changes speed and the order of sums, never what is computed. One choice holds for every width: that is what
+makes a row's result the same bits whether it runs alone or among fifteen others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Tile of a product with a weight [columns of the result, depth]."""
+
+    columns: int
+    """Weight rows per program; twice as many where a program reads a gate tile and its up tile."""
+    depth: int
+    """Weight columns per step of the loop."""
+    splits: int = 1
+    """Programs that share one column tile, each with its part of the depth; their sums are added in order later."""
+    warps: int = 4
+    stages: int = 4
+    """Loads in flight: ``stages - 1`` steps ahead of the arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowTiles:
+    """Tile of an operation on whole rows: a program per row."""
+
+    warps: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTiles:
+    """The choices for one target."""
+
+    qkv: Tiles = Tiles(columns=32, depth=128, stages=4)
+    output: Tiles = Tiles(columns=32, depth=128, splits=4, stages=4)
+    gate_up: Tiles = Tiles(columns=16, depth=128, stages=4)
+    down: Tiles = Tiles(columns=32, depth=64, splits=3, stages=4)
+    expert_gate_up: Tiles = Tiles(columns=32, depth=64, stages=4)
+    expert_down: Tiles = Tiles(columns=64, depth=64, stages=4)
+    head: Tiles = Tiles(columns=64, depth=128, stages=4)
+    rows: RowTiles = field(default_factory=RowTiles)
