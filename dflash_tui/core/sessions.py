@@ -3,18 +3,22 @@
 A line reaches the operating system before the call that wrote it returns, so a program killed with SIGKILL loses at
 most the round in flight. Nothing here raises into the engine thread: a full disk ends the log, not the answer.
 
-A file holds, in order: ``session`` (version, creation time), then ``model``, ``user``, ``text`` (one per round:
-what it added to the answer and to the thinking), ``finished`` and ``error`` lines.
+A file holds, in order: ``session`` (version, creation time), then ``model``, ``user`` (with the system prompt, if
+there is one), ``text`` (one per round: what it added to the answer and to the thinking, and the verdict of every
+token), ``finished`` and ``error`` lines, and between them ``title``, ``taken_back`` and ``resumed``. Lines of other
+types, which a newer program may write, are skipped.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
+import re
 import threading
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,10 +27,16 @@ from uuid import uuid4
 from platformdirs import user_state_dir
 
 from engine.commands import Message
-from engine.events import Channel, EngineError, EngineReady, Event, Step, TurnFinished
+from engine.events import Channel, EngineError, EngineReady, Event, Step, TurnFinished, Verdict
 
 FORMAT_VERSION = 1
 STATE_VARIABLE = "DFLASH_CHAT_STATE"
+SUFFIX = ".jsonl"
+
+_LETTERS: dict[Verdict, str] = {"accepted": "a", "corrected": "c", "bonus": "b", "plain": "p"}
+_VERDICTS: dict[str, Verdict] = {letter: verdict for verdict, letter in _LETTERS.items()}
+_MARK = re.compile(r"([acbpACBP])(\d+)")
+"""One token: the letter of its verdict, a capital in the thinking, and how many characters it has."""
 
 
 def state_directory() -> Path:
@@ -57,13 +67,37 @@ class SessionLog:
         """A log with a new name in ``directory`` (default: :func:`sessions_directory`). The file appears with the
         first user message, so that a chat opened and closed leaves nothing behind."""
         stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-        return cls((directory or sessions_directory()) / f"{stamp}-{uuid4().hex[:6]}.jsonl")
+        return cls((directory or sessions_directory()) / f"{stamp}-{uuid4().hex[:6]}{SUFFIX}")
 
-    def user(self, turn: int, text: str) -> None:
-        """Write what the user asked, and with the first question the head of the file."""
+    @classmethod
+    def resume(cls, path: Path) -> SessionLog:
+        """A log that goes on in the file of an older conversation. What a kill or a full disk left of a last line is
+        removed. Raises ``OSError`` when the file can't be written, ``BlockingIOError`` when another window has it."""
+        log = cls(path)
+        log._descriptor = _open_whole(path)
+        log._waiting = [{"type": "resumed", "time": _now()}]
+        return log
+
+    @property
+    def started(self) -> bool:
+        """The file is there."""
+        return self._descriptor is not None
+
+    def user(self, turn: int, text: str, system: str | None = None) -> None:
+        """Write what the user asked, under which system prompt, and with the first question the head of the file."""
+        line = {"type": "user", "turn": turn, "text": text, "time": _now()} | ({"system": system} if system else {})
         with self._lock:
             head, self._waiting = self._waiting, []
-            self._write([*head, {"type": "user", "turn": turn, "text": text, "time": _now()}])
+            self._write([*head, line])
+
+    def title(self, text: str) -> None:
+        """Give the conversation a name, now or with its first question."""
+        line = {"type": "title", "title": text}
+        with self._lock:
+            if self._waiting and not self.started:
+                self._waiting.append(line)
+            else:
+                self._write([line])
 
     def take_back(self, turn: int) -> None:
         """Write that a turn is no longer part of the conversation."""
@@ -92,7 +126,7 @@ class SessionLog:
     def _write(self, lines: Iterable[dict[str, Any]]) -> None:
         if self._closed or self.failure is not None:
             return
-        data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode("utf-8", "replace")
+        data = _encode(lines)
         try:
             if self._descriptor is None:
                 self._descriptor = _open_private(self.path)
@@ -104,16 +138,40 @@ class SessionLog:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """What one token added to the answer or to the thinking."""
+
+    text: str
+    verdict: Verdict | None
+    """None in files of versions that did not write it."""
+    channel: Channel = "answer"
+
+
+@dataclass(slots=True)
 class Turn:
     """One question and what came back. ``reason`` is None when the log ends within the turn."""
 
     number: int
     question: str
-    answer: str = ""
-    thought: str = ""
+    time: str = ""
+    """When it was asked, ISO 8601."""
+    system: str | None = None
+    rounds: list[list[Piece]] = field(default_factory=list)
+    """A list per round, in the order of the answer."""
     reason: str | None = None
     error: str | None = None
     statistics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> str:
+        return self._joined("answer")
+
+    @property
+    def thought(self) -> str:
+        return self._joined("thought")
+
+    def _joined(self, channel: Channel) -> str:
+        return "".join(piece.text for pieces in self.rounds for piece in pieces if piece.channel == channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,16 +180,30 @@ class Conversation:
     created: str
     """ISO 8601, local time with its offset."""
     target: str | None
+    """The latest model that took part."""
     drafter: str | None
     turns: tuple[Turn, ...]
+    title: str | None = None
+    last_turn: int = 0
+    """The highest turn number that was ever used, also by a turn that was taken back."""
+
+    @property
+    def id(self) -> str:
+        return self.path.stem
+
+    @property
+    def name(self) -> str:
+        """Its title, else its first question, on one line."""
+        first = self.turns[0].question if self.turns else "(nothing was asked)"
+        return self.title or " ".join(first.split())
 
     def messages(self) -> tuple[Message, ...]:
         """The conversation as the engine takes it; a turn without an answer is left out."""
-        answered = [turn for turn in self.turns if turn.answer]
+        answered = [(turn.question, answer) for turn in self.turns if (answer := turn.answer)]
         return tuple(
             message
-            for turn in answered
-            for message in (Message("user", turn.question), Message("assistant", turn.answer))
+            for question, answer in answered
+            for message in (Message("user", question), Message("assistant", answer))
         )
 
 
@@ -148,28 +220,45 @@ def load_session(path: Path) -> Conversation:
         raise ValueError(f"{path} was written by a newer dflash-chat (format {head['version']}).")
     model: dict[str, Any] = {}
     turns: dict[int, Turn] = {}
+    title, last_turn = None, 0
     for line in lines[1:]:
         match line["type"]:
             case "model":
                 model = line
+            case "title":
+                title = line["title"] or None
             case "user":
-                turns[line["turn"]] = Turn(line["turn"], line["text"])
+                last_turn = max(last_turn, line["turn"])
+                turns[line["turn"]] = Turn(line["turn"], line["text"], line.get("time", ""), line.get("system"))
             case "taken_back":
                 turns.pop(line["turn"], None)
             case _ if line.get("turn") in turns:
-                turns[line["turn"]] = _continue_turn(turns[line["turn"]], line)
-    return Conversation(path, head["created"], model.get("target"), model.get("drafter"), tuple(turns.values()))
+                _continue_turn(turns[line["turn"]], line)
+    target, drafter = model.get("target"), model.get("drafter")
+    return Conversation(path, head["created"], target, drafter, tuple(turns.values()), title, last_turn)
 
 
-def _continue_turn(turn: Turn, line: dict[str, Any]) -> Turn:
+def append_title(path: Path, title: str) -> None:
+    """Name a conversation that this program is not writing. Raises ``OSError``."""
+    data = _encode([{"type": "title", "title": title}])
+    try:
+        descriptor = _open_whole(path)
+    except BlockingIOError:  # another window writes whole lines to it: so may we
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+
+
+def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
     match line["type"]:
         case "text":
-            return replace(turn, answer=turn.answer + line["answer"], thought=turn.thought + line.get("thought", ""))
+            turn.rounds.append(list(_pieces(line["answer"], line.get("thought", ""), line.get("tokens"))))
         case "finished":
-            return replace(turn, reason=line["reason"], statistics=line["statistics"])
+            turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "error":
-            return replace(turn, error=line["message"])
-    return turn
+            turn.error = line["message"]
 
 
 def _line_for(event: Event) -> dict[str, Any] | None:
@@ -177,11 +266,7 @@ def _line_for(event: Event) -> dict[str, Any] | None:
         case EngineReady():
             return {"type": "model", "target": event.target, "drafter": event.drafter, "device": event.device}
         case Step():
-            answer, thought = _joined(event, "answer"), _joined(event, "thought")
-            if not answer and not thought:
-                return None
-            line = {"type": "text", "turn": event.turn, "answer": answer}
-            return {**line, "thought": thought} if thought else line
+            return _text_line(event)
         case TurnFinished():
             statistics = asdict(event.statistics)
             return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": statistics}
@@ -191,13 +276,69 @@ def _line_for(event: Event) -> dict[str, Any] | None:
             return None
 
 
-def _joined(step: Step, channel: Channel) -> str:
-    return "".join(token.text for token in step.emitted if token.channel == channel)
+def _text_line(step: Step) -> dict[str, Any] | None:
+    """What a round added; None for one that added no text."""
+    texts: dict[Channel, list[str]] = {"answer": [], "thought": []}
+    marks = []
+    for token in step.emitted:
+        if token.text and token.channel in texts:
+            letter = _LETTERS[token.verdict]
+            marks.append(f"{letter if token.channel == 'answer' else letter.upper()}{len(token.text)}")
+            texts[token.channel].append(token.text)
+    if not marks:
+        return None
+    line = {"type": "text", "turn": step.turn, "answer": "".join(texts["answer"]), "tokens": "".join(marks)}
+    return line | ({"thought": "".join(texts["thought"])} if texts["thought"] else {})
+
+
+def _pieces(answer: str, thought: str, tokens: str | None) -> Iterator[Piece]:
+    """The inverse of :func:`_text_line`. What ``tokens`` doesn't account for has no verdict."""
+    texts: dict[Channel, str] = {"answer": answer, "thought": thought}
+    places: dict[Channel, int] = {"answer": 0, "thought": 0}
+    for letter, length in _MARK.findall(tokens or ""):
+        channel: Channel = "answer" if letter.islower() else "thought"
+        start, places[channel] = places[channel], places[channel] + int(length)
+        yield Piece(texts[channel][start : places[channel]], _VERDICTS[letter.lower()], channel)
+    rest: tuple[Channel, ...] = ("thought", "answer")
+    for channel in rest:
+        if left := texts[channel][places[channel] :]:
+            yield Piece(left, None, channel)
+
+
+def _encode(lines: Iterable[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode("utf-8", "replace")
 
 
 def _open_private(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+    _lock(descriptor)
+    return descriptor
+
+
+def _lock(descriptor: int) -> None:
+    """Until it is closed, or the process ends. Raises ``BlockingIOError`` when another window holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return  # a file system without locks
+
+
+def _open_whole(path: Path) -> int:
+    """Open an older file to append whole lines to it, and keep other windows from doing the same."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
+    try:
+        _lock(descriptor)
+        data = path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            os.ftruncate(descriptor, whole)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:

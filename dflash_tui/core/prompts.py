@@ -1,0 +1,87 @@
+"""The questions that were asked before, on disk: one JSON line each, shared by every window of the program."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from .sessions import state_directory
+
+HISTORY_NAME = "history.jsonl"
+NO_HISTORY_VARIABLE = "DFLASH_CHAT_NO_HISTORY"
+READ = 4 * 1024 * 1024
+"""Bytes at the end of the file that are read: some ten thousand questions."""
+
+
+class PromptHistory:
+    """Questions, oldest first. Never raises ``OSError``: a history that can't be kept is a nuisance, not a failure."""
+
+    def __init__(self, path: Path | None) -> None:
+        """``path`` None keeps the questions of this run in memory only."""
+        self._path = path
+        self.entries: list[str] = _read(path) if path else []
+
+    @classmethod
+    def default(cls, keep: bool = True) -> PromptHistory:
+        """The user's own, unless they want none: ``keep`` False, or ``$DFLASH_CHAT_NO_HISTORY`` set."""
+        wanted = keep and not os.environ.get(NO_HISTORY_VARIABLE)
+        return cls(state_directory() / HISTORY_NAME if wanted else None)
+
+    def add(self, text: str) -> None:
+        """The newest question; one that only repeats the one before it is not kept twice."""
+        if self.entries and self.entries[-1] == text:
+            return
+        self.entries.append(text)
+        if self._path is not None:
+            _append(self._path, _encode(text))
+
+    def search(self, words: str) -> list[str]:
+        """The different questions that hold every one of ``words``, the newest first."""
+        wanted = words.casefold().split()
+        newest = dict.fromkeys(reversed(self.entries))
+        return [text for text in newest if all(word in text.casefold() for word in wanted)]
+
+
+def _append(path: Path, data: bytes) -> None:
+    """One write to the end of the file, so that several windows don't mix their lines."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    except OSError:
+        return
+    try:
+        os.write(descriptor, data if _ends_whole(descriptor) else b"\n" + data)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
+
+
+def _ends_whole(descriptor: int) -> bool:
+    """Whether the last line has its end, which a full disk may have cost it."""
+    size = os.fstat(descriptor).st_size
+    return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - READ, 0))
+            data = file.read()
+    except OSError:
+        return []
+    return [text for raw in data.split(b"\n") if (text := _decode(raw)) is not None]
+
+
+def _encode(text: str) -> bytes:
+    return (json.dumps(text, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+
+def _decode(raw: bytes) -> str | None:
+    """None for what is no line of a history: a damaged one costs only itself."""
+    try:
+        text = json.loads(raw)
+    except ValueError:
+        return None
+    return text if isinstance(text, str) else None
