@@ -10,7 +10,7 @@ the next norm costs nothing there, and the products can copy their inputs straig
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -105,7 +105,9 @@ def gate_up(
 
 
 @jit
-def load_weights(weight: Any, columns: Any, at: Any, N: tl.constexpr, K: tl.constexpr, ALIGNED: tl.constexpr) -> Any:
+def load_weights(
+    weight: tl.tensor, columns: tl.tensor, at: tl.tensor, N: tl.constexpr, K: tl.constexpr, ALIGNED: tl.constexpr
+) -> tl.tensor:
     """A tile [columns, at] of a weight [N, K]; ALIGNED says that no tile reaches past its edges."""
     pointers = weight + columns[:, None] * K + at[None, :]
     if ALIGNED:
@@ -114,7 +116,7 @@ def load_weights(weight: Any, columns: Any, at: Any, N: tl.constexpr, K: tl.cons
 
 
 @jit
-def load_rows(x: Any, max_rows: Any, at: Any, K: tl.constexpr, ALIGNED: tl.constexpr) -> Any:
+def load_rows(x: tl.tensor, max_rows: tl.tensor, at: tl.tensor, K: tl.constexpr, ALIGNED: tl.constexpr) -> tl.tensor:
     """Columns ``at`` of rows x [16, K]; rows from ``max_rows`` on are zero."""
     row = tl.arange(0, 16)[:, None]
     live = row < max_rows
@@ -123,17 +125,17 @@ def load_rows(x: Any, max_rows: Any, at: Any, K: tl.constexpr, ALIGNED: tl.const
 
 @jit
 def multiply_rows(
-    x: Any,
-    weight: Any,
-    columns: Any,
-    start: Any,
-    max_rows: Any,
+    x: tl.tensor,
+    weight: tl.tensor,
+    columns: tl.tensor,
+    start: tl.tensor,
+    max_rows: tl.tensor,
     N: tl.constexpr,
     K: tl.constexpr,
     DEPTH: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
-) -> Any:
+) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, summed over depth start .. start + DEPTH - 1."""
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and K % DEPTH == 0
     aligned: tl.constexpr = even and N % BLOCK_N == 0
@@ -147,17 +149,17 @@ def multiply_rows(
 
 @jit
 def _project(
-    x: Any,
-    weight: Any,
-    out: Any,
-    max_rows: Any,
+    x: tl.tensor,
+    weight: tl.tensor,
+    out: tl.tensor,
+    max_rows: tl.tensor,
     N: tl.constexpr,
     K: tl.constexpr,
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
-    depth: tl.constexpr = tl.cdiv(tl.cdiv(K, BLOCK_K), SPLITS) * BLOCK_K
+    depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     split = tl.program_id(1)
     total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K)
@@ -167,7 +169,7 @@ def _project(
 
 
 @jit
-def activate(gate: Any, SILU: tl.constexpr) -> Any:
+def activate(gate: tl.tensor, SILU: tl.constexpr) -> tl.tensor:
     """SiLU or tanh-GELU, in fp32. tanh is written as a sigmoid: (1 + tanh y) / 2 = sigmoid(2 y)."""
     if SILU:
         return gate * tl.sigmoid(gate)
@@ -176,13 +178,13 @@ def activate(gate: Any, SILU: tl.constexpr) -> Any:
 
 @jit
 def _gate_up(
-    x: Any,
-    weight: Any,
-    out: Any,
-    router_x: Any,
-    router_weight: Any,
-    scores: Any,
-    max_rows: Any,
+    x: tl.tensor,
+    weight: tl.tensor,
+    out: tl.tensor,
+    router_x: tl.tensor,
+    router_weight: tl.tensor,
+    scores: tl.tensor,
+    max_rows: tl.tensor,
     INTER: tl.constexpr,
     K: tl.constexpr,
     EXPERTS: tl.constexpr,
@@ -191,8 +193,8 @@ def _gate_up(
     BLOCK_K: tl.constexpr,
 ) -> None:
     # The router's programs come first: what waits for its scores can start while the others finish.
-    router_programs: tl.constexpr = tl.cdiv(EXPERTS, BLOCK_N)
-    depth: tl.constexpr = tl.cdiv(K, BLOCK_K) * BLOCK_K
+    router_programs: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
+    depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     program = tl.program_id(0)
     row = tl.arange(0, 16)[:, None]
     if program < router_programs:

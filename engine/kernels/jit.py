@@ -5,7 +5,8 @@ raises ``TritonMissing``. With ``TRITON_INTERPRET=1`` set before the first impor
 interpreter: slow, and exact enough to test them.
 
 The interpreter knows no bf16 arithmetic with constants (kernels cast to fp32 first), and bounds of loops must be
-``constexpr`` there.
+``constexpr`` there. Arguments of kernels are annotated ``tl.tensor`` (pointers and scalars) or ``tl.constexpr``: the
+compiler looks every annotation up.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ SIMULATED = tl.constexpr(INTERPRETED) if HAS_TRITON else None
 
 
 @jit
-def dot(a: Any, b: Any, total: Any) -> Any:
+def dot(a: tl.tensor, b: tl.tensor, total: tl.tensor) -> tl.tensor:
     """total + a @ b on tensor cores with fp32 sums. fp32 inputs are not shortened to tf32."""
     if SIMULATED:  # the interpreter would multiply the bits of bf16 numbers as integers
         a = a.to(tl.float32)

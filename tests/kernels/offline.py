@@ -1,0 +1,166 @@
+"""Compiles kernels for a Hopper GPU on a machine without one, exactly as their launches would.
+
+``record`` swaps Triton's launcher for a note-taker: the real wrappers run on ``meta`` tensors of the real shapes, and
+every launch is kept with its types, constants and options. ``compile_launch`` then turns one into machine code and
+reads what decides its speed. Needs a process without ``TRITON_INTERPRET``.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime.jit import JITFunction
+
+HOPPER = GPUTarget("cuda", 90, 32)
+TYPES = {
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.int8: "i8",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "u8",
+    torch.uint32: "u32",
+    torch.uint64: "u64",
+    torch.bool: "i1",
+}
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch as a wrapper made it."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    arguments: dict[str, Any]
+    options: dict[str, int]
+
+    @property
+    def name(self) -> str:
+        return str(self.kernel.fn.__name__)
+
+    @property
+    def key(self) -> str:
+        """Equal for launches that share machine code."""
+        return repr((self.name, _signature(self), self.options))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the compiler made of a launch."""
+
+    name: str
+    grid: tuple[int, ...]
+    registers: int
+    spills: int
+    """Bytes of local memory per thread."""
+    shared: int
+    """Bytes per program."""
+    wide_loads: int
+    """Instructions that read 16 bytes of global memory per thread."""
+    narrow_loads: int
+    warps: int
+
+
+@contextmanager
+def record() -> Iterator[list[Launch]]:
+    """Collects launches instead of running them."""
+    launches: list[Launch] = []
+
+    def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+        arguments = dict(zip(self.arg_names, args, strict=False)) | {
+            name: value for name, value in kwargs.items() if name not in OPTIONS
+        }
+        options = {name: value for name, value in kwargs.items() if name in OPTIONS}
+        launches.append(Launch(self, tuple(grid), {name: arguments[name] for name in self.arg_names}, options))
+
+    original = JITFunction.run
+    JITFunction.run = run
+    try:
+        yield launches
+    finally:
+        JITFunction.run = original
+
+
+def distinct(launches: list[Launch]) -> list[Launch]:
+    """One launch for each piece of machine code."""
+    return list({launch.key: launch for launch in launches}.values())
+
+
+def compile_launch(launch: Launch) -> Compiled:
+    signature, constants, attributes = _signature(launch)
+    source = ASTSource(fn=launch.kernel, signature=signature, constexprs=constants, attrs=attributes)
+    built = triton.compile(source, target=HOPPER, options=dict(launch.options))
+    registers, spills = _resources(built.asm["cubin"])
+    ptx = built.asm["ptx"]
+    return Compiled(
+        name=launch.name,
+        grid=launch.grid,
+        registers=registers,
+        spills=spills,
+        shared=built.metadata.shared,
+        wide_loads=len(re.findall(r"cp\.async\.c[ag]\.shared\.global.*0x10,|ld\.global[.\w:]*\.v4\.b32", ptx)),
+        narrow_loads=len(re.findall(r"cp\.async\.ca\.shared\.global.*0x[48],|ld\.global[.\w:]*\.b(?:16|8) ", ptx)),
+        warps=built.metadata.num_warps,
+    )
+
+
+def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], dict[tuple[int], Any]]:
+    """Types, constants and alignment of the arguments, as Triton's own launcher would see them."""
+    signature: dict[str, str] = {}
+    constants: dict[tuple[int], Any] = {}
+    attributes: dict[tuple[int], Any] = {}
+    aligned = [["tt.divisibility", 16]]
+    for index, parameter in enumerate(launch.kernel.params):
+        value = launch.arguments[parameter.name]
+        if parameter.is_constexpr or value is None or (isinstance(value, int) and value == 1):
+            signature[parameter.name], constants[(index,)] = "constexpr", value
+        elif isinstance(value, torch.Tensor):
+            signature[parameter.name], attributes[(index,)] = f"*{TYPES[value.dtype]}", aligned
+        elif isinstance(value, float):
+            signature[parameter.name] = "fp32"
+        else:
+            signature[parameter.name] = "i32" if abs(value) < 2**31 else "i64"
+            if value % 16 == 0:
+                attributes[(index,)] = aligned
+    return signature, constants, attributes
+
+
+def _resources(cubin: bytes) -> tuple[int, int]:
+    """Registers and bytes of local memory per thread."""
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        usage = subprocess.run([tool, "-res-usage", file.name], capture_output=True, text=True, check=True)
+    found = re.search(r"REG:(\d+) STACK:(\d+)", usage.stdout + usage.stderr)
+    assert found is not None, usage.stdout
+    return int(found[1]), int(found[2])
+
+
+def table(compiled: list[Compiled]) -> str:
+    """Markdown."""
+    lines = [
+        "| kernel | grid | warps | registers | spills | shared | 16-byte loads | narrow loads |",
+        "|--|--|--|--|--|--|--|--|",
+    ]
+    for one in compiled:
+        grid = "x".join(map(str, one.grid))
+        lines.append(
+            f"| {one.name} | {grid} | {one.warps} | {one.registers} | {one.spills} | {one.shared} "
+            f"| {one.wide_loads} | {one.narrow_loads} |"
+        )
+    return "\n".join(lines)
