@@ -6,7 +6,7 @@ makes a row's result the same bits whether it runs alone or among fifteen others
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,9 @@ class RowTiles:
     warps: int = 8
 
 
+ROW_TILES = RowTiles()
+
+
 @dataclass(frozen=True, slots=True)
 class TargetTiles:
     """The choices for one target."""
@@ -42,4 +45,4 @@ class TargetTiles:
     expert_gate_up: Tiles = Tiles(columns=32, depth=64, stages=4)
     expert_down: Tiles = Tiles(columns=64, depth=64, stages=4)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
-    rows: RowTiles = field(default_factory=RowTiles)
+    rows: RowTiles = ROW_TILES
