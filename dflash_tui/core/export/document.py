@@ -1,0 +1,198 @@
+"""What an export shows, whatever it becomes: sections in reading order.
+
+Traces, sessions, the chat, races and lessons produce a :class:`Document`; every format is a function from one to text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.events import (
+    EmittedToken,
+    EngineError,
+    EngineReady,
+    Event,
+    FinishReason,
+    PrefillDone,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    TurnStatistics,
+)
+from engine.statistics import TurnMeter
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Paragraphs, separated by empty lines."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells as they are shown; the first row names the columns."""
+
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundFigure:
+    """One round of an answer: what was drafted, kept and corrected."""
+
+    step: Step
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question and its answer, round by round."""
+
+    question: str
+    steps: Sequence[Step]
+    label: str = ""
+    """Tells answers to the same question apart, as in a race."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """As in ``TurnStarted``; empty where they weren't kept."""
+    num_prompt_tokens: int = 0
+    num_reused_tokens: int = 0
+    prefill_ms: float = 0.0
+    reason: FinishReason | None = None
+    """None: the record ends within the answer."""
+    error: str = ""
+
+    @property
+    def tokens(self) -> Iterator[EmittedToken]:
+        return (token for step in self.steps for token in step.emitted)
+
+    @property
+    def text(self) -> str:
+        return self._joined("answer")
+
+    @property
+    def thought(self) -> str:
+        return self._joined("thought")
+
+    def _joined(self, channel: str) -> str:
+        return "".join(token.text for token in self.tokens if token.channel == channel)
+
+    @property
+    def statistics(self) -> TurnStatistics:
+        """Added up from the steps: a record that was cut short has its own."""
+        meter = TurnMeter(self.num_prompt_tokens, self.num_reused_tokens)
+        for step in self.steps:
+            meter.add(step)
+        return meter.statistics()
+
+
+Section = Heading | Prose | Table | RoundFigure | Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the answers come from; empty where it isn't known."""
+
+    target: str = ""
+    drafter: str = ""
+    device: str = ""
+    dtype: str = ""
+    created: str = ""
+    """When, in ISO 8601."""
+    program: str = ""
+    """Program and version."""
+
+    def describe(self) -> str:
+        """One line, such as ``gemma + dflash · cpu · float32 · 2026-11-21``."""
+        models = " + ".join(filter(None, (self.target, self.drafter)))
+        return " · ".join(filter(None, (models, self.device, self.dtype, self.created[:10], self.program)))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    title: str
+    sections: tuple[Section, ...]
+    origin: Origin = Origin()
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return tuple(section for section in self.sections if isinstance(section, Answer))
+
+
+class AnswerCollector:
+    """Takes the events of one source and keeps them as answers."""
+
+    def __init__(self) -> None:
+        self.ready: EngineReady | None = None
+        self.question = ""
+        """Whoever feeds the events sets it before a turn's first one; events don't hold it."""
+        self._answers: list[Answer] = []
+        self._started: TurnStarted | None = None
+        self._asked = ""
+        self._steps: list[Step] = []
+        self._prefill_ms = 0.0
+        self._error = ""
+
+    def add(self, event: Event) -> None:
+        """Take the next event."""
+        match event:
+            case EngineReady():
+                self.ready = event
+            case TurnStarted():
+                self._keep(None)
+                self._started, self._asked = event, self.question
+            case PrefillDone():
+                self._prefill_ms = event.milliseconds
+            case Step():
+                self._steps.append(event)
+            case EngineError():
+                self._error = event.message
+            case TurnFinished():
+                self._keep(event.reason)
+
+    def answers(self) -> tuple[Answer, ...]:
+        """All so far, the running one included as far as it got."""
+        running = self._made(None)
+        return (*self._answers, *([running] if running else []))
+
+    def _keep(self, reason: FinishReason | None) -> None:
+        made = self._made(reason)
+        if made is not None:
+            self._answers.append(made)
+        self._started, self._steps, self._prefill_ms, self._error = None, [], 0.0, ""
+
+    def _made(self, reason: FinishReason | None) -> Answer | None:
+        started = self._started
+        if started is None:
+            return None
+        return Answer(
+            self._asked,
+            tuple(self._steps),
+            settings=started.settings,
+            num_prompt_tokens=started.num_prompt_tokens,
+            num_reused_tokens=started.num_reused_tokens,
+            prefill_ms=self._prefill_ms,
+            reason=reason,
+            error=self._error,
+        )
+
+
+def collect(events: Iterable[Event], question: str = "") -> AnswerCollector:
+    """All events of a source; ``question`` is what its turns asked."""
+    collector = AnswerCollector()
+    collector.question = question
+    for event in events:
+        collector.add(event)
+    return collector
+
+
+def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -> Origin:
+    if ready is None:
+        return Origin(created=created, program=program)
+    return Origin(ready.target, ready.drafter or "", ready.device, ready.dtype, created, program)

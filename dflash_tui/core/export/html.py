@@ -1,0 +1,228 @@
+"""HTML: one page that stands alone, with the facts of every token on hover or focus and a scrubber over the rounds.
+
+Everything that a model or a user wrote is escaped, twice where it counts: as markup, and by a content security policy
+that runs this page's own script and style, known by their hashes, and loads nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from engine.events import EmittedToken, Step
+from engine.noise import uniform
+
+from ..rounds import round_cells, round_summary
+from ..wrapping import sanitise
+from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
+from .palette import DARK, LIGHT, Palette, bundled_palette
+from .spans import answer_summary
+
+_LEGEND = (
+    ("accepted", "the drafter had guessed what the target chose"),
+    ("corrected", "the target's own choice where the first guess went wrong"),
+    ("bonus", "one more from the target when every guess was right"),
+    ("rejected", "the wrong guess"),
+    ("plain", "the target alone: nothing was drafted"),
+)
+_BUTTONS = (
+    ("reject-back", "«", "round before with a correction: {"),
+    ("back", "‹", "round before: ,"),
+    ("next", "›", "next round: ."),
+    ("reject-next", "»", "next round with a correction: }"),
+    ("play", "play", "in the time it took"),
+)
+BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
+
+
+def to_html(document: Document) -> str:
+    """The page as text; write it as UTF-8."""
+    style, script = _variables() + _asset("page.css"), _asset("page.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    title = _text(document.title)
+    parts = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{title}</title><style>{style}</style></head><body>",
+        f'<header><h1>{title}</h1><p class="origin">{_text(document.origin.describe())}</p>{_legend()}',
+        '<p class="only-js"><button id="theme" type="button">Light or dark</button></p></header><main>',
+        *_sections(document),
+        '</main><div id="card" role="tooltip" hidden></div>',
+        f'<script type="application/json" id="data">{_data(document)}</script>',
+        f"<script>{script}</script></body></html>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _sections(document: Document) -> Iterator[str]:
+    number = 0
+    for section in document.sections:
+        yield _section(section, number)
+        number += isinstance(section, Answer)
+
+
+def _section(section: Section, number: int) -> str:
+    match section:
+        case Heading():
+            return f"<h2>{_text(section.text)}</h2>"
+        case Prose():
+            return "".join(
+                f"<p>{_text(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph.strip()
+            )
+        case Table():
+            return _table(section)
+        case RoundFigure():
+            return _round(section)
+        case Answer():
+            return _answer(section, number)
+
+
+def _answer(answer: Answer, number: int) -> str:
+    label = f'<p class="label">{_text(answer.label)}</p>' if answer.label else ""
+    error = f'<p class="error">{_text(answer.error)}</p>' if answer.error else ""
+    return (
+        f'<article data-answer="{number}">{label}<p class="question">{_text(answer.question)}</p>'
+        f'<p class="summary">{_text(answer_summary(answer))}</p>{_histogram(answer)}{_scrubber(len(answer.steps))}'
+        f'<div class="text" role="group" aria-label="Answer">{"".join(_tokens(answer.steps))}</div>{error}</article>'
+    )
+
+
+def _tokens(steps: Sequence[Step]) -> Iterator[str]:
+    first = True
+    for index, step in enumerate(steps):
+        for place, token in enumerate(step.emitted):
+            if token.text and token.channel != "control":
+                yield _token(token, index, place, first)
+                first = False
+
+
+def _token(token: EmittedToken, step: int, place: int, first: bool) -> str:
+    look = "thought" if token.channel == "thought" else token.verdict
+    # One stop for the Tab key per answer; the arrow keys move on from there.
+    stop = 0 if first else -1
+    return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{_text(token.text)}</span>'
+
+
+def _scrubber(steps: int) -> str:
+    if not steps:
+        return ""
+    last = steps - 1
+    buttons = {
+        go: f'<button type="button" data-go="{go}" title="{title}">{sign}</button>' for go, sign, title in _BUTTONS
+    }
+    return (
+        f'<div class="scrub only-js">{buttons["reject-back"]}{buttons["back"]}'
+        f'<input type="range" min="0" max="{last}" value="{last}" aria-label="Round">'
+        f"{buttons['next']}{buttons['reject-next']}{buttons['play']}"
+        '<output aria-live="polite"></output></div><div class="round only-js"></div>'
+    )
+
+
+def _round(figure: RoundFigure) -> str:
+    cells = "".join(
+        f'<span class="cell"><span class="{cell.fate}">{_text(_visible(cell.text))}</span>'
+        f"<small>{'' if cell.probability is None else f'{cell.probability:.3f}'}</small></span>"
+        for cell in round_cells(figure.step)
+    )
+    caption = _text(figure.caption or round_summary(figure.step))
+    return f'<figure><div class="round">{cells}</div><figcaption>{caption}</figcaption></figure>'
+
+
+def _table(table: Table) -> str:
+    head, *body = table.rows
+    rows = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in body)
+    heads = "".join(f"<th>{_text(cell)}</th>" for cell in head)
+    return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _histogram(answer: Answer) -> str:
+    counts = answer.statistics.acceptance_histogram
+    if not counts:
+        return ""
+    top, width = max(counts), len(counts) * BAR_PITCH
+    bars = "".join(
+        f'<rect x="{place * BAR_PITCH}" y="{CHART_HEIGHT - height}" width="{BAR_WIDTH}" height="{height}">'
+        f"<title>{count} rounds kept {place}</title></rect>"
+        for place, count in enumerate(counts)
+        if (height := round(count / top * CHART_HEIGHT))
+    )
+    return (
+        f'<figure class="histogram"><svg viewBox="0 0 {width} {CHART_HEIGHT}" width="{width}" height="{CHART_HEIGHT}" '
+        f'role="img" aria-label="accepted per round: {", ".join(map(str, counts))}">{bars}</svg>'
+        f"<figcaption>drafts accepted per round, 0 to {len(counts) - 1}</figcaption></figure>"
+    )
+
+
+def _legend() -> str:
+    entries = "".join(f'<li><span class="{name}">{name}</span> {meaning}</li>' for name, meaning in _LEGEND)
+    return f'<ul class="legend">{entries}</ul>'
+
+
+def _data(document: Document) -> str:
+    """What the script knows about every answer's rounds. ``<`` never stands in it, so that nothing ends the element."""
+    rounds = [list(_rounds(answer)) for answer in document.answers]
+    return json.dumps(rounds, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _rounds(answer: Answer) -> Iterator[dict[str, Any]]:
+    position = answer.num_prompt_tokens
+    for step in answer.steps:
+        yield {
+            "time": step.time,
+            "summary": f"round {step.index}: {round_summary(step)}",
+            "cost": f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms, {step.total_ms:.1f} ms in all",
+            "corrected": any(token.verdict == "corrected" for token in step.emitted),
+            "cells": [[_visible(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
+            "tokens": list(_token_facts(answer, step, position)),
+        }
+        position += len(step.emitted)
+
+
+def _token_facts(answer: Answer, step: Step, position: int) -> Iterator[list[Any]]:
+    """Text, verdict, the target's probability, the drafter's, and the random number that chose."""
+    seed = answer.settings.get("seed")
+    for place, token in enumerate(step.emitted):
+        drafted = step.draft[place].probability if place < step.num_accepted else None
+        chance = uniform(seed, position + place) if step.temperature > 0 and isinstance(seed, int) else None
+        yield [_visible(token.text), token.verdict, token.probability, drafted, chance and round(chance, 4)]
+
+
+def _visible(text: str) -> str:
+    """A token with its blanks shown."""
+    return sanitise(text.replace("\n", "⏎").replace("\t", "⇥")).replace(" ", "·") or "∅"
+
+
+def _text(text: str) -> str:
+    return escape(sanitise(text))
+
+
+def _variables() -> str:
+    """The palettes as custom properties: the reader's system decides between them, or the page's button."""
+    dark, light = (_properties(bundled_palette(name)) for name in (DARK, LIGHT))
+    return (
+        f":root{{{dark}}}\n:root[data-theme=light]{{{light}}}\n"
+        f"@media (prefers-color-scheme: light){{:root:not([data-theme=dark]){{{light}}}}}\n"
+    )
+
+
+def _properties(palette: Palette) -> str:
+    names = ("background", "foreground", "surface", "panel", "primary", "error")
+    colors = {name: getattr(palette, name) for name in names} | dict(palette.verdicts)
+    scheme = "dark" if palette is bundled_palette(DARK) else "light"
+    return "".join(f"--{name}:{color};" for name, color in colors.items()) + f"color-scheme:{scheme};"
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

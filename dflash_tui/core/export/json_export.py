@@ -1,0 +1,51 @@
+"""JSON: everything an export knows, for programs. ``FORMAT.md`` describes it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
+
+FORMAT_NAME, FORMAT_VERSION = "dflash-chat export", 1
+
+
+def to_json(document: Document) -> str:
+    """One object, indented; text is escaped to ASCII, so that no reader or terminal acts on it."""
+    content = {
+        "format": FORMAT_NAME,
+        "version": FORMAT_VERSION,
+        "title": document.title,
+        "origin": asdict(document.origin),
+        "sections": [_section(section) for section in document.sections],
+    }
+    return json.dumps(content, indent=1) + "\n"
+
+
+def _section(section: Section) -> dict[str, Any]:
+    match section:
+        case Heading() | Prose():
+            return {"kind": type(section).__name__.lower(), "text": section.text}
+        case Table():
+            return {"kind": "table", "rows": [list(row) for row in section.rows]}
+        case RoundFigure():
+            return {"kind": "round", "caption": section.caption, "step": asdict(section.step)}
+        case Answer():
+            return _answer(section)
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "kind": "answer",
+        "label": answer.label,
+        "question": answer.question,
+        "text": answer.text,
+        "thought": answer.thought,
+        "reason": answer.reason,
+        "error": answer.error,
+        "settings": dict(answer.settings),
+        "prefill_ms": answer.prefill_ms,
+        "statistics": asdict(answer.statistics),
+        "steps": [asdict(step) for step in answer.steps],
+    }

@@ -1,0 +1,139 @@
+"use strict";
+// Text goes into the page as text only (textContent): what a model wrote is never parsed as markup.
+const root = document.documentElement;
+root.classList.add("js");
+const data = JSON.parse(document.getElementById("data").textContent);
+const card = document.getElementById("card");
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.textContent = text;
+  return made;
+}
+
+function probability(value) {
+  return value === null ? "" : value.toFixed(3);
+}
+
+class Answer {
+  constructor(article, rounds) {
+    this.rounds = rounds;
+    this.slider = article.querySelector("input");
+    this.output = article.querySelector("output");
+    this.lane = article.querySelector(".round");
+    this.playButton = article.querySelector("[data-go=play]");
+    this.tokens = [...article.querySelectorAll(".t")];
+    this.byRound = rounds.map(() => []);
+    for (const token of this.tokens) this.byRound[token.dataset.s].push(token);
+    this.shown = rounds.length - 1;
+    this.timer = 0;
+    article.addEventListener("keydown", (event) => this.key(event));
+    this.slider.addEventListener("input", () => { this.pause(); this.show(Number(this.slider.value)); });
+    for (const button of article.querySelectorAll("[data-go]"))
+      button.addEventListener("click", () => this.go(button.dataset.go));
+    const text = article.querySelector(".text");
+    text.addEventListener("click", (event) => {
+      const token = event.target.closest(".t");
+      if (token) { this.pause(); this.show(Number(token.dataset.s)); }
+    });
+    for (const name of ["pointerover", "focusin"]) text.addEventListener(name, (event) => this.describe(event));
+    for (const name of ["pointerout", "focusout"]) text.addEventListener(name, () => { card.hidden = true; });
+    this.show(this.shown);
+  }
+
+  // Only the tokens between the old and the new round change.
+  show(round) {
+    const target = Math.min(Math.max(round, 0), this.rounds.length - 1);
+    for (const token of this.byRound[this.shown]) token.classList.remove("current");
+    for (let i = target + 1; i <= this.shown; i++) for (const token of this.byRound[i]) token.classList.add("later");
+    for (let i = this.shown + 1; i <= target; i++) for (const token of this.byRound[i]) token.classList.remove("later");
+    for (const token of this.byRound[target]) token.classList.add("current");
+    this.shown = target;
+    this.slider.value = target;
+    const facts = this.rounds[target];
+    this.output.textContent = `${facts.summary} · ${facts.cost} · ${facts.time.toFixed(3)} s`;
+    this.slider.setAttribute("aria-valuetext", facts.summary);
+    this.lane.replaceChildren(...facts.cells.map(([text, fate, drafted]) => {
+      const cell = element("span", "cell", "");
+      cell.append(element("span", fate, text), element("small", "", probability(drafted)));
+      return cell;
+    }));
+  }
+
+  go(where) {
+    if (where === "play") return this.timer ? this.pause() : this.play();
+    this.pause();
+    const step = where.endsWith("back") ? -1 : 1;
+    let round = this.shown + step;
+    if (where.startsWith("reject"))
+      while (round >= 0 && round < this.rounds.length && !this.rounds[round].corrected) round += step;
+    if (round >= 0 && round < this.rounds.length) this.show(round);
+  }
+
+  play() {
+    if (this.shown === this.rounds.length - 1) this.show(0);
+    const began = performance.now(), from = this.rounds[this.shown].time;
+    const frame = (now) => {
+      let round = this.shown;
+      while (round + 1 < this.rounds.length && this.rounds[round + 1].time <= from + (now - began) / 1000) round++;
+      if (round !== this.shown) this.show(round);
+      if (round === this.rounds.length - 1) this.pause();
+      else this.timer = requestAnimationFrame(frame);
+    };
+    this.playButton.textContent = "pause";
+    this.timer = requestAnimationFrame(frame);
+  }
+
+  pause() {
+    cancelAnimationFrame(this.timer);
+    this.timer = 0;
+    this.playButton.textContent = "play";
+  }
+
+  key(event) {
+    const keys = { ",": "back", ".": "next", "{": "reject-back", "}": "reject-next" };
+    if (keys[event.key]) return this.go(keys[event.key]);
+    const token = event.target.closest(".t");
+    if (!token) return;
+    if (event.key === "Escape") { card.hidden = true; return; }
+    if (event.key === "Enter") return this.show(Number(token.dataset.s));
+    const place = this.tokens.indexOf(token), last = this.tokens.length - 1;
+    const goal = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
+    if (goal === undefined) return;
+    event.preventDefault();
+    const next = this.tokens[Math.min(Math.max(goal, 0), last)];
+    token.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  describe(event) {
+    const token = event.target.closest(".t");
+    if (!token) return;
+    const round = this.rounds[token.dataset.s];
+    const [text, verdict, target, drafter, chance] = round.tokens[token.dataset.k];
+    const lines = [element("p", `token ${verdict}`, text), element("p", "", verdict)];
+    lines.push(element("p", "", `target's probability ${probability(target)}`));
+    if (drafter !== null) lines.push(element("p", "", `drafter's probability ${probability(drafter)}`));
+    if (chance !== null) lines.push(element("p", "", `random number ${chance.toFixed(4)}`));
+    lines.push(element("p", "", round.summary), element("p", "", round.cost));
+    card.replaceChildren(...lines);
+    card.hidden = false;
+    const box = token.getClientRects()[0], size = card.getBoundingClientRect();
+    const below = box.bottom + 6 + size.height <= innerHeight;
+    card.style.left = `${Math.max(8, Math.min(box.left, innerWidth - size.width - 8))}px`;
+    card.style.top = `${below ? box.bottom + 6 : Math.max(8, box.top - size.height - 6)}px`;
+  }
+}
+
+for (const article of document.querySelectorAll("article")) {
+  const rounds = data[article.dataset.answer];
+  if (rounds.length) new Answer(article, rounds);
+}
+
+document.getElementById("theme").addEventListener("click", () => {
+  const light = matchMedia("(prefers-color-scheme: light)").matches;
+  const now = root.dataset.theme || (light ? "light" : "dark");
+  root.dataset.theme = now === "light" ? "dark" : "light";
+});

@@ -1,0 +1,55 @@
+"""The colours of an export, from the same theme files as the screen's."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..reducer import Look
+
+DARK, LIGHT = "dflash-dark", "dflash-light"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Colours as ``#RRGGBB``."""
+
+    background: str
+    foreground: str
+    surface: str
+    panel: str
+    primary: str
+    error: str
+    verdicts: Mapping[str, str]
+    """By verdict, ``rejected`` and ``pending`` included."""
+
+    def of(self, look: Look) -> str:
+        """The colour of a piece of the transcript."""
+        match look:
+            case "prompt":
+                return self.foreground
+            case "error":
+                return self.error
+            case "thought" | "note":
+                return self.verdicts["pending"]
+            case _:
+                return self.verdicts[look]
+
+
+@cache
+def bundled_palette(name: str) -> Palette:
+    """The palette of a theme that comes with the program."""
+    theme = tomllib.loads((_themes() / f"{name}.toml").read_text(encoding="utf-8"))
+    colors = theme["colors"]
+    names = ("background", "foreground", "surface", "panel", "primary", "error")
+    return Palette(*(colors[name] for name in names), verdicts=theme["verdict"])
+
+
+def _themes() -> Path:
+    """Beside the package in a checkout, inside it once installed."""
+    package = Path(__file__).parents[2]
+    installed = package / "themes"
+    return installed if installed.is_dir() else package.parent / "themes"

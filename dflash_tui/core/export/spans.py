@@ -1,0 +1,93 @@
+"""An answer as pieces of text in the looks of the transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from engine.events import EmittedToken
+
+from ..reducer import Look, Span
+from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
+
+
+def document_spans(document: Document) -> Iterator[Span]:
+    """The whole document, as a terminal would show it."""
+    for section in document.sections:
+        yield from section_spans(section)
+    origin = document.origin.describe()
+    if origin:
+        yield Span(f"{origin}\n", "note")
+
+
+def section_spans(section: Section) -> Iterator[Span]:
+    match section:
+        case Heading():
+            yield Span(f"{section.text}\n\n", "prompt")
+        case Prose():
+            yield Span(f"{section.text}\n\n", "plain")
+        case Table():
+            yield Span("\n".join(table_lines(section)) + "\n\n", "plain")
+        case RoundFigure():
+            yield from token_spans(section.step.emitted)
+            yield Span(f"\n{section.caption}\n\n", "note")
+        case Answer():
+            yield from question_spans(section)
+            yield from token_spans(section.tokens)
+            yield Span(f"{gap_after(section)}{answer_summary(section)}\n\n", "note")
+
+
+def question_spans(answer: Answer) -> Iterator[Span]:
+    if answer.label:
+        yield Span(f"{answer.label}\n", "note")
+    if answer.question:
+        yield Span(answer.question, "prompt")
+        yield Span("\n\n", "plain")
+
+
+def token_spans(tokens: Iterable[EmittedToken]) -> Iterator[Span]:
+    """Tokens in the look of their verdict; a thought ends with an empty line."""
+    thinking = False
+    for token in tokens:
+        if token.channel == "control" or not token.text:
+            continue
+        thought = token.channel == "thought"
+        if thinking and not thought:
+            yield Span("\n\n", "thought")
+        thinking = thought
+        look: Look = "thought" if thought else token.verdict
+        yield Span(token.text, look)
+
+
+def gap_after(answer: Answer) -> str:
+    return "\n" if answer.text.endswith("\n") else "\n\n"
+
+
+def answer_summary(answer: Answer) -> str:
+    """One line under an answer: what it cost."""
+    facts = answer.statistics
+    parts = [f"{facts.num_tokens} tokens", f"first after {facts.ttft_ms:.0f} ms"]
+    if facts.tok_s > 0:
+        parts.append(f"{facts.tok_s:.0f} tok/s")
+    if facts.num_spec_steps:
+        parts.append(f"acceptance length {facts.mean_acceptance_length:.2f}")
+    if answer.reason not in (None, "stop"):
+        parts.append(
+            {"length": "reached the token limit", "context": "the context was full"}.get(
+                str(answer.reason), f"{answer.reason}"
+            )
+        )
+    if answer.reason is None:
+        parts.append("the record ends here")
+    return " · ".join(parts)
+
+
+def table_lines(table: Table) -> list[str]:
+    """Columns aligned with blanks, the first to the left and numbers to the right."""
+    widths = [max(len(row[column]) for row in table.rows) for column in range(len(table.rows[0]))]
+    return [
+        "  ".join(
+            f"{cell:<{width}}" if column == 0 else f"{cell:>{width}}"
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table.rows
+    ]

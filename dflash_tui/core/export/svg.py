@@ -1,0 +1,67 @@
+"""SVG: the answers as the terminal shows them, on a grid of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from ..reducer import Look, Span
+from ..wrapping import Document as Grid
+from ..wrapping import width_of
+from .document import Document
+from .palette import DARK, bundled_palette
+from .spans import document_spans
+
+COLUMNS = 100
+CELL_WIDTH, CELL_HEIGHT, FONT_SIZE = 8.4, 18, 14
+MARGIN, BASELINE = 16, 13
+MAX_ROWS = 5000
+"""A picture of more rows is of no use; the other formats have no such limit."""
+_FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+_STYLES: dict[Look, str] = {
+    "prompt": "font-weight:bold",
+    "corrected": "font-weight:bold;text-decoration:underline",
+    "bonus": "font-weight:bold",
+    "thought": "font-style:italic",
+    "error": "font-weight:bold",
+}
+_LOOKS: tuple[Look, ...] = ("prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error")
+
+
+def to_svg(document: Document) -> str:
+    """One picture with a dark background. Its text can be selected; nothing is loaded from elsewhere."""
+    palette = bundled_palette(DARK)
+    grid = Grid(COLUMNS)
+    grid.append(list(document_spans(document)))
+    rows = grid.rows[:MAX_ROWS]
+    width = round(COLUMNS * CELL_WIDTH) + 2 * MARGIN
+    height = len(rows) * CELL_HEIGHT + 2 * MARGIN
+    looks = "".join(f".{look}{{fill:{palette.of(look)};{_STYLES.get(look, '')}}}" for look in _LOOKS)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f"<title>{_safe(document.title)}</title>",
+        f"<style>text{{font-family:{_FONT};font-size:{FONT_SIZE}px;white-space:pre}}{looks}</style>",
+        f'<rect width="{width}" height="{height}" rx="8" fill="{palette.background}"/>',
+    ]
+    for number, row in enumerate(rows):
+        lines += _row(grid.spans(row), MARGIN + number * CELL_HEIGHT + BASELINE)
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _row(spans: list[Span], y: int) -> Iterator[str]:
+    """A text element per span, stretched to its cells: columns stay aligned whatever the font."""
+    column = 0
+    for span in spans:
+        cells = width_of(span.text)
+        if span.text.strip():
+            x, length = MARGIN + column * CELL_WIDTH, cells * CELL_WIDTH
+            yield (
+                f'<text class="{span.look}" x="{x:.1f}" y="{y}" textLength="{length:.1f}" '
+                f'lengthAdjust="spacingAndGlyphs">{_safe(span.text)}</text>'
+            )
+        column += cells
+
+
+def _safe(text: str) -> str:
+    """For XML, which has no place for U+FFFE and U+FFFF either."""
+    return escape(text.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd"))
