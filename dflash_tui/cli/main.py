@@ -18,6 +18,7 @@ from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 
 from .doctor import doctor
 from .headless import OutputFormat, Request, answer, silence_stdout
+from .help import TOPICS, Flag, flag, help_command, write_options
 from .logs import log_to_file
 from .output import check_directory
 from .problems import Problem, show_problem
@@ -33,20 +34,23 @@ MODEL is a folder or a hub name, fetched at need; without it, the bundled pair.
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
+  dflash-chat help                                every other flag, by topic
 """
-EXPERT_FLAGS = """\
-For experts: --attention-backend, --draft-attention-backend auto|sdpa|flash_attn;
---noise-embed-scale X, for the embeddings that the drafter reads.
-"""
-EXIT_CODES = """\
+EXIT_LINE = """\
 Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
 or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader
 of stdout gone, 143 terminated. A partial answer is printed."""
 DEFAULT_OUT = Path("dflash-out")
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
-HELP_HINT = "dflash-chat --help lists the flags."
+HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
 COMMANDS: dict[str, click.Command] = {"pull": pull, "doctor": doctor}
+
+
+def commands() -> dict[str, click.Command]:
+    """By name: every command, those included that describe the program itself."""
+    return {**COMMANDS, "help": help_command(command)}
+
 
 _HEADLESS_FLAGS = {
     "output": "--output",
@@ -100,7 +104,7 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
 
 def _run(arguments: list[str], engine: EngineFactory | None) -> int:
     """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
-    chosen = COMMANDS.get(arguments[0]) if arguments else None
+    chosen = commands().get(arguments[0]) if arguments else None
     if chosen is None:
         code = command.main(arguments, prog_name="dflash-chat", standalone_mode=False, obj=engine)
     else:
@@ -120,42 +124,94 @@ class _Command(click.Command):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)
         formatter.write(f"\n{EXAMPLES}")
-        self.format_options(ctx, formatter)
-        formatter.write(f"{EXPERT_FLAGS}{EXIT_CODES}")
+        common = [option for option in self.get_params(ctx) if not isinstance(option, Flag) or option.common]
+        write_options(self, ctx, formatter, common)
+        formatter.write(f"\nMore flags: dflash-chat help {' | '.join(TOPICS)}\n{EXIT_LINE}")
 
 
-def _setting(flag: str, metavar: str, text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def _setting(
+    name: str, metavar: str, text: str, *, common: bool = False
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """An option for the field of ``GenerationSettings`` that has its name, with that field's type and default."""
-    default = getattr(_DEFAULTS, flag.removeprefix("--").replace("-", "_"))
-    return click.option(flag, type=type(default), default=default, metavar=metavar, help=text, show_default=True)
+    default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
+    return flag(
+        name, topic="decoding", common=common, type=type(default), default=default, metavar=metavar, help=text,
+        show_default=True,
+    )  # fmt: skip
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("model", required=False)
-@click.option("-p", "--prompt", metavar="TEXT", help="Answer this; what is piped in is added.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the output to a file.")
-@click.option("-x", "--extract", is_flag=True, help="Print only the last code block.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with statistics.")
-@click.option("--stream-json", is_flag=True, help="Print every event as a line of JSON.")
-@click.option("--system", metavar="TEXT", help="System message before the prompt.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after that time.")
-@click.option("--no-speculation", is_flag=True, help="Decode one token at a time.")
-@click.option("--thinking", is_flag=True, help="Let the model think first.")
-@_setting("--block-size", "2-16", "Tokens per draft, one free.")
-@_setting("--temperature", "0-2", "0 is greedy.")
+@flag("-p", "--prompt", topic="scripts", common=True, metavar="TEXT", help="Answer this; what is piped in is added.")
+@flag(
+    "-o",
+    "--output",
+    topic="scripts",
+    common=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the output to a file.",
+)
+@flag("-x", "--extract", topic="scripts", common=True, is_flag=True, help="Print only the last code block.")
+@flag("--json", "as_json", topic="scripts", common=True, is_flag=True, help="Print one JSON object with statistics.")
+@flag("--stream-json", topic="scripts", is_flag=True, help="Print every event as a line of JSON.")
+@flag("--system", topic="decoding", metavar="TEXT", help="System message before the prompt.")
+@flag(
+    "--timeout",
+    topic="scripts",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop after that time.",
+)
+@flag("--no-speculation", topic="decoding", common=True, is_flag=True, help="Decode one token at a time.")
+@flag("--thinking", topic="decoding", common=True, is_flag=True, help="Let the model think first.")
+@_setting("--block-size", "2-16", "Tokens per draft, one free.", common=True)
+@_setting("--temperature", "0-2", "0 is greedy.", common=True)
 @_setting("--top-p", "0-1", "Nucleus to sample from.")
 @_setting("--top-k", "N", "Tokens to sample from, 0 all.")
-@_setting("--seed", "N", "Same seed, same answer.")
+@_setting("--seed", "N", "Same seed, same answer.", common=True)
 @_setting("--max-new-tokens", "N", "Longest answer.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute.")
-@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
-@click.option("--context", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
-@click.option("--offline", is_flag=True, help="Never ask the hub.")
-@click.option("--attention-backend", type=click.Choice(get_args(AttentionBackend)), default="auto", hidden=True)
-@click.option("--draft-attention-backend", type=click.Choice(get_args(AttentionBackend)), default="auto", hidden=True)
-@click.option("--noise-embed-scale", type=click.FloatRange(min=0, min_open=True), metavar="X", hidden=True)
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the chat saves code (dflash-out).")
-@click.option("--theme", metavar="NAME", help="Colours of the chat.")
+@flag(
+    "--device",
+    topic="models",
+    common=True,
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    help="Where to compute.",
+)
+@flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
+@flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
+@flag("--offline", topic="models", is_flag=True, help="Never ask the hub.")
+@flag(
+    "--attention-backend",
+    topic="experts",
+    type=click.Choice(get_args(AttentionBackend)),
+    default="auto",
+    help="Kernels of the target's attention.",
+)
+@flag(
+    "--draft-attention-backend",
+    topic="experts",
+    type=click.Choice(get_args(AttentionBackend)),
+    default="auto",
+    help="Kernels of the drafter's attention.",
+)
+@flag(
+    "--noise-embed-scale",
+    topic="experts",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="X",
+    help="Scale of the embeddings that the drafter reads, instead of its config's.",
+)
+@flag(
+    "--out",
+    topic="screen",
+    common=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where the chat saves code (dflash-out).",
+)
+@flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
 @click.pass_obj
 def command(

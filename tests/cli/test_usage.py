@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from dflash_tui.cli.help import TOPICS, Flag
 from dflash_tui.cli.main import command
 from dflash_tui.cli.prompt import MAX_PROMPT_BYTES
 from dflash_tui.core.exit_codes import ExitCode
@@ -117,12 +118,26 @@ def test_help_fits_on_a_screen_and_begins_with_examples(program: Program, monkey
     assert lines.index('  dflash-chat -p "Write a quicksort in Python"    print the answer') < lines.index("Options:")
 
 
-def test_help_names_every_flag_and_exit_code(program: Program) -> None:
+def test_every_flag_has_a_topic_that_describes_it(program: Program) -> None:
+    texts = {topic: program.run("help", topic).out.decode() for topic in TOPICS}
+    options = [option for option in command.params if isinstance(option, click.Option) and option.name != "version"]
+    for option in options:
+        assert isinstance(option, Flag) and option.help, option.opts
+        assert [name for name in option.opts if name not in texts[option.topic]] == []
+    assert program.run("help").out.decode().count("dflash-chat help ") == len(TOPICS)
+
+
+def test_help_points_at_the_topics_and_names_every_exit_code(program: Program) -> None:
     text = program.run("-h").out.decode()
-    flags = [flag for option in command.params if isinstance(option, click.Option) for flag in option.opts]
-    assert [flag for flag in flags if flag not in text] == []
-    codes = text[text.index("Exit codes:") :]
-    assert [code for code in ExitCode if f" {code.value} " not in codes.replace("\n", " ").replace(",", " ")] == []
+    assert all(topic in text for topic in TOPICS)
+    codes = text[text.index("Exit codes:") :].replace("\n", " ").replace(",", " ")
+    described = program.run("help", "scripts").out.decode()
+    for code in ExitCode:
+        assert f" {code.value} " in codes and f"  {code.value}  " in described
+
+
+def test_an_unknown_topic_names_the_known_ones(program: Program) -> None:
+    refused(program.run("help", "cooking"), "no help topic 'cooking'", "decoding")
 
 
 def test_version(program: Program) -> None:

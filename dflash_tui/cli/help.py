@@ -1,0 +1,98 @@
+"""Help in pieces: ``--help`` shows what most people need on one screen, ``dflash-chat help TOPIC`` the rest."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection
+from typing import Any
+
+import click
+
+from dflash_tui.core.exit_codes import ExitCode
+
+from .problems import Problem
+
+TOPICS = {
+    "decoding": "how tokens are drafted and chosen",
+    "models": "which models, where they come from, where they run",
+    "scripts": "prompts in pipes: what is printed, exit codes",
+    "screen": "how the chat looks, where it keeps things",
+    "experts": "knobs that only measuring can justify",
+}
+"""Every flag belongs to one. A new topic is a line here."""
+
+EXIT_CODES = {
+    ExitCode.OK: "done",
+    ExitCode.GENERATION: "generation failed",
+    ExitCode.USAGE: "a flag, a file or a prompt that can't be used",
+    ExitCode.WEIGHTS: "weights missing, damaged, or not what their config says",
+    ExitCode.DEVICE: "no usable GPU, or not enough memory",
+    ExitCode.REMOTE: "a server that can't be reached",
+    ExitCode.TIMEOUT: "--timeout ran out; the partial answer was printed",
+    ExitCode.INTERRUPTED: "Ctrl+C; the partial answer was printed",
+    ExitCode.BROKEN_PIPE: "the reader of stdout went away",
+    ExitCode.TERMINATED: "terminated; the partial answer was printed",
+}
+
+
+class Flag(click.Option):
+    """An option that knows its topic, and whether ``--help`` itself shows it."""
+
+    def __init__(self, *args: Any, topic: str, common: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.topic = topic
+        self.common = common
+
+
+def flag(
+    *names: str, topic: str, common: bool = False, **options: Any
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """``click.option`` for a :class:`Flag`; ``common`` puts it into ``--help`` too."""
+    return click.option(*names, cls=Flag, topic=topic, common=common, **options)
+
+
+def flags_of(command: click.Command, topic: str) -> list[Flag]:
+    return [option for option in command.params if isinstance(option, Flag) and option.topic == topic]
+
+
+def write_options(
+    command: click.Command, context: click.Context, formatter: click.HelpFormatter, wanted: Collection[click.Parameter]
+) -> None:
+    """The options of ``command`` among ``wanted``, a line or two each."""
+    options = [option for option in command.get_params(context) if isinstance(option, click.Option)]
+    rows = [record for option in options if option in wanted and (record := option.get_help_record(context))]
+    with formatter.section("Options"):
+        formatter.write_dl(rows)
+
+
+def help_command(program: click.Command) -> click.Command:
+    """``dflash-chat help [TOPIC]`` for the flags of ``program``."""
+
+    @click.command("help", context_settings={"help_option_names": ["-h", "--help"]})
+    @click.argument("topic", required=False)
+    def show(topic: str | None) -> int:
+        """Show the flags of one TOPIC; without one, which topics there are."""
+        click.echo(topic_text(program, topic) if topic else topics_text(), nl=False)
+        return ExitCode.OK
+
+    return show
+
+
+def topics_text() -> str:
+    lines = [f"  dflash-chat help {name:<10} {about}\n" for name, about in TOPICS.items()]
+    return "".join(["dflash-chat --help shows the most used flags on one screen.\n\n", *lines])
+
+
+def topic_text(program: click.Command, topic: str) -> str:
+    """Raises :class:`Problem` for an unknown topic."""
+    if topic not in TOPICS:
+        raise Problem(f"There is no help topic {topic!r}.", f"Topics: {', '.join(TOPICS)}.")
+    width = min(shutil.get_terminal_size().columns, 100)
+    formatter = click.HelpFormatter(width=width)
+    formatter.write(f"{topic}: {TOPICS[topic]}\n")
+    context = click.Context(program, info_name="dflash-chat")
+    write_options(program, context, formatter, flags_of(program, topic))
+    if topic == "scripts":
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(int(code)), meaning) for code, meaning in EXIT_CODES.items()])
+    return formatter.getvalue()
