@@ -12,6 +12,10 @@ import pytest
 # One thread per process: the bundled models are too small to gain from two, and parallel test workers would fight.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Where there is no GPU, kernels run in Triton's interpreter, which has to be asked for before the first import.
+if shutil.which("nvidia-smi") is None:
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 # A shell starts background jobs with SIGINT ignored, and programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

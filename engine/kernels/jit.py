@@ -27,6 +27,11 @@ HAS_TRITON = triton is not None
 INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
 
+if INTERPRETED:
+    from .interpreter import round_as_gpus_do
+
+    round_as_gpus_do()
+
 MAX_ROWS = 16
 """The most rows of one decoding pass: one tile of a matrix product, at every width."""
 

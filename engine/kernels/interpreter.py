@@ -1,0 +1,26 @@
+"""Makes Triton's interpreter round to bf16 as GPUs do: to nearest, ties to even. By itself it cuts the bits off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton.runtime import interpreter
+
+
+def round_as_gpus_do() -> None:
+    """Once per process, before the first kernel runs."""
+    convert = interpreter._convert_float
+
+    def converted(values: Any, source: Any, target: Any, rounding: Any) -> Any:
+        if (source, target) == (tl.float32, tl.bfloat16):
+            numbers = torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32))
+            return numbers.to(torch.bfloat16).view(torch.uint16).numpy()
+        if (source, target) == (tl.bfloat16, tl.float32):
+            bits = torch.from_numpy(np.ascontiguousarray(values).view(np.uint16))
+            return bits.view(torch.bfloat16).float().numpy().view(np.uint32)
+        return convert(values, source, target, rounding)
+
+    interpreter._convert_float = converted
