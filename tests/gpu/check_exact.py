@@ -11,7 +11,6 @@ best logits must lie within rounding. Exit code 1 when something is off.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ import torch
 from torch import Tensor
 from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration
 
+from engine.bench.shapes import PERIOD, configs_of, shorten
 from engine.cache import Cache
 from engine.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter, load_target
 from engine.commands import GenerationSettings
@@ -38,14 +38,12 @@ from tests.engine.published import PUBLISHED, write_published
 from tests.engine.reference_drafter import ReferenceDrafter
 from tests.gpu.random_checkpoint import writable_bytes, write_checkpoint
 
-CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 ERROR_RATIO = 1.5
 """How much larger the engine's bf16 error may be than that of ``transformers``: two ways to round differ that much."""
 DRAFTER_ERROR = 0.05
 """Relative error of a drafter's states in bf16, three layers deep: each rounding is 2^-9."""
 WRITE_SECONDS = 150.0
 PROMPT_LENGTH = 64
-LAYERS_PER_PERIOD = 6
 
 
 class Report:
@@ -151,13 +149,13 @@ def _anonymous_bytes() -> int:
 
 def write_pair(folder: Path, tiny: bool, device: torch.device, report: Report) -> None:
     """The 26B-A4B target, or as many of its layers as disk and time allow, and its drafter."""
-    target_json, drafter_json = tiny_configs() if tiny else published_configs()
-    periods = target_json["text_config"]["num_hidden_layers"] // LAYERS_PER_PERIOD
+    target_json, drafter_json = tiny_configs() if tiny else configs_of("26B-A4B")
+    periods = target_json["text_config"]["num_hidden_layers"] // PERIOD
     possible = writable_bytes(folder, WRITE_SECONDS)
     while periods > 1 and _checkpoint_bytes(target_json) > possible:
         periods -= 1
-        shorten(target_json, drafter_json, periods * LAYERS_PER_PERIOD)
-        report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * LAYERS_PER_PERIOD} layers")
+        shorten(target_json, drafter_json, periods * PERIOD)
+        report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * PERIOD} layers")
     with torch.device("meta"):
         target = Gemma4(TargetConfig.from_json(target_json))
         drafter = DFlashDrafter(DrafterConfig.from_json(drafter_json))
@@ -166,24 +164,9 @@ def write_pair(folder: Path, tiny: bool, device: torch.device, report: Report) -
     report.line("written", f"{size / 1e9:.2f} GB, {len(target.layers)} layers, in {seconds:.0f} s")
 
 
-def published_configs() -> tuple[dict[str, Any], dict[str, Any]]:
-    names = ("gemma-4-26B-A4B-it", "gemma-4-26B-A4B-it-DFlash")
-    target, drafter = (json.loads((CONFIGS / f"{name}.config.json").read_text()) for name in names)
-    return target, drafter
-
-
 def tiny_configs() -> tuple[dict[str, Any], dict[str, Any]]:
     kinds = ([SLIDING] * 5 + [FULL]) * 2
     return target_config(kinds, moe=True).to_dict(), drafter_config([SLIDING, FULL], [1, 6], len(kinds))
-
-
-def shorten(target: dict[str, Any], drafter: dict[str, Any], depth: int) -> None:
-    """Fewer layers, and taps spread over those."""
-    text = target["text_config"]
-    text["num_hidden_layers"], text["layer_types"] = depth, text["layer_types"][:depth]
-    taps = len(drafter["dflash_config"]["target_layer_ids"])
-    drafter["dflash_config"]["target_layer_ids"] = [round(1 + i * (depth - 4) / (taps - 1)) for i in range(taps)]
-    drafter["num_target_layers"] = depth
 
 
 def _checkpoint_bytes(config: dict[str, Any]) -> int:

@@ -12,14 +12,14 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import nn
+
+from engine.bench.weights import random_tensor
 
 SHARD_BYTES = 5_000_000_000
 DISK_SHARE = 0.9
 """Of the free disk, what a checkpoint may take."""
 PROBE_BYTES = 1_000_000_000
-BRANCH_ENDS = ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")
-"""The norms through which a layer's two branches join the residual stream."""
 
 
 def writable_bytes(folder: Path, seconds: float) -> int:
@@ -38,28 +38,6 @@ def writable_bytes(folder: Path, seconds: float) -> int:
     return min(int(shutil.disk_usage(folder).free * DISK_SHARE), int(rate * seconds))
 
 
-def random_tensor(name: str, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """bf16, of a size that keeps activations near one through any depth.
-
-    Norms are near one with small keys, as in trained models. What a layer adds to the residual stream is a tenth of
-    it: with more, thirty random layers are chaotic, and bf16 rounding alone decorrelates the output entirely. The
-    final norm has either sign, or the tied head would only find the last token's own embedding again.
-    """
-
-    def noise() -> Tensor:
-        return torch.randn(shape, generator=generator, device=generator.device, dtype=torch.bfloat16)
-
-    if name.endswith("layer_scalar"):
-        return 0.9 + 0.05 * noise()
-    if name.split(".")[-2] == "norm":
-        return 2 * noise()
-    if name.endswith(BRANCH_ENDS):
-        return 0.1 * (1 + 0.25 * noise())
-    if len(shape) == 1:
-        return (0.25 if "k_norm" in name else 1.0) * (1 + 0.25 * noise())
-    return 1.2 * shape[-1] ** -0.5 * noise()
-
-
 def write_checkpoint(
     folder: Path, config: dict[str, Any], model: nn.Module, prefix: str, device: torch.device
 ) -> tuple[int, float]:
@@ -73,7 +51,9 @@ def write_checkpoint(
     generator = torch.Generator(device).manual_seed(0)
     for number, shard in enumerate(shards, start=1):
         file = f"model-{number:05}-of-{len(shards):05}.safetensors"
-        save_file({name: random_tensor(name, shape, generator).cpu() for name, shape in shard}, folder / file)
+        save_file(
+            {name: random_tensor(name, shape, generator, torch.bfloat16).cpu() for name, shape in shard}, folder / file
+        )
         _flush(folder / file)
         weight_map |= {name: file for name, _ in shard}
     total = sum(map(_num_bytes, shapes))

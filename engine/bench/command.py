@@ -1,0 +1,197 @@
+"""The command line of the bench; it needs the engine's own dependencies and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from ..checkpoint import load_drafter, load_target, pick_device
+from ..decoder import Decoder
+from ..errors import EngineFailure
+from ..models.dflash import DFlashDrafter
+from ..models.gemma4 import Gemma4
+from ..runner import use_fitting_threads
+from .ceiling import Ceiling, measure_ceiling
+from .floor import floor_of
+from .measure import Bench, PrefillFigures, RoundFigures, longest
+from .peer import PeerFigures, measure_transformers
+from .profile import RoundProfile, profile_rounds
+from .report import ceiling_line, prefill_table, round_tables
+from .routing import ROUTINGS, Routing
+from .shapes import SHAPES, TINY, Shape, read_shape, shape_of_checkpoint, without_stops
+from .weights import random_pair
+
+WIDTHS = (1, 2, 4, 8, 12, 16)
+CONTEXTS = (128, 2048, 32_768)
+PROMPTS = (128, 2048, 8000)
+TINY_LENGTHS = (48, 96)
+"""Contexts and prompts of the tiny shape: within its first window and past it."""
+ACCEPTANCE = 7.8
+"""Tokens per block of 16 that the 26B-A4B's drafter is reported to reach on HumanEval."""
+
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Results:
+    """Everything one run measured, as it goes into JSON."""
+
+    device: str
+    dtype: str
+    torch: str
+    shape: str
+    num_layers: int
+    ceiling: Ceiling
+    load_seconds: float
+    load_bytes: int
+    """0 for random weights: they are made, not read."""
+    rounds: list[RoundFigures] = field(default_factory=list)
+    prompts: list[PrefillFigures] = field(default_factory=list)
+    profiles: list[RoundProfile] = field(default_factory=list)
+    peers: list[PeerFigures] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        figures = asdict(self)
+        for plain, each in zip(figures["rounds"], self.rounds, strict=True):
+            plain["tokens_per_second"] = each.tokens_per_second
+        return figures
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m engine.bench",
+        description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
+        " checkpoint. `python -m engine.bench kernels` times each kernel alone.",
+    )
+    what = parser.add_argument_group("what to measure")
+    what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
+    what.add_argument("--layers", type=int, metavar="N", help="only the target's first N layers")
+    what.add_argument("--target", type=Path, metavar="FOLDER", help="a checkpoint instead of random weights")
+    what.add_argument("--draft", type=Path, metavar="FOLDER", help="its drafter")
+    what.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    how = parser.add_argument_group("how")
+    how.add_argument("--widths", type=int, nargs="*", default=list(WIDTHS), metavar="N", help="rows per pass")
+    how.add_argument("--contexts", type=int, nargs="+", metavar="N")
+    how.add_argument("--prompts", type=int, nargs="*", metavar="N", help="prompt lengths; none: no prompts")
+    how.add_argument("--routing", choices=ROUTINGS, nargs="+", default=list(ROUTINGS), help="forced on the experts")
+    how.add_argument("--acceptance", type=float, default=ACCEPTANCE, metavar="X", help="tokens per full block")
+    how.add_argument("--count", type=int, default=64, metavar="N", help="rounds per figure")
+    how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
+    how.add_argument("--peer", choices=("transformers",), help="the same passes there, in the same run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the JSON there as well")
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measures and prints; returns the exit code."""
+    options = make_parser().parse_args(arguments)
+    device = pick_device(options.device)
+    use_fitting_threads(device)
+    name = options.shape or ("26B-A4B" if device.type == "cuda" else TINY)
+    if options.target is not None:
+        if options.peer:
+            raise ValueError("--peer compares random weights, not checkpoints: leave --target out")
+        shape = shape_of_checkpoint(options.target, options.draft)
+    else:
+        shape = read_shape(name, options.layers)
+    tiny = shape.name == TINY
+    options.contexts = options.contexts or list(TINY_LENGTHS if tiny else CONTEXTS)
+    options.prompts = (TINY_LENGTHS if tiny else PROMPTS) if options.prompts is None else options.prompts
+    results = measure(shape, options, device)
+    if options.out is not None:
+        options.out.write_text(json.dumps(results.to_dict(), indent=1))
+    if options.json:
+        print(json.dumps(results.to_dict()))
+    return 0
+
+
+def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> Results:
+    """Runs what the options ask for, printing tables as they come unless JSON is wanted."""
+
+    def say(text: str) -> None:
+        if not options.json:
+            print(text, flush=True)
+
+    ceiling = measure_ceiling(device)
+    started = perf_counter()
+    target, drafter = _make_pair(shape, options, device)
+    seconds = perf_counter() - started
+    weights = target.embed_tokens.weight
+    results = Results(
+        device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        dtype=str(weights.dtype).removeprefix("torch."),
+        torch=torch.__version__,
+        shape=shape.name,
+        num_layers=len(shape.target.layers),
+        ceiling=ceiling,
+        load_seconds=seconds,
+        load_bytes=0 if options.target is None else sum(p.nbytes for p in target.parameters()),
+    )
+    say(f"{results.device}, {results.dtype}, {shape.name}, {results.num_layers} layers, torch {results.torch}")
+    say(ceiling_line(ceiling))
+    if results.load_bytes:
+        say(f"loaded in {seconds:.1f} s, {results.load_bytes / seconds / 1e9:.2f} GB/s")
+    context = longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
+    bench = Bench(Decoder(target, drafter, context), floor_of(shape, weights.dtype), ceiling)
+    _measure_rounds(bench, options, results, say)
+    if options.prompts:
+        results.prompts = [bench.prefill(rows) for rows in options.prompts]
+        say(prefill_table(results.prompts))
+    if options.profile:
+        _profile(bench, options, results, say)
+    if options.peer:
+        for routing in options.routing:
+            results.peers.append(measure_transformers(shape, device, options.contexts[0], routing))
+            say(results.peers[-1].describe())
+    return results
+
+
+def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) -> tuple[Gemma4, DFlashDrafter | None]:
+    if options.target is None:
+        return random_pair(shape, device)
+    target = load_target(options.target, device, lambda _what, _done, _total: None)
+    target.config = without_stops(target.config)
+    drafter = None
+    if options.draft is not None:
+        drafter = load_drafter(options.draft, target, lambda _what, _done, _total: None)
+    return target, drafter
+
+
+def _measure_rounds(bench: Bench, options: argparse.Namespace, results: Results, say: Say) -> None:
+    routings: list[Routing] = options.routing if bench.floor.shape.target.moe else ["uniform"]
+    drafting = bench.decoder.drafter is not None
+    for context in options.contexts:
+        for routing in routings:
+            widths = [width for width in options.widths if width == 1 or drafting]
+            group = [bench.rounds(width, context, routing, options.count, options.acceptance) for width in widths]
+            results.rounds += group
+            for text in round_tables(group, results.ceiling):
+                say(text)
+
+
+def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: Say) -> None:
+    bench.force(options.routing[0], 1)
+    for width in sorted({1, max(options.widths, default=1)}):
+        results.profiles.append(profile_rounds(bench, width, options.contexts[0], options.count))
+        say(results.profiles[-1].describe())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The bench, or with ``kernels`` as the first argument the bench of each kernel alone. Returns the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return run(words)
+    except (EngineFailure, ValueError) as problem:
+        hint = getattr(problem, "hint", "") or "python -m engine.bench --help lists the flags."
+        print(f"{problem}\n  {hint}", file=sys.stderr)
+        return 2

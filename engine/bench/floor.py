@@ -1,0 +1,76 @@
+"""Bytes that each pass can't avoid reading: every touched weight once, and the keys and values in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ..config import AttentionConfig
+from ..models.dflash import DFlashDrafter
+from ..models.gemma4 import Gemma4
+from .shapes import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Bytes of a pair's passes, in its compute dtype. Activations are left out: kilobytes beside gigabytes."""
+
+    shape: Shape
+    itemsize: int
+    body: int
+    """The target's weights without experts and embedding."""
+    expert: int
+    """One expert of every layer."""
+    head: int
+    """The embedding, which is the head."""
+    drafter: int
+
+    def verify(self, experts: float, context: int) -> float:
+        """One pass of the target over the rows of a block (or the one row of plain decoding).
+
+        ``experts``: how many distinct ones the rows touch, mean over the layers.
+        """
+        return self.body + experts * self.expert + self.head + self._keys_values(self.shape.target.layers, context)
+
+    def draft(self, context: int) -> float:
+        """Taking in the last round's features, then one pass of the drafter and the head."""
+        if self.shape.drafter is None:
+            return 0.0
+        return self.drafter + self.head + self._keys_values(self.shape.drafter.layers, context)
+
+    def prefill(self, rows: int, chunk: int) -> float:
+        """A prompt in chunks, each of which touches every expert; the head runs once."""
+        chunks = -(-rows // chunk)
+        num_experts = self.shape.target.moe.num_experts if self.shape.target.moe else 0
+        return chunks * (self.body + num_experts * self.expert) + self.head
+
+    def _keys_values(self, layers: Iterable[AttentionConfig], context: int) -> int:
+        return self.itemsize * sum(
+            2 * layer.num_kv_heads * layer.head_dim * min(context, layer.window or context) for layer in layers
+        )
+
+
+def floor_of(shape: Shape, dtype: torch.dtype) -> Floor:
+    """Counts the parameters of a shape; nothing is allocated."""
+    with torch.device("meta"):
+        target = Gemma4(shape.target)
+        drafter = None if shape.drafter is None else DFlashDrafter(shape.drafter)
+    head = target.embed_tokens.weight.numel()
+    moe = shape.target.moe
+    all_experts = sum(p.numel() for name, p in target.named_parameters() if ".experts." in name)
+    size = dtype.itemsize
+    return Floor(
+        shape=shape,
+        itemsize=size,
+        body=size * (_count(target) - head - all_experts),
+        expert=size * (all_experts // moe.num_experts if moe else 0),
+        head=size * head,
+        drafter=0 if drafter is None else size * _count(drafter),
+    )
+
+
+def _count(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,107 @@
+"""Where a round's time goes: each kernel by name, and how long the device waits between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch._C._autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+from .measure import Bench
+from .report import table
+
+STEADY_SHARE = 0.6
+"""The last part of what was recorded: past the prompt and the first rounds."""
+MOST_LINES = 40
+NAME_WIDTH = 60
+
+
+class Span(NamedTuple):
+    """One kernel's run, in microseconds."""
+
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    name: str
+    calls: float
+    """Per round."""
+    microseconds: float
+    """Per round."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundProfile:
+    """A steady round. Kernels that run side by side count twice in ``kernels``, once in ``idle_share``."""
+
+    width: int
+    round_ms: float
+    idle_share: float
+    kernels: tuple[KernelTime, ...]
+
+    def describe(self) -> str:
+        heads = ("us per round", "calls", "share", "kernel")
+        total = sum(each.microseconds for each in self.kernels) or 1.0
+        rows = [
+            [
+                f"{each.microseconds:.1f}",
+                f"{each.calls:.1f}",
+                f"{100 * each.microseconds / total:.1f}%",
+                each.name[:NAME_WIDTH].ljust(NAME_WIDTH),
+            ]
+            for each in self.kernels[:MOST_LINES]
+        ]
+        what = f"\n{self.width} rows: {self.round_ms:.3f} ms per round while recorded, idle {self.idle_share:.1%}"
+        return f"{what}\n{table(heads, rows)}"
+
+
+def profile_rounds(bench: Bench, width: int, context: int, count: int) -> RoundProfile:
+    """Records rounds with the routing in force. Recording slows the host: take times from rounds without it."""
+    on_gpu = bench.decoder.device.type == "cuda"
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
+    with profile(activities=activities) as recording:
+        seconds, rounds = bench.run(width, context, count)
+        if on_gpu:
+            torch.cuda.synchronize()
+    wanted = DeviceType.CUDA if on_gpu else DeviceType.CPU
+    spans = [
+        Span(event.name, event.time_range.start, event.time_range.end)
+        for event in recording.events() or ()
+        if event.device_type == wanted and (on_gpu or event.cpu_parent is None)
+    ]
+    return summarise(spans, width, 1e3 * seconds / len(rounds))
+
+
+def summarise(spans: Sequence[Span], width: int, round_ms: float) -> RoundProfile:
+    """What the steady part of these spans holds per round of ``round_ms``."""
+    steady, length = _steady(spans)
+    rounds = length / (1e3 * round_ms)
+    times: dict[str, list[float]] = defaultdict(list)
+    for span in steady:
+        times[span.name].append(span.end - span.start)
+    kernels = [KernelTime(name, len(each) / rounds, sum(each) / rounds) for name, each in times.items()]
+    kernels.sort(key=lambda each: -each.microseconds)
+    return RoundProfile(width, round_ms, 1 - _covered(steady) / length, tuple(kernels))
+
+
+def _steady(spans: Sequence[Span]) -> tuple[list[Span], float]:
+    """The spans of the last part, and its length."""
+    first, last = min(span.start for span in spans), max(span.end for span in spans)
+    begin = last - STEADY_SHARE * (last - first)
+    return [span for span in spans if span.start >= begin], last - begin
+
+
+def _covered(spans: Sequence[Span]) -> float:
+    """Microseconds in which at least one of them runs."""
+    covered, reached = 0.0, float("-inf")
+    for span in sorted(spans, key=lambda each: each.start):
+        covered += max(0.0, span.end - max(span.start, reached))
+        reached = max(reached, span.end)
+    return covered

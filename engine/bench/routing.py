@@ -1,0 +1,53 @@
+"""Forced routing. Random weights choose experts in a way that no trained model does, so a figure needs a stated one.
+
+Both kinds follow what public measurements report. *Uniform*: every row's scores are independent, so 16 rows of top-8
+touch 82 of 128 experts. *Correlated*: neighbouring rows share a part of their scores, and 16 rows touch 50.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ..models.gemma4 import DecoderLayer, Gemma4
+
+Routing = Literal["uniform", "correlated"]
+ROUTINGS: tuple[Routing, ...] = ("uniform", "correlated")
+
+SHARED = {"uniform": 0.0, "correlated": 0.45}
+"""The share of a score's variance that all rows of a layer have in common."""
+
+ROWS = 256
+"""Rows of forced scores; longer passes use them over again."""
+
+
+def forced_scores(routing: Routing, num_layers: int, num_experts: int, device: torch.device) -> list[Tensor]:
+    """Router scores, fp32 [ROWS, experts] for each layer, always the same ones."""
+    generator = torch.Generator().manual_seed(sum(map(ord, routing)))
+    shared = SHARED[routing]
+
+    def layer() -> Tensor:
+        common = torch.randn(1, num_experts, generator=generator)
+        own = torch.randn(ROWS, num_experts, generator=generator)
+        scores: Tensor = math.sqrt(shared) * common + math.sqrt(1 - shared) * own
+        return scores.to(device)
+
+    return [layer() for _ in range(num_layers)]
+
+
+def force_routing(target: Gemma4, scores: Sequence[Tensor] | None) -> None:
+    """Makes every layer's router use these scores instead of its own; None gives the routers back."""
+    for index, layer in enumerate(target.layers):
+        assert isinstance(layer, DecoderLayer)
+        if layer.has_experts:
+            layer.router.forced = None if scores is None else scores[index]
+
+
+def distinct_experts(scores: Sequence[Tensor], top_k: int, rows: int) -> float:
+    """How many experts the first rows of a pass touch, mean over the layers."""
+    return fmean(len(set(layer[:rows].topk(top_k, dim=-1).indices.flatten().tolist())) for layer in scores)

@@ -1,0 +1,106 @@
+"""The shapes that can be measured without a checkpoint: the published pairs, and one that any CPU can run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..checkpoint import read_drafter_config, read_target_config
+from ..config import DrafterConfig, TargetConfig
+
+CONFIGS = Path(__file__).parent / "configs"
+PUBLISHED = {
+    "26B-A4B": ("gemma-4-26B-A4B-it", "gemma-4-26B-A4B-it-DFlash"),
+    "31B": ("gemma-4-31B-it", "gemma-4-31B-it-DFlash"),
+    "12B": ("gemma-4-12B-it", "gemma4-12B-it-DFlash"),
+}
+"""Names of the config files of target and drafter."""
+
+TINY = "tiny"
+SHAPES = (*PUBLISHED, TINY)
+PERIOD = 6
+"""Layers after which the kinds of attention repeat: five sliding, one full."""
+
+TINY_TARGET = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_global_key_value_heads": 1,
+    "head_dim": 16,
+    "global_head_dim": 32,
+    "sliding_window": 32,
+    "num_experts": 16,
+    "top_k_experts": 4,
+    "moe_intermediate_size": 32,
+    "vocab_size": 512,
+    "vocab_size_per_layer_input": 512,
+}
+TINY_DRAFTER = {
+    "hidden_size": 64,
+    "intermediate_size": 80,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "sliding_window": 48,
+    "vocab_size": 512,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A pair's configs. Stop tokens are left out: an answer that is measured ends when the measurement does."""
+
+    name: str
+    target: TargetConfig
+    drafter: DrafterConfig | None
+
+
+def read_shape(name: str, num_layers: int | None = None) -> Shape:
+    """One of ``SHAPES``, with fewer target layers if wanted (whole periods of the pattern; taps spread over those).
+
+    Raises ``ValueError`` for a number of layers that the shape can't have.
+    """
+    target, drafter = configs_of(name)
+    if name == TINY:
+        num_layers = num_layers or 2 * PERIOD
+    if num_layers is not None:
+        shorten(target, drafter, num_layers)
+    return Shape(name, without_stops(TargetConfig.from_json(target)), DrafterConfig.from_json(drafter))
+
+
+def shape_of_checkpoint(target: Path, drafter: Path | None) -> Shape:
+    """The shape of a pair in folders; raises ``WeightsFailure`` for damaged configs."""
+    config = read_target_config(target)
+    draft_config = None if drafter is None else read_drafter_config(drafter, config)
+    return Shape(target.name, without_stops(config), draft_config)
+
+
+def without_stops(config: TargetConfig) -> TargetConfig:
+    return replace(config, stop_token_ids=())
+
+
+def configs_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The two ``config.json`` of a shape; ``tiny`` is the 26B-A4B in miniature."""
+    files = PUBLISHED["26B-A4B" if name == TINY else name]
+    target, drafter = (json.loads((CONFIGS / f"{file}.json").read_text("utf-8")) for file in files)
+    if name == TINY:
+        target["text_config"].update(TINY_TARGET)
+        drafter.update(TINY_DRAFTER)
+    return target, drafter
+
+
+def shorten(target: dict[str, Any], drafter: dict[str, Any], num_layers: int) -> None:
+    """Cuts the configs to the target's first layers, and spreads the drafter's taps over those."""
+    text: dict[str, Any] = target["text_config"]
+    if not 0 < num_layers <= text["num_hidden_layers"] or num_layers % PERIOD:
+        raise ValueError(
+            f"the number of layers must be a multiple of {PERIOD} up to {text['num_hidden_layers']}, not {num_layers}"
+        )
+    text["num_hidden_layers"], text["layer_types"] = num_layers, text["layer_types"][:num_layers]
+    dflash: dict[str, Any] = drafter["dflash_config"]
+    taps = len(dflash["target_layer_ids"])
+    dflash["target_layer_ids"] = [1 + i * (num_layers - 4) // (taps - 1) for i in range(taps)]
+    drafter["num_target_layers"] = num_layers
