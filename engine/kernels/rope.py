@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from ..config import RopeConfig
+from .jit import MAX_ROWS, jit, tl
+from .norm import rms_norm, rms_norm_rounded_first
 
 
 def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
@@ -32,3 +36,159 @@ def apply_rope(x: Tensor, table: tuple[Tensor, Tensor]) -> Tensor:
     cos, sin = table
     first, second = x.float().chunk(2, dim=-1)
     return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(x.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadNorms:
+    """How the heads of one attention layer are normed before they turn.
+
+    ``q`` and ``k`` are weights [head_dim]; ``rounded_first`` is the drafters' order (see ``norm.py``). Values are
+    normed without a weight (Gemma 4) or taken as they are (DFlash).
+    """
+
+    q: Tensor
+    k: Tensor
+    eps: float
+    rounded_first: bool
+    norm_values: bool
+
+
+@jit
+def _norm_rope_store(
+    projected: tl.tensor,
+    q_weight: tl.tensor,
+    k_weight: tl.tensor,
+    frequencies: tl.tensor,
+    q_out: tl.tensor,
+    k_store: tl.tensor,
+    v_store: tl.tensor,
+    cursor: tl.tensor,
+    rows: tl.tensor,
+    capacity: tl.tensor,
+    row_stride: tl.tensor,
+    eps: tl.tensor,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    VALUE_IS_KEY: tl.constexpr,
+    ROUNDED_FIRST: tl.constexpr,
+    NORM_VALUES: tl.constexpr,
+) -> None:
+    """Program (row, head): the query heads first, then the key heads, each with its value."""
+    row = tl.program_id(0)
+    head = tl.program_id(1)
+    if row < tl.load(rows):
+        half: tl.constexpr = HEAD_DIM // 2
+        lane = tl.arange(0, half)
+        position = tl.load(cursor) + row
+        dtype = projected.dtype.element_ty
+        source = projected + row * row_stride + head * HEAD_DIM + lane
+        first = tl.load(source).to(tl.float32)
+        second = tl.load(source + half).to(tl.float32)
+        inverse = tl.rsqrt((tl.sum(first * first) + tl.sum(second * second)) / HEAD_DIM + eps)
+        weight = k_weight if head >= HEADS else q_weight
+        weight_1 = tl.load(weight + lane).to(tl.float32)
+        weight_2 = tl.load(weight + half + lane).to(tl.float32)
+        if ROUNDED_FIRST:
+            x = ((first * inverse).to(dtype).to(tl.float32) * weight_1).to(dtype).to(tl.float32)
+            y = ((second * inverse).to(dtype).to(tl.float32) * weight_2).to(dtype).to(tl.float32)
+        else:
+            x = (first * inverse * weight_1).to(dtype).to(tl.float32)
+            y = (second * inverse * weight_2).to(dtype).to(tl.float32)
+        angle = position.to(tl.float32) * tl.load(frequencies + lane)
+        cos = tl.cos(angle)
+        sin = tl.sin(angle)
+        turned_1 = (x * cos - y * sin).to(dtype)
+        turned_2 = (y * cos + x * sin).to(dtype)
+        if head < HEADS:
+            target = q_out + (row * HEADS + head) * HEAD_DIM + lane
+            tl.store(target, turned_1)
+            tl.store(target + half, turned_2)
+        else:
+            stored = ((head - HEADS) * capacity + position % capacity) * HEAD_DIM + lane
+            tl.store(k_store + stored, turned_1)
+            tl.store(k_store + stored + half, turned_2)
+            if not VALUE_IS_KEY:
+                first = tl.load(source + KV_HEADS * HEAD_DIM).to(tl.float32)
+                second = tl.load(source + KV_HEADS * HEAD_DIM + half).to(tl.float32)
+            if NORM_VALUES:
+                scale = tl.rsqrt((tl.sum(first * first) + tl.sum(second * second)) / HEAD_DIM + eps)
+                first = first * scale
+                second = second * scale
+            tl.store(v_store + stored, first.to(dtype))
+            tl.store(v_store + stored + half, second.to(dtype))
+
+
+def norm_rope_store(
+    projected: Tensor,
+    norms: HeadNorms,
+    frequencies: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cursor: Tensor,
+    rows: Tensor,
+    q: Tensor | None = None,
+    *,
+    value_is_key: bool = False,
+) -> None:
+    """Norms the heads of up to 16 rows, turns them, and stores keys and values in a layer's cache.
+
+    ``projected`` [16, >= width], rows of [queries | keys | values] side by side, heads one after the other, without
+    the values when ``value_is_key``, without the queries when ``q`` [16, heads, head_dim], which takes them, is None.
+    ``k``, ``v`` [kv_heads, capacity, head_dim]; the row r goes to (cursor + r) % capacity. ``cursor`` and ``rows`` are
+    int32 [1] on the device, and rows from ``rows`` on are neither read nor written. Roundings are those of
+    ``norm_rope_store_reference``.
+    """
+    kv_heads, capacity, head_dim = k.shape
+    heads = 0 if q is None else q.shape[1]
+    _norm_rope_store[(MAX_ROWS, heads + kv_heads)](
+        projected,
+        norms.q,
+        norms.k,
+        frequencies,
+        k if q is None else q,
+        k,
+        v,
+        cursor,
+        rows,
+        capacity,
+        projected.stride(0),
+        norms.eps,
+        HEADS=heads,
+        KV_HEADS=kv_heads,
+        HEAD_DIM=head_dim,
+        VALUE_IS_KEY=value_is_key,
+        ROUNDED_FIRST=norms.rounded_first,
+        NORM_VALUES=norms.norm_values,
+        num_warps=1 if head_dim <= 128 else 2,
+    )
+
+
+def norm_rope_store_reference(
+    projected: Tensor,
+    norms: HeadNorms,
+    frequencies: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cursor: Tensor,
+    rows: Tensor,
+    q: Tensor | None = None,
+    *,
+    value_is_key: bool = False,
+) -> None:
+    """What ``norm_rope_store`` does, in PyTorch; reads the host's copy of the two scalars."""
+    kv_heads, capacity, head_dim = k.shape
+    heads = 0 if q is None else q.shape[1]
+    start, count = int(cursor), int(rows)
+    num_heads = heads + (1 if value_is_key else 2) * kv_heads
+    parts = projected[:count, : num_heads * head_dim].view(count, num_heads, head_dim)
+    norm = rms_norm_rounded_first if norms.rounded_first else rms_norm
+    positions = torch.arange(start, start + count, device=k.device)
+    table = rope_table(positions, frequencies)
+    if q is not None:
+        q[:count] = apply_rope(norm(parts[:, :heads], norms.q, norms.eps), table)
+    raw_k = parts[:, heads : heads + kv_heads]
+    raw_v = raw_k if value_is_key else parts[:, heads + kv_heads :]
+    stored = positions % capacity
+    k[:, stored] = apply_rope(norm(raw_k, norms.k, norms.eps), table).transpose(0, 1)
+    v[:, stored] = (rms_norm(raw_v, None, norms.eps) if norms.norm_values else raw_v).transpose(0, 1)
