@@ -16,6 +16,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.source import EngineFactory
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 
+from .bench import bench
 from .doctor import doctor
 from .headless import OutputFormat, Request, answer, silence_stdout
 from .help import TOPICS, Flag, flag, help_command, write_options
@@ -24,6 +25,7 @@ from .output import check_directory
 from .problems import Problem, show_problem
 from .prompt import read_prompt
 from .pull import pull
+from .race import race
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
@@ -34,6 +36,7 @@ MODEL is a folder or a hub name, fetched at need; without it, the bundled pair.
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
+  dflash-chat bench                               how fast it decodes
   dflash-chat help                                every other flag, by topic
 """
 EXIT_LINE = """\
@@ -44,7 +47,7 @@ DEFAULT_OUT = Path("dflash-out")
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
-COMMANDS: dict[str, click.Command] = {"pull": pull, "doctor": doctor}
+COMMANDS: dict[str, click.Command] = {"pull": pull, "doctor": doctor, "race": race, "bench": bench}
 
 
 def commands() -> dict[str, click.Command]:
@@ -108,7 +111,7 @@ def _run(arguments: list[str], engine: EngineFactory | None) -> int:
     if chosen is None:
         code = command.main(arguments, prog_name="dflash-chat", standalone_mode=False, obj=engine)
     else:
-        code = chosen.main(arguments[1:], prog_name=f"dflash-chat {arguments[0]}", standalone_mode=False)
+        code = chosen.main(arguments[1:], prog_name=f"dflash-chat {arguments[0]}", standalone_mode=False, obj=engine)
     return int(code or 0)
 
 

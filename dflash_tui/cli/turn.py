@@ -21,7 +21,7 @@ JOIN_SECONDS = 2.0
 _SIGNALS = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
 # Events, and reasons to end early: both reach the main thread through one queue, in the order they happened.
-_Inbox = SimpleQueue[Event | ExitCode]
+Inbox = SimpleQueue[Event | ExitCode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ def run_turn(
     its ``TurnFinished`` is still handled; a second Ctrl+C does not wait for it. ``BrokenPipeError`` from ``handle``
     ends the turn quietly.
     """
-    inbox: _Inbox = SimpleQueue()
+    inbox: Inbox = SimpleQueue()
     engine = factory(options, inbox.put)
-    with _signals_into(inbox):
+    with signals_into(inbox):
         engine.start()
         try:
             return _Conversation(engine, inbox, ask, handle, timeout).run()
@@ -57,7 +57,7 @@ class _Conversation:
     """The state of :func:`run_turn`: whether the question was asked, and why the turn was stopped."""
 
     def __init__(
-        self, engine: EngineSource, inbox: _Inbox, ask: Ask, handle: Callable[[Event], None], timeout: float | None
+        self, engine: EngineSource, inbox: Inbox, ask: Ask, handle: Callable[[Event], None], timeout: float | None
     ) -> None:
         self._engine = engine
         self._inbox = inbox
@@ -128,7 +128,7 @@ def _ended_early(why: ExitCode) -> Ending:
 
 
 @contextmanager
-def _signals_into(inbox: _Inbox) -> Iterator[None]:
+def signals_into(inbox: Inbox) -> Iterator[None]:
     """Turn signals into entries of the queue: the main thread waits there, and ``SimpleQueue`` may be put to from
     a signal handler."""
 

@@ -44,8 +44,15 @@ def bundled_palette(name: str) -> Palette:
     """The palette of a theme that comes with the program."""
     theme = tomllib.loads((_themes() / f"{name}.toml").read_text(encoding="utf-8"))
     colors = theme["colors"]
-    names = ("background", "foreground", "surface", "panel", "primary", "error")
-    return Palette(*(colors[name] for name in names), verdicts=theme["verdict"])
+    return Palette(
+        colors["background"],
+        colors["foreground"],
+        colors["surface"],
+        colors["panel"],
+        colors["primary"],
+        colors["error"],
+        theme["verdict"],
+    )
 
 
 def _themes() -> Path:
