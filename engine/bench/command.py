@@ -29,6 +29,7 @@ from .routing import ROUTINGS, Routing
 from .shapes import SHAPES, TINY, Shape, read_shape, shape_of_checkpoint, without_stops
 from .weights import random_pair
 
+PROG = "python -m engine.bench"
 WIDTHS = (1, 2, 4, 8, 12, 16)
 CONTEXTS = (128, 2048, 32_768)
 PROMPTS = (128, 2048, 8000)
@@ -66,9 +67,9 @@ class Results:
         return figures
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m engine.bench",
+        prog=prog,
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
         " checkpoint. `python -m engine.bench kernels` times each kernel alone.",
     )
@@ -92,9 +93,12 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Measures and prints; returns the exit code."""
-    options = make_parser().parse_args(arguments)
+def run(arguments: Sequence[str], prog: str = PROG) -> int:
+    """Measures and prints; returns the exit code.
+
+    Raises ``EngineFailure`` or ``ValueError``, both in words for people, for what can't be measured.
+    """
+    options = make_parser(prog).parse_args(arguments)
     device = pick_device(options.device)
     use_fitting_threads(device)
     name = options.shape or ("26B-A4B" if device.type == "cuda" else TINY)
@@ -192,6 +196,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return run(words)
     except (EngineFailure, ValueError) as problem:
-        hint = getattr(problem, "hint", "") or "python -m engine.bench --help lists the flags."
+        hint = getattr(problem, "hint", "") or f"{PROG} --help lists the flags."
         print(f"{problem}\n  {hint}", file=sys.stderr)
         return 2

@@ -1,0 +1,36 @@
+"""``dflash-chat bench``: the engine's bench, with this program's way to say what is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dflash_tui.core.exit_codes import ExitCode
+
+from .conftest import Program
+
+
+def test_it_measures(program: Program) -> None:
+    words = "--shape tiny --layers 6 --device cpu --widths 2 --contexts 40 --prompts --routing uniform --count 2 --json"
+    assert program.run("bench", *words.split()).code == ExitCode.OK
+    (figures,) = json.loads(program.out)["rounds"]
+    assert figures["width"] == 2 and figures["round_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "about"),
+    [
+        ("--shape tiny --layers 7", ExitCode.USAGE, "multiple of 6"),
+        ("--target nowhere", ExitCode.WEIGHTS, "nowhere"),
+        ("--what-is-this", ExitCode.USAGE, "--what-is-this"),
+    ],
+)
+def test_what_cannot_be_measured(words: str, code: ExitCode, about: str, program: Program) -> None:
+    assert program.run("bench", *words.split()).code == code
+    assert about in program.err and not program.out
+
+
+def test_help_fits_on_a_screen(program: Program) -> None:
+    assert program.run("bench", "--help").code == ExitCode.OK
+    assert program.out.startswith(b"usage: dflash-chat bench") and len(program.out.splitlines()) <= 40
