@@ -143,6 +143,8 @@ def multiply_rows(
     for step in tl.range(0, DEPTH, BLOCK_K):
         at = start + step + tl.arange(0, BLOCK_K)
         tile = load_weights(weight, columns, at, N, K, aligned)
+        if weight.dtype.element_ty == tl.int8:  # exact: bf16 holds every integer up to 256
+            tile = tile.to(tl.float32).to(x.dtype.element_ty)
         total = dot(load_rows(x, max_rows, at, K, even), tile.T, total)
     return total
 

@@ -1,9 +1,18 @@
-"""The language-model head: logits of a vocabulary, softly capped."""
+"""The language-model head: logits of a vocabulary, softly capped; its most likely token; a copy in 8 bits."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
+
+from .dense import multiply_rows
+from .jit import MAX_ROWS, cdiv, jit, tl
+from .tiles import ROW_TILES, RowTiles, Tiles
+
+QUANTISED_ROWS_AT_ONCE = 8192
+"""Rows of an embedding that pass through fp32 at once: 90 MB of a hidden size of 2816."""
 
 
 def capped_logits(hidden: Tensor, embedding: Tensor, softcap: float | None) -> Tensor:
@@ -14,3 +23,182 @@ def capped_logits(hidden: Tensor, embedding: Tensor, softcap: float | None) -> T
     """
     logits = torch.nn.functional.linear(hidden, embedding).float()
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantisedEmbedding:
+    """An embedding in 8 bits, for drafting alone: a draft that is wrong costs time, never the answer."""
+
+    weight: Tensor
+    """int8 [vocab, hidden]."""
+    scales: Tensor
+    """fp32 [vocab]: what one step of each row is worth."""
+
+    @classmethod
+    def of(cls, embedding: Tensor) -> QuantisedEmbedding:
+        """Rounds each row of an embedding [vocab, hidden] to 255 levels, symmetric around zero."""
+        weight = torch.empty_like(embedding, dtype=torch.int8)
+        scales = torch.empty(embedding.shape[0], device=embedding.device)
+        for start in range(0, embedding.shape[0], QUANTISED_ROWS_AT_ONCE):
+            part = slice(start, start + QUANTISED_ROWS_AT_ONCE)
+            values = embedding[part].float()
+            scales[part] = values.abs().amax(dim=-1).clamp(min=1e-30) / 127
+            weight[part] = (values / scales[part, None]).round().to(torch.int8)
+        return cls(weight, scales)
+
+    def restored(self) -> Tensor:
+        """fp32 [vocab, hidden]: what products with this copy multiply by."""
+        return self.weight.float() * self.scales[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOutput:
+    """What ``head_rows`` and ``pick_rows`` fill."""
+
+    logits: Tensor | None
+    """fp32 [16, vocab]; None where only the best token is wanted."""
+    tile_best: Tensor
+    """fp32 [16, tiles]: the highest logit of each tile of the vocabulary."""
+    tile_token: Tensor
+    """int32 [16, tiles]: its token, the lowest of equals."""
+    tile_mass: Tensor
+    """fp32 [16, tiles]: the sum of exp(logit - highest) over the tile."""
+    token: Tensor
+    """int64 [16]: the argmax, the lowest of equals."""
+    probability: Tensor
+    """fp32 [16]: its softmax probability at temperature 1."""
+    peak: Tensor
+    """fp32 [16]: its logit; any token's probability is exp(logit - peak) * probability."""
+
+    @classmethod
+    def allocate(cls, vocab: int, tiles: Tiles, device: torch.device, keep_logits: bool = True) -> HeadOutput:
+        count = cdiv(vocab, tiles.columns)
+        return cls(
+            torch.zeros(MAX_ROWS, vocab, device=device) if keep_logits else None,
+            torch.zeros(MAX_ROWS, count, device=device),
+            torch.zeros(MAX_ROWS, count, dtype=torch.int32, device=device),
+            torch.zeros(MAX_ROWS, count, device=device),
+            torch.zeros(MAX_ROWS, dtype=torch.int64, device=device),
+            torch.zeros(MAX_ROWS, device=device),
+            torch.zeros(MAX_ROWS, device=device),
+        )
+
+
+def head_rows(
+    hidden: Tensor,
+    embedding: Tensor | QuantisedEmbedding,
+    softcap: float | None,
+    out: HeadOutput,
+    tiles: Tiles,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``capped_logits`` of normed rows [16, hidden], kept in fp32 throughout, and each tile's best token beside them.
+
+    ``tiles`` are those that ``out`` was allocated for. ``pick_rows`` makes the tokens of it.
+    """
+    weight = embedding.weight if isinstance(embedding, QuantisedEmbedding) else embedding
+    scales = embedding.scales if isinstance(embedding, QuantisedEmbedding) else None
+    vocab, size = weight.shape
+    assert hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
+    _head[(cdiv(vocab, tiles.columns),)](
+        hidden,
+        weight,
+        scales,
+        out.logits,
+        out.tile_best,
+        out.tile_token,
+        out.tile_mass,
+        0.0 if softcap is None else softcap,
+        max_rows,
+        VOCAB=vocab,
+        K=size,
+        QUANTISED=scales is not None,
+        CAPPED=softcap is not None,
+        KEEP=out.logits is not None,
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+
+
+def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_ROWS) -> None:
+    """The most likely token of each row and its probability, from what ``head_rows`` left of each tile."""
+    count = out.tile_best.shape[1]
+    _pick[(max_rows,)](
+        out.tile_best,
+        out.tile_token,
+        out.tile_mass,
+        out.token,
+        out.probability,
+        out.peak,
+        TILES=count,
+        BLOCK=1 << (count - 1).bit_length(),
+        num_warps=tiles.warps,
+    )
+
+
+@jit
+def _head(
+    hidden: tl.tensor,
+    weight: tl.tensor,
+    scales: tl.tensor,
+    logits: tl.tensor,
+    tile_best: tl.tensor,
+    tile_token: tl.tensor,
+    tile_mass: tl.tensor,
+    softcap: tl.tensor,
+    max_rows: tl.tensor,
+    VOCAB: tl.constexpr,
+    K: tl.constexpr,
+    QUANTISED: tl.constexpr,
+    CAPPED: tl.constexpr,
+    KEEP: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+    tiles: tl.constexpr = (VOCAB + BLOCK_N - 1) // BLOCK_N
+    tile = tl.program_id(0)
+    columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = tl.arange(0, 16)
+    logit = multiply_rows(hidden, weight, columns, 0, max_rows, VOCAB, K, depth, BLOCK_N, BLOCK_K)
+    if QUANTISED:
+        logit *= tl.load(scales + columns, mask=columns < VOCAB, other=0.0)[None, :]
+    if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
+        logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
+    live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]
+    if KEEP:
+        tl.store(logits + row[:, None] * VOCAB + columns[None, :], logit, mask=live)
+    logit = tl.where((columns < VOCAB)[None, :], logit, float("-inf"))
+    best = tl.max(logit, axis=1)
+    token = tl.min(tl.where(logit == best[:, None], columns[None, :], VOCAB), axis=1)
+    mass = tl.sum(tl.exp(logit - best[:, None]), axis=1)
+    at = row * tiles + tile
+    tl.store(tile_best + at, best, mask=row < max_rows)
+    tl.store(tile_token + at, token, mask=row < max_rows)
+    tl.store(tile_mass + at, mass, mask=row < max_rows)
+
+
+@jit
+def _pick(
+    tile_best: tl.tensor,
+    tile_token: tl.tensor,
+    tile_mass: tl.tensor,
+    token: tl.tensor,
+    probability: tl.tensor,
+    peak: tl.tensor,
+    TILES: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    row = tl.program_id(0)
+    tile = tl.arange(0, BLOCK)
+    at = row * TILES + tile
+    best = tl.load(tile_best + at, mask=tile < TILES, other=float("-inf"))
+    highest = tl.max(best, axis=0)
+    candidate = tl.load(tile_token + at, mask=tile < TILES, other=0)
+    winner = tl.min(tl.where(best == highest, candidate, 2147483647), axis=0)
+    mass = tl.load(tile_mass + at, mask=tile < TILES, other=0.0) * tl.exp(best - highest)
+    tl.store(token + row, winner.to(tl.int64))
+    tl.store(probability + row, 1.0 / tl.sum(mass, axis=0))
+    tl.store(peak + row, highest)

@@ -22,6 +22,8 @@ class Tiles:
     warps: int = 4
     stages: int = 4
     """Loads in flight: ``stages - 1`` steps ahead of the arithmetic."""
+    programs: int = 528
+    """Experts only: how many programs share the tiles of the experts that run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class TargetTiles:
     output: Tiles = Tiles(columns=32, depth=128, splits=4, stages=4)
     gate_up: Tiles = Tiles(columns=16, depth=128, stages=4)
     down: Tiles = Tiles(columns=32, depth=64, splits=3, stages=4)
-    expert_gate_up: Tiles = Tiles(columns=32, depth=64, stages=4)
+    expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
     expert_down: Tiles = Tiles(columns=64, depth=64, stages=4)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES
