@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from itertools import accumulate
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dflash_tui.core.history import CHECKPOINT, StepHistory
+from dflash_tui.core.statistics import AcceptanceStatistics, RateMeter, num_verified
+from engine.events import Step
+from tests.core.events_for_tests import make_step, rounds
+from tests.core.traces.steps import turns
+
+
+def kept(steps: list[Step]) -> StepHistory:
+    history = StepHistory()
+    for step in steps:
+        history.append(step)
+    return history
+
+
+@given(turns, st.randoms())
+@settings(max_examples=30)
+def test_every_step_comes_back_in_any_order(steps: list[Step], random: Random) -> None:
+    history = kept(steps)
+    order = list(range(len(steps)))
+    random.shuffle(order)
+    assert [history[index] for index in order] == [steps[index] for index in order]
+    assert list(history) == steps
+    assert history[-1] == steps[-1]
+
+
+@given(turns)
+@settings(max_examples=30)
+def test_tokens_find_their_step(steps: list[Step]) -> None:
+    history = kept(steps)
+    owners = [index for index, step in enumerate(steps) for _ in step.emitted]
+    assert [history.step_of_token(token) for token in range(len(owners))] == owners
+    counts = [0, *accumulate(len(step.emitted) for step in steps)]
+    assert [history.tokens_before(index) for index in range(len(steps) + 1)] == counts
+    with pytest.raises(IndexError):
+        history.step_of_token(len(owners))
+
+
+@given(rounds())
+@settings(max_examples=30)
+def test_numbers_at_any_step_are_those_of_counting_up_to_it(steps: list[Step]) -> None:
+    history, counted, meter = kept(steps), AcceptanceStatistics(), RateMeter()
+    for index, step in enumerate(steps):
+        counted = counted.after(step)
+        meter.add(step.time, len(step.emitted))
+        assert history.acceptance(index) == counted
+        assert history.rate(index) == pytest.approx(meter.now)
+        assert history.verified_sum[index] == sum(map(num_verified, steps[: index + 1]))
+        assert history.total_us_sum[index] == round(1000 * sum(step.total_ms for step in steps[: index + 1]))
+        assert history.step_at(step.time) == index + 1
+
+
+def test_an_empty_history() -> None:
+    history = StepHistory()
+    assert len(history) == history.num_tokens == 0 and list(history) == []
+    with pytest.raises(IndexError):
+        history[0]
+
+
+def test_iterating_sees_what_is_appended_meanwhile() -> None:
+    history = kept([make_step(3, 15, index=index) for index in range(CHECKPOINT)])
+    steps = history.steps(CHECKPOINT - 1)
+    next(steps)
+    history.append(make_step(4, 15, index=CHECKPOINT))
+    assert next(steps).num_accepted == 4
