@@ -119,13 +119,23 @@ MAX_SPLITS = 256
 """Bounds the scratch: a layer that would have more takes larger splits."""
 
 
+ATTEND_TILES = {
+    128: (AttendTiles(64, 32, 64, 4, 2), AttendTiles(64, 64, 64, 4, 1), AttendTiles(128, 64, 64, 4, 2)),
+    256: (AttendTiles(64, 32, 32, 4, 2), AttendTiles(64, 64, 32, 4, 1), AttendTiles(64, 64, 32, 8, 1)),
+    512: (AttendTiles(128, 32, 64, 8, 2), AttendTiles(128, 64, 32, 8, 2), AttendTiles(64, 64, 16, 8, 1)),
+}
+"""Tiles worth measuring, by head size; the first are in use. A head of 512 spills with fewer warps."""
+
+
 def attend_tiles(layer: AttentionConfig, capacity: int) -> AttendTiles:
     """Tiles for a layer whose cache has ``capacity`` rows; they don't depend on how many rows run."""
-    group_rows = MAX_ROWS * layer.num_heads // layer.num_kv_heads
-    if layer.head_dim > 256:
-        tiles = AttendTiles(split=128, keys=32, rows=min(64, group_rows), warps=8, stages=2)
-    else:
-        tiles = AttendTiles(split=64, keys=32, rows=min(64, group_rows), warps=4, stages=2)
+    size = next((size for size in ATTEND_TILES if layer.head_dim <= size), max(ATTEND_TILES))
+    return fitting(ATTEND_TILES[size][0], layer, capacity)
+
+
+def fitting(tiles: AttendTiles, layer: AttentionConfig, capacity: int) -> AttendTiles:
+    """The same tiles, with no more rows than the layer has and no more splits than the scratch should hold."""
+    tiles = replace(tiles, rows=min(tiles.rows, MAX_ROWS * layer.num_heads // layer.num_kv_heads))
     while layer.window is None and cdiv(capacity, tiles.split) > MAX_SPLITS:
         tiles = replace(tiles, split=2 * tiles.split)
     return tiles
@@ -346,5 +356,6 @@ def attend_rows_reference(
     start, count = int(cursor), int(rows)
     first = 0 if layer.window is None else max(0, start - layer.window + 1)
     stored = torch.arange(first, start + count, device=k.device) % capacity
-    window = {"causal": layer.causal, "window": layer.window, "scale": layer.scale}
-    out[:count] = reference_attention(q[:count], k[:, stored], v[:, stored], **window)
+    out[:count] = reference_attention(
+        q[:count], k[:, stored], v[:, stored], causal=layer.causal, window=layer.window, scale=layer.scale
+    )
