@@ -11,7 +11,7 @@ ARGS ?=
 # Paths stay relative: a clone may live in a folder with spaces in its name.
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
-INPUTS := pyproject.toml constraints.txt Makefile .ci/install-torch
+INPUTS := pyproject.toml constraints.txt Makefile .ci/install-torch .ci/install-triton
 
 .PHONY: chat test screenshots clean
 
@@ -38,6 +38,7 @@ clean:
 	@$(PIP) install --editable ".[dev]" --constraint constraints.txt
 # z-lab's own implementation, for comparison. Alone: it pins data sets and clients that the tests don't touch.
 	@$(PIP) install --no-deps --constraint constraints.txt dflash
+	@bash .ci/install-triton $(BIN)/python
 	@touch $@
 
 .venv/bin/python:
