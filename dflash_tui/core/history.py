@@ -108,7 +108,11 @@ class StepHistory:
 
     def rejections(self, start: int = 0) -> Iterator[int]:
         """Steps from ``start`` on whose draft was corrected."""
-        return (index for index in range(start, len(self)) if CORRECTED <= self._outcomes[index] < NOT_SPECULATIVE)
+        return (index for index in range(start, len(self)) if self.was_corrected(index))
+
+    def was_corrected(self, index: int) -> bool:
+        """The target disagreed with a draft of step ``index``."""
+        return CORRECTED <= self._outcomes[index] < NOT_SPECULATIVE
 
     def rate(self, index: int, window: float = 1.0) -> float:
         """Tokens per second over the ``window`` seconds before the end of step ``index``. The clock starts with the

@@ -19,6 +19,7 @@ from engine.events import (
     TurnStatistics,
 )
 
+from .history import StepHistory
 from .statistics import AcceptanceStatistics, RateMeter, RoundCost, TurnSnapshot
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
@@ -32,6 +33,9 @@ class Span:
 
     text: str
     look: Look
+    turn: int = 0
+    token: int | None = None
+    """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
 
 
 @dataclass(slots=True)
@@ -50,6 +54,8 @@ class TurnState:
     ttft_ms: float | None = None
     """From the question to the first token; None before it came."""
     speculation: bool = True
+    history: StepHistory = field(default_factory=StepHistory)
+    """Every step so far."""
     latest: Step | None = None
     latest_drafted: Step | None = None
     """The latest round that had a draft: what the strip shows."""
@@ -124,7 +130,7 @@ class Reducer:
             case EngineReady():
                 self.ready, self.phase, self.plain_ms = event, "ready", None
             case TurnStarted():
-                self.turn = TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens)
+                self._begin(TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens))
                 self.turn.speculation = bool(event.settings.get("speculation", True))
                 self.phase, self._thinking = "prefill", False
             case PrefillDone():
@@ -139,7 +145,12 @@ class Reducer:
     def forget(self) -> None:
         """A new chat: the last turn's answer and statistics leave the screen."""
         self.turn = None
+        self.turns.clear()
         self._spans.clear()
+
+    def _begin(self, turn: TurnState) -> None:
+        self.turn = turn
+        self.turns.append(turn)
 
     def _progress(self, event: LoadProgress) -> None:
         if self.loading and self.loading[-1].phase == event.phase:
@@ -152,16 +163,17 @@ class Reducer:
         if turn is None or turn.number != step.turn:
             return
         self.phase = "streaming"
+        turn.history.append(step)
         turn.latest = step
         turn.latest_drafted = step if step.draft else turn.latest_drafted
         turn.rate.add(step.time, len(step.emitted))
         turn.acceptance = turn.acceptance.after(step)
         turn.cost = turn.cost.after(step)
-        turn.num_tokens += len(step.emitted)
         if turn.ttft_ms is None:
             turn.ttft_ms = 1000 * step.time
         for token in step.emitted:
             self._emit(turn, token)
+            turn.num_tokens += 1
 
     def _emit(self, turn: TurnState, token: EmittedToken) -> None:
         if token.channel == "control" or not token.text:
@@ -174,13 +186,13 @@ class Reducer:
         self._thinking = thought
         if not thought:
             turn.pieces.append(token.text)
-        self._spans.append(Span(token.text, "thought" if thought else token.verdict))
+        self._spans.append(Span(token.text, "thought" if thought else token.verdict, turn.number, turn.num_tokens))
 
     def _finish(self, event: TurnFinished) -> None:
         if self.phase != "failed":
             self.phase = "ready"
         if self.turn is None or self.turn.number != event.turn:
-            self.turn = TurnState(event.turn)
+            self._begin(TurnState(event.turn))
         self.turn.reason, self.turn.statistics = event.reason, event.statistics
         if not self.turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
             self.plain_ms = 1000 / event.statistics.tok_s

@@ -1,17 +1,22 @@
 """Text for a grid of cells: control characters made harmless, lines wrapped by cell width, tail first.
 
-Appending to a document wraps only its last row again: greedy wrapping never moves a row before it.
+Appending to a document wraps only its last row again: greedy wrapping never moves a row before it. How the text is
+drawn does not matter here, so that a look can change without wrapping anything again.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterator
+from io import StringIO
+from itertools import groupby
 from typing import NamedTuple
 
 from rich.cells import cell_len, split_graphemes
 
-from .reducer import Look, Span
+from .marks import Mark, Marks
+from .reducer import Span
 
 TAB = "    "
 _UNSAFE = re.compile(
@@ -40,114 +45,103 @@ def width_of(text: str) -> int:
     return len(text) if text.isascii() else cell_len(text)
 
 
+def wrap(line: str, width: int) -> list[str]:
+    """Cut one line (no newlines in it) into rows of ``width`` cells. Blanks hang over the edge rather than start a
+    row."""
+    if width_of(line.rstrip()) <= width:
+        return [line]
+    rows: list[str] = []
+    row, used = "", 0
+    for word in _WORD.findall(line):
+        size = width_of(word.rstrip())
+        if row and used + size > width:
+            rows.append(row)
+            row, used = "", 0
+        if size > width:
+            *full, word = _chop(word, width)
+            rows += full
+        row += word
+        used += width_of(word)
+    return [*rows, row]
+
+
+def _chop(word: str, width: int) -> list[str]:
+    """Break a word that is longer than a row, between characters as a reader sees them."""
+    cuts = [0]
+    used = 0
+    for start, end, size in split_graphemes(word)[0]:
+        if used + size > width and start > cuts[-1] and not word[start:end].isspace():
+            cuts.append(start)
+            used = 0
+        used += size
+    return [word[start:end] for start, end in zip(cuts, [*cuts[1:], len(word)], strict=True)]
+
+
 class Row(NamedTuple):
     """One row of cells."""
 
-    spans: tuple[Span, ...]
+    text: str
     soft: bool
     """The row goes on in the next one: it was wrapped, not ended by a newline."""
-
-    @property
-    def text(self) -> str:
-        return "".join(span.text for span in self.spans)
-
-
-@dataclass(slots=True)
-class _Word:
-    """A run without a break inside, and the blanks behind it, across any number of looks."""
-
-    spans: list[Span]
-    blank: bool = False
-
-    def width(self) -> int:
-        return width_of("".join(span.text for span in self.spans).rstrip())
-
-
-def wrap(spans: list[Span], width: int) -> list[Row]:
-    """Wrap one line (no newlines in it) to ``width`` cells. Blanks hang over the edge rather than start a row."""
-    if not spans:
-        return [Row((), soft=False)]
-    rows: list[Row] = []
-    row: list[Span] = []
-    used = 0
-    for word in _words(spans):
-        size = word.width()
-        if row and used + size > width:
-            rows.append(Row(_merge(row), soft=True))
-            row, used = [], 0
-        if size > width:
-            *full, rest = _chop(word.spans, width)
-            rows.extend(Row(_merge(part), soft=True) for part in full)
-            word = _Word(rest)
-        row += word.spans
-        used += width_of("".join(span.text for span in word.spans))
-    rows.append(Row(_merge(row), soft=False))
-    return rows
-
-
-def _words(spans: list[Span]) -> list[_Word]:
-    """Split at the end of every run of blanks."""
-    words: list[_Word] = []
-    for text, look in ((span.text, span.look) for span in spans):
-        for part in _WORD.findall(text):
-            if not part:
-                continue
-            starts_blank = part[0].isspace()
-            if words and (not words[-1].blank or starts_blank):
-                words[-1].spans.append(Span(part, look))
-            else:
-                words.append(_Word([Span(part, look)]))
-            words[-1].blank = part[-1].isspace()
-    return words
-
-
-def _chop(spans: list[Span], width: int) -> list[list[Span]]:
-    """Break a word that is longer than a row, between characters as a reader sees them."""
-    rows: list[list[Span]] = [[]]
-    used = 0
-    for span in spans:
-        for start, end, size in split_graphemes(span.text)[0]:
-            if used + size > width and rows[-1] and not span.text[start:end].isspace():
-                rows.append([])
-                used = 0
-            rows[-1].append(Span(span.text[start:end], span.look))
-            used += size
-    return rows
-
-
-def _merge(spans: list[Span]) -> tuple[Span, ...]:
-    """Join neighbours of one look: a row becomes as few segments as it can."""
-    merged: list[Span] = []
-    pieces: list[str] = []
-    look: Look | None = None
-    for span in spans:
-        if span.look != look and pieces and look is not None:
-            merged.append(Span("".join(pieces), look))
-            pieces = []
-        look = span.look
-        pieces.append(span.text)
-    if pieces and look is not None:
-        merged.append(Span("".join(pieces), look))
-    return tuple(merged)
+    start: int
+    """Where its text begins in the document's."""
 
 
 class Document:
-    """A growing text as rows of ``width`` cells."""
+    """A growing text as rows of ``width`` cells, and what each of its pieces is."""
 
     def __init__(self, width: int) -> None:
         self.width = max(width, 1)
-        self.rows: list[Row] = [Row((), soft=False)]
+        self.rows: list[Row] = []
         self.folded = False
         """Thoughts are left out; they come back when unfolded."""
-        self._source: list[Span] = []
+        self.clear()
+
+    def clear(self) -> None:
+        self._source = StringIO(newline="")
+        self._all = self.marks = Marks()
+        self.rows = [Row("", False, 0)]
 
     def append(self, spans: list[Span]) -> int:
         """Add spans at the end; returns the first row that changed."""
         changed = len(self.rows) - 1
-        clean = [Span(sanitise(span.text), span.look) for span in spans]
-        self._source += clean
-        self._wrap(clean)
+        shown = []
+        for span in spans:
+            text = sanitise(span.text)
+            self._source.write(text)
+            self._all.append(len(text), span)
+            if self.folded and span.look == "thought":
+                continue
+            if self.marks is not self._all:
+                self.marks.append(len(text), span)
+            shown.append(text)
+        self._wrap("".join(shown))
         return changed
+
+    def pieces(self, row: Row) -> Iterator[tuple[str, Mark]]:
+        """The row's text in pieces of one mark each."""
+        for start, end, mark in self.marks.between(row.start, row.start + len(row.text)):
+            yield row.text[start - row.start : end - row.start], mark
+
+    def spans(self, row: Row) -> list[Span]:
+        """The row's text in pieces of one look each."""
+        looks = groupby(self.pieces(row), key=lambda piece: piece[1].look)
+        return [Span("".join(text for text, _ in group), look) for look, group in looks]
+
+    def mark_at(self, index: int, column: int) -> Mark | None:
+        """What stands at a cell of row ``index``; None behind its text."""
+        if not 0 <= index < len(self.rows):
+            return None
+        used = 0
+        for text, mark in self.pieces(self.rows[index]):
+            used += width_of(text)
+            if column < used:
+                return mark
+        return None
+
+    def row_of(self, offset: int) -> int:
+        """The row that holds a character."""
+        return max(bisect_right(self.rows, offset, key=lambda row: row.start) - 1, 0)
 
     def resize(self, width: int) -> None:
         """Wrap everything again."""
@@ -160,26 +154,26 @@ class Document:
         self._wrap_all()
 
     def _wrap_all(self) -> None:
-        self.rows = [Row((), soft=False)]
-        self._source = list(_merge(self._source))
-        self._wrap(self._source)
+        text = self._source.getvalue()
+        self.marks = self._all
+        if self.folded:
+            self.marks = Marks()
+            shown = []
+            for start, end, thought, span in self._all.thoughts():
+                if not thought:
+                    self.marks.append(end - start, span)
+                    shown.append(text[start:end])
+            text = "".join(shown)
+        self.rows = [Row("", False, 0)]
+        self._wrap(text)
 
-    def clear(self) -> None:
-        self._source.clear()
-        self.rows = [Row((), soft=False)]
-
-    def _wrap(self, spans: list[Span]) -> None:
-        line = list(self.rows.pop().spans)
-        for span in spans:
-            if self.folded and span.look == "thought":
-                continue
-            first, *others = span.text.split("\n")
-            line.append(Span(first, span.look))
-            for text in others:
-                self.rows += wrap(_nonempty(line), self.width)
-                line = [Span(text, span.look)]
-        self.rows += wrap(_nonempty(line), self.width)
-
-
-def _nonempty(spans: list[Span]) -> list[Span]:
-    return [span for span in spans if span.text]
+    def _wrap(self, text: str) -> None:
+        last = self.rows.pop()
+        start = last.start
+        for line in (last.text + text).split("\n"):
+            *soft, rest = wrap(line, self.width)
+            for row in soft:
+                self.rows.append(Row(row, True, start))
+                start += len(row)
+            self.rows.append(Row(rest, False, start))
+            start += len(rest) + 1

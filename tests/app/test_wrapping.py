@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.app.wrapping import Document, sanitise, width_of
+from dflash_tui.app.wrapping import Document, Mark, sanitise, width_of
 from dflash_tui.core.reducer import Span
 
 PIECES = st.lists(
@@ -85,5 +87,39 @@ def test_folding_hides_thoughts_and_unfolding_brings_them_back(
     without.append(pieces)
     whole.append(both)
     assert document.rows == without.rows
+    assert looks(document) == looks(without)
     document.fold(False)
     assert document.rows == whole.rows
+    assert looks(document) == looks(whole)
+
+
+def looks(document: Document) -> list[tuple[str, str]]:
+    """Every visible character with its look."""
+    return [(letter, mark.look) for row in document.rows for text, mark in document.pieces(row) for letter in text]
+
+
+@given(PIECES, st.integers(4, 20))
+def test_every_character_keeps_its_look_and_its_token(pieces: list[Span], width: int) -> None:
+    document = Document(width)
+    document.append([replace(piece, turn=1, token=number) for number, piece in enumerate(pieces)])
+    expected = [(letter, piece.look) for piece in pieces for letter in piece.text if letter != "\n"]
+    assert looks(document) == expected
+    text = "".join(piece.text for piece in pieces)
+    for number, piece in enumerate(pieces):
+        before = sum(len(other.text) for other in pieces[:number])
+        assert document.marks.start_of(1, number) == before
+        assert document.marks.end_of(1, number + 1) == before + len(piece.text)
+        row = document.rows[document.row_of(before)]
+        assert row.start <= before
+        if piece.text and piece.text[0] != "\n":
+            assert row.text[before - row.start] == text[before]
+
+
+def test_a_cell_knows_its_token() -> None:
+    document = Document(8)
+    document.append([Span("問題\n", "prompt"), Span("漢", "plain", 3, 0), Span("ab", "accepted", 3, 1)])
+    document.append([Span("", "accepted", 3, 2), Span("\nend", "note")])
+    marks = [document.mark_at(1, column) for column in range(5)]
+    assert [mark and (mark.turn, mark.token) for mark in marks] == [(3, 0), (3, 0), (3, 1), (3, 1), None]
+    assert document.mark_at(2, 0) == Mark("note", 3, None)
+    assert document.mark_at(9, 0) is None

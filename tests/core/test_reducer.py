@@ -39,7 +39,7 @@ def test_transcript_is_the_answer_token_for_token(steps: list[Step]) -> None:
     assert reducer.turn is not None
     assert reducer.turn.text == "".join(token.text for token in tokens)
     spans = reducer.take_spans()
-    assert spans == [Span(token.text, token.verdict) for token in tokens if token.text]
+    assert spans == [Span(token.text, token.verdict, 1, number) for number, token in enumerate(tokens) if token.text]
     assert reducer.take_spans() == []
 
 
@@ -53,9 +53,9 @@ def test_thoughts_stand_apart_and_control_tokens_are_not_shown() -> None:
     reducer.apply(replace(make_step(0, 0), emitted=tokens))
     assert reducer.take_spans() == [
         Span(THOUGHT_HEAD, "note"),
-        Span("hm", "thought"),
+        Span("hm", "thought", 1, 1),
         Span("\n\n", "thought"),
-        Span("yes", "corrected"),
+        Span("yes", "corrected", 1, 2),
     ]
     assert reducer.turn is not None and reducer.turn.text == "yes"
 

@@ -1,14 +1,18 @@
-"""The transcript: a growing text of tokens, each in the look of its verdict.
+"""The transcript: a growing text of tokens, each in the look of its verdict or of another lens.
 
 A Line-API widget: only visible rows are drawn, rows that did not change come from a cache, and appending costs the
-same after twenty thousand tokens as after twenty.
+same after twenty thousand tokens as after twenty. A lens, the scrubber and the cursor change how rows are drawn, never
+how they are wrapped.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import ClassVar, get_args
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import ClassVar, Literal, get_args
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,23 +20,45 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from dflash_tui.core.lenses import SHADES, Shade
 from dflash_tui.core.reducer import Look, Span
 
-from ..wrapping import Document, Row, width_of
+from ..wrapping import Document, Mark, Row, width_of
 
 CACHED_ROWS = 1024
 _BLANKS = re.compile(r"(\s+)")
+
+Role = Literal["after", "hidden", "step", "cursor"]
+"""What the scrubber makes of a token: it comes later, later and not to be read yet, belongs to the round on show, or
+has the cursor."""
+Shader = Callable[[int, int], Shade | None]
+"""A lens: how to paint (turn, token); None leaves it as plain text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spotlight:
+    """Where the scrubber stands. ``first`` and ``behind`` bound the tokens of its round."""
+
+    turn: int
+    first: int
+    behind: int
+    cursor: int | None = None
+    hide: bool = False
+    """Blank what comes later instead of dimming it."""
 
 
 class TokenLog(ScrollView, can_focus=True):
     """Follows the end while the reader is there, and lets go when they scroll up."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"token-log--{look}" for look in get_args(Look)} | {"token-log--chip"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"token-log--{name}" for name in (*get_args(Look), *SHADES, *get_args(Role), "chip")
+    }
     DEFAULT_CSS = """
     TokenLog {
         overflow-x: hidden;
@@ -44,13 +70,30 @@ class TokenLog(ScrollView, can_focus=True):
         scrollbar-color: $panel-lighten-2;
         color: $foreground;
         & > .token-log--prompt { color: $foreground; background: $panel; text-style: bold; }
-        & > .token-log--accepted { color: $verdict-accepted; }
-        & > .token-log--corrected { color: $verdict-corrected; text-style: bold underline; }
-        & > .token-log--bonus { color: $verdict-bonus; text-style: bold; }
-        & > .token-log--plain { color: $verdict-plain; }
+        & > .token-log--accepted { color: $verdict-accepted; text-style: $verdict-accepted-style; }
+        & > .token-log--corrected { color: $verdict-corrected; text-style: $verdict-corrected-style; }
+        & > .token-log--bonus { color: $verdict-bonus; text-style: $verdict-bonus-style; }
+        & > .token-log--plain { color: $verdict-plain; text-style: $verdict-plain-style; }
         & > .token-log--thought { color: $verdict-pending; text-style: italic; }
         & > .token-log--note { color: $verdict-pending; }
         & > .token-log--error { color: $text-error; text-style: bold; }
+        & > .token-log--sure-5 { color: $foreground; }
+        & > .token-log--sure-4 { color: $foreground; background: $primary 15%; text-style: italic; }
+        & > .token-log--sure-3 { color: $foreground; background: $primary 30%; text-style: underline; }
+        & > .token-log--sure-2 { color: $foreground; background: $primary 45%; text-style: italic underline; }
+        & > .token-log--sure-1 { color: $foreground; background: $primary 60%; text-style: bold underline; }
+        & > .token-log--undrafted { color: $verdict-pending; }
+        & > .token-log--even { color: $foreground; }
+        & > .token-log--odd { color: $foreground; background: $primary 30%; text-style: underline; }
+        & > .token-log--fast-1 { color: $foreground; background: $verdict-corrected 60%; text-style: bold underline; }
+        & > .token-log--fast-2 { color: $foreground; background: $verdict-corrected 45%; text-style: italic underline; }
+        & > .token-log--fast-3 { color: $foreground; background: $verdict-corrected 30%; text-style: underline; }
+        & > .token-log--fast-4 { color: $foreground; background: $verdict-corrected 15%; text-style: italic; }
+        & > .token-log--fast-5 { color: $foreground; }
+        & > .token-log--after { color: $foreground 38%; }
+        & > .token-log--hidden { color: $background; }
+        & > .token-log--step { background: $foreground 16%; }
+        & > .token-log--cursor { color: $background; background: $foreground; text-style: bold; }
         & > .token-log--chip { color: $background; background: $primary; text-style: bold; }
     }
     """
@@ -63,14 +106,28 @@ class TokenLog(ScrollView, can_focus=True):
         Binding("end,G", "follow", "Follow the end", show=False),
     ]
 
+    @dataclass
+    class Picked(Message):
+        """The user clicked a token."""
+
+        turn: int
+        token: int
+
+    @dataclass
+    class Released(Message):
+        """The user went back to the live end while the scrubber stood somewhere."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.following = True
         """The view is at the end and stays there as the text grows."""
         self._document = Document(80)
         self._cache: LRUCache[int, tuple[Row, Strip]] = LRUCache(CACHED_ROWS)
-        self._styles: dict[Look, Style] = {}
-        self._chip_style = Style()
+        self._styles: dict[str, Style] = {}
+        self._shader: Shader | None = None
+        self._spotlight: Spotlight | None = None
+        self._frontier = 0
+        """Where the text behind the spotlight begins."""
         self._seen_rows = 0
 
     @property
@@ -88,7 +145,7 @@ class TokenLog(ScrollView, can_focus=True):
             return
         first = self._document.append(spans)
         self._update_size()
-        if self.following:
+        if self.following and self._spotlight is None:
             self.follow()
         # Also when following: the last row may have grown without a new row. Clipped to the view, for everything
         # within the bounds of what changed is drawn again.
@@ -96,8 +153,39 @@ class TokenLog(ScrollView, can_focus=True):
         if top < self.size.height:
             self.refresh(Region(0, top, self.size.width, self.size.height - top))
 
+    def paint(self, shader: Shader | None) -> None:
+        """Look through a lens; None shows the verdicts."""
+        self._shader = shader
+        self._repaint()
+
+    def show_at(self, spotlight: Spotlight | None) -> None:
+        """Mark where the scrubber stands and bring it into view; None for the live text."""
+        if spotlight == self._spotlight:
+            return
+        self._spotlight = spotlight
+        self._reveal()
+        self._repaint()
+
+    def _reveal(self) -> None:
+        """Scroll only if the round, or its cursor, isn't in view; then to the middle."""
+        spotlight = self._spotlight
+        if spotlight is None:
+            return
+        self._frontier = self._document.marks.end_of(spotlight.turn, spotlight.behind)
+        token = spotlight.first if spotlight.cursor is None else spotlight.cursor
+        row = self._document.row_of(self._document.marks.start_of(spotlight.turn, token))
+        last = row if spotlight.cursor is not None else self._document.row_of(max(self._frontier - 1, 0))
+        top, height = self.scroll_offset.y, self.size.height
+        if row < top or max(last, row) >= top + height:
+            self.scroll_to(y=max(row - height // 2, 0), animate=False, immediate=True)
+
+    def _repaint(self) -> None:
+        self._cache.clear()
+        self.refresh()
+
     def clear(self) -> None:
         self._document.clear()
+        self._spotlight = None
         self._cache.clear()
         self._update_size()
         self.follow()
@@ -107,12 +195,17 @@ class TokenLog(ScrollView, can_focus=True):
         """Fold thoughts away, or show them; returns whether they are folded now."""
         folded = not self._document.folded
         self._document.fold(folded)
-        self._cache.clear()
         self._update_size()
-        if self.following:
-            self.follow()
-        self.refresh()
+        self._keep_place(self.following)
+        self._repaint()
         return folded
+
+    def _keep_place(self, following: bool) -> None:
+        """After the rows changed: where the scrubber stands, or else the end if that was followed."""
+        if self._spotlight is not None:
+            self._reveal()
+        elif following:
+            self.follow()
 
     def follow(self) -> None:
         """Go to the end and stay there."""
@@ -121,6 +214,9 @@ class TokenLog(ScrollView, can_focus=True):
         self.scroll_to(y=self.max_scroll_y, animate=False, immediate=True)
 
     def action_follow(self) -> None:
+        if self._spotlight is not None:
+            self.show_at(None)
+            self.post_message(self.Released())
         self.follow()
         self.refresh()
 
@@ -133,20 +229,20 @@ class TokenLog(ScrollView, can_focus=True):
 
     def on_resize(self, event: events.Resize) -> None:
         width = self.scrollable_content_region.width
-        if width == self._document.width:
-            following = self.following
-            self._update_size()
-        else:
-            following = self.following
+        following = self.following
+        if width != self._document.width:
             self._document.resize(width)
             self._cache.clear()
-            self._update_size()
-        if following:
-            self.follow()
+        self._update_size()
+        self._keep_place(following)
 
     def on_click(self, event: events.Click) -> None:
         if self._chip and event.y == self.size.height - 1 and event.x >= self._document.width - width_of(self._chip):
             self.action_follow()
+            return
+        mark = self._document.mark_at(self.scroll_offset.y + event.y, event.x)
+        if mark is not None and mark.token is not None and not self.text_selection:
+            self.post_message(self.Picked(mark.turn, mark.token))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -199,45 +295,70 @@ class TokenLog(ScrollView, can_focus=True):
     def _with_chip(self, strip: Strip, chip: str) -> Strip:
         """At the right end of the text: the column behind it is the scrollbar's."""
         cut = self._document.width - width_of(chip)
-        segments = [*strip.crop(0, cut), Segment(chip, self._chip_style)]
+        segments = [*strip.crop(0, cut), Segment(chip, self._styles["chip"])]
         return Strip(segments).adjust_cell_length(strip.cell_length, self._styles["plain"])
 
     def _row_strip(self, index: int, width: int, selection: Selection | None) -> Strip:
         row = self.rows[index]
         if selection is not None and (chosen := selection.get_span(index)) is not None:
-            return self._draw(_mark(row, *chosen), width, self.selection_style)
+            first, last = chosen
+            stop = len(row.text) if last == -1 else last
+            return self._draw(_cut(self._document.pieces(row), first, stop), width, row.start)
         cached = self._cache.get(index)
         if cached is not None and cached[0] is row and cached[1].cell_length == width:
             return cached[1]
-        strip = self._draw(((span.text, span.look, False) for span in row.spans), width)
+        strip = self._draw(((text, mark, False) for text, mark in self._document.pieces(row)), width, row.start)
         self._cache[index] = (row, strip)
         return strip
 
-    def _draw(self, pieces: Iterator[tuple[str, Look, bool]], width: int, marked: Style | None = None) -> Strip:
-        segments = []
-        last: Look = "plain"
-        for text, look, chosen in pieces:
-            for word, style in self._styled(text, look):
-                segments.append(Segment(word, style + marked if chosen and marked else style))
-            last = look
+    def _draw(self, pieces: Iterator[tuple[str, Mark, bool]], width: int, start: int) -> Strip:
+        """A row whose text begins at character ``start``; pieces that are True are selected."""
+        words: list[tuple[Style, str]] = []
+        look: Look = "plain"
+        for text, mark, chosen in pieces:
+            look = mark.look
+            style, shown = self._appearance(mark, text, start)
+            words += self._styled(shown, style + self.selection_style if chosen else style)
+            start += len(text)
+        segments = [
+            Segment("".join(text for _, text in group), style) for style, group in groupby(words, key=itemgetter(0))
+        ]
         # The user's own words stand on a band; everything else on the background.
-        rest = self._styles["prompt" if last == "prompt" else "note"]
-        return Strip(segments).adjust_cell_length(width, rest)
+        return Strip(segments).adjust_cell_length(width, self._styles["prompt" if look == "prompt" else "note"])
 
-    def _styled(self, text: str, look: Look) -> Iterator[tuple[str, Style]]:
+    def _appearance(self, mark: Mark, text: str, start: int) -> tuple[Style, str]:
+        """How to draw a piece, and what: a text that is hidden leaves its room blank."""
+        spot = self._spotlight
+        if spot is None or start < self._frontier:
+            style = self._styles[self._shade_of(mark)]
+            role = _role(mark, spot) if spot is not None else None
+            return (style + self._styles[role] if role else style), text
+        if spot.hide:
+            return self._styles["hidden"], " " * width_of(text)
+        return self._styles["after"], text
+
+    def _shade_of(self, mark: Mark) -> str:
+        if self._shader is None or mark.token is None:
+            return mark.look
+        return self._shader(mark.turn, mark.token) or "plain"
+
+    def _styled(self, text: str, style: Style) -> Iterator[tuple[Style, str]]:
         """Blanks are not underlined: a token begins with one more often than not."""
-        style = self._styles[look]
         if not style.underline:
-            yield text, style
+            yield style, text
             return
-        blank = self._styles["plain"]
+        blank = style + Style(underline=False)
         for part in _BLANKS.split(text):
             if part:
-                yield part, blank if part.isspace() else style
+                yield (blank if part.isspace() else style), part
 
     def _load_styles(self) -> None:
-        self._styles = {look: self.get_component_rich_style(f"token-log--{look}") for look in get_args(Look)}
-        self._chip_style = self.get_component_rich_style("token-log--chip")
+        names = (*get_args(Look), *SHADES, "after", "hidden", "chip")
+        self._styles = {name: self.get_component_rich_style(f"token-log--{name}") for name in names}
+        # These lie over what is there already.
+        for name in ("step", "cursor"):
+            style = self.get_component_rich_style(f"token-log--{name}")
+            self._styles[name] = style if name == "cursor" else Style(bgcolor=style.bgcolor)
 
     # Selection
 
@@ -259,13 +380,19 @@ class TokenLog(ScrollView, can_focus=True):
                 yield "\n"
 
 
-def _mark(row: Row, start: int, end: int) -> Iterator[tuple[str, Look, bool]]:
-    """The row's pieces, cut where a selection of its characters begins and ends; ``end`` -1 is the row's end."""
-    stop = len(row.text) if end == -1 else end
+def _role(mark: Mark, spot: Spotlight) -> Role | None:
+    """What the scrubber makes of a token that is not behind it."""
+    if mark.token is None or mark.turn != spot.turn or not spot.first <= mark.token < spot.behind:
+        return None
+    return "cursor" if mark.token == spot.cursor else "step"
+
+
+def _cut(pieces: Iterator[tuple[str, Mark]], start: int, stop: int) -> Iterator[tuple[str, Mark, bool]]:
+    """A row's pieces, cut where a selection of its characters begins and ends; True are those inside."""
     place = 0
-    for text, look in ((span.text, span.look) for span in row.spans):
+    for text, mark in pieces:
         low, high = min(max(start - place, 0), len(text)), min(max(stop - place, 0), len(text))
         for piece, chosen in ((text[:low], False), (text[low:high], True), (text[high:], False)):
             if piece:
-                yield piece, look, chosen
+                yield piece, mark, chosen
         place += len(text)

@@ -1,0 +1,154 @@
+"""One round taken apart: what was drafted at each position, what the target chose there, and what became of it.
+
+The target samples every position itself, with one uniform number of its own (:mod:`engine.noise`), and a draft is
+accepted when it *is* that sample; at temperature 0 the choice is the most likely token. So every verdict can be said
+in one sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.events import DraftToken, EmittedToken, Step
+from engine.noise import uniform
+
+from .history import StepHistory
+from .statistics import num_verified
+
+Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain"]
+"""``rejected`` is the draft that differed. Behind it the target read a text that is not the answer's (``discarded``);
+``unverified`` drafts were never looked at; ``ended`` ones stand behind the end of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One position of the block: 1 is the first draft."""
+
+    number: int
+    outcome: Outcome
+    draft: DraftToken | None
+    choice: EmittedToken | None
+    """The target's own; None where the answer doesn't reach."""
+    noise: float | None
+    """The random number that picked the choice, in [0, 1); None at temperature 0 and without a choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """Everything a step view says about one round."""
+
+    step: Step
+    first_token: int
+    """Which token of the answer the round's first one is."""
+    columns: tuple[Column, ...]
+    plain_ms: float | None = None
+    """What a token costs without speculation, if that was measured."""
+
+    @property
+    def summary(self) -> str:
+        """The round in a line, for example ``kept 8 of 15, then corrected``."""
+        step, verified = self.step, num_verified(self.step)
+        if not step.draft:
+            return "the prompt's token: nothing to draft yet" if step.index == 0 else "nothing drafted"
+        looked_at = "" if verified == len(step.draft) else f" of {verified} verified"
+        kept = f"kept {step.num_accepted}{looked_at} of {len(step.draft)} drafted"
+        last = step.emitted[-1].verdict if step.emitted else "accepted"
+        return kept + {"corrected": ", then corrected", "bonus": ", plus a bonus"}.get(last, ", then the answer ended")
+
+    @property
+    def cost(self) -> str:
+        """Milliseconds, and what one token at a time would have taken."""
+        step, tokens = self.step, len(self.step.emitted)
+        other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
+        spent = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} + other {other:.1f} = {step.total_ms:.1f} ms"
+        if self.plain_ms is None:
+            alone = "one at a time: not measured"
+        else:
+            alone = f"one at a time: {tokens} × {self.plain_ms:.1f} = {tokens * self.plain_ms:.1f} ms"
+        return f"{spent} for {tokens} token{'s' * (tokens != 1)} · {alone}"
+
+    def column_of(self, token: int) -> int | None:
+        """Which column shows a token of the answer; None when another round emitted it."""
+        place = token - self.first_token
+        return place if 0 <= place < len(self.step.emitted) else None
+
+    def why(self, place: int) -> str:
+        """One sentence about a column: why its draft was kept or not."""
+        column = self.columns[place]
+        draft, choice = column.draft, column.choice
+        match column.outcome:
+            case "accepted":
+                return f"{_picked(column)}: that is what the drafter had guessed, so it is kept."
+            case "rejected" if draft and choice:
+                given = "" if draft.target_probability is None else f" ({_percent(draft.target_probability)})"
+                return (
+                    f"{_picked(column)}, not {quoted(draft.text)}{given}: the guess falls, the target's token stands."
+                )
+            case "bonus":
+                return f"Every guess it looked at was right, so the target adds one: {_lower(_picked(column))}."
+            case "plain" if self.step.index == 0:
+                return f"The first token comes from reading the prompt: {_lower(_picked(column))}."
+            case "discarded":
+                return "Never judged: it stands behind a wrong guess, so the target read another text here."
+            case "unverified":
+                return f"Never looked at: the target verified only {num_verified(self.step)} guesses in this round."
+            case "ended":
+                return "Not needed: the answer ended before it."
+        return f"Nothing was drafted here: {_lower(_picked(column))}."
+
+
+def inspect(history: StepHistory, index: int, first_position: int, seed: int, plain_ms: float | None) -> Inspection:
+    """Take step ``index`` of a turn apart. ``first_position`` is the answer's first token's place in the context: the
+    number of prompt tokens. Raises ``IndexError`` when the step isn't there."""
+    step, before = history[index], history.tokens_before(index)
+    return inspect_step(step, before, first_position + before, seed, plain_ms)
+
+
+def inspect_step(step: Step, first_token: int, position: int, seed: int, plain_ms: float | None = None) -> Inspection:
+    """Take a step apart whose first token is the answer's ``first_token`` and stands at ``position``."""
+    columns = []
+    for place in range(max(len(step.draft), len(step.emitted))):
+        choice = step.emitted[place] if place < len(step.emitted) else None
+        draft = step.draft[place] if place < len(step.draft) else None
+        noise = uniform(seed, position + place) if choice and step.temperature > 0 else None
+        columns.append(Column(place + 1, _outcome(step, place), draft, choice, noise))
+    return Inspection(step, first_token, tuple(columns), plain_ms)
+
+
+def _outcome(step: Step, place: int) -> Outcome:
+    if place < len(step.emitted):
+        verdict = step.emitted[place].verdict
+        return "rejected" if verdict == "corrected" else verdict
+    if place >= num_verified(step):
+        return "unverified"
+    corrected = step.emitted and step.emitted[-1].verdict == "corrected"
+    return "discarded" if corrected else "ended"
+
+
+def _picked(column: Column) -> str:
+    """How the target came to its token."""
+    choice = column.choice
+    if choice is None:
+        return "The target has no token here"
+    name, share = quoted(choice.text, choice.channel == "control"), _percent(choice.probability)
+    if column.noise is None:
+        return f"The target's most likely token is {name} ({share})"
+    return f"The random number u = {column.noise:.3f} falls on {name} ({share} of the target's odds)"
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _percent(probability: float) -> str:
+    if 0 < probability < 0.001:
+        return "below 0.1 %"
+    return f"{100 * probability:.1f} %".replace(".0 %", " %")
+
+
+def quoted(text: str, control: bool = False) -> str:
+    """A token in a sentence."""
+    if control:
+        return "the end mark"
+    return f"“{text.replace(chr(10), '⏎').replace(chr(9), '⇥')}”" if text else "half a character"

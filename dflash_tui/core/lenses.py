@@ -1,0 +1,94 @@
+"""Lenses: what the colours of the transcript mean. A lens names a shade for a token, from the numbers of its round.
+
+The default lens, ``verdict``, needs no shade: it is the look a token came with.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Literal, get_args
+
+from .history import CHECKPOINT, StepHistory
+
+Lens = Literal["verdict", "confidence", "steps", "latency", "plain"]
+LENSES: tuple[Lens, ...] = get_args(Lens)
+
+Shade = Literal[
+    "sure-1", "sure-2", "sure-3", "sure-4", "sure-5", "undrafted", "even", "odd",
+    "fast-1", "fast-2", "fast-3", "fast-4", "fast-5",
+]  # fmt: skip
+"""``sure-5`` is the drafter at its surest and ``fast-5`` the cheapest token; ``even`` and ``odd`` are rounds."""
+SHADES: tuple[Shade, ...] = get_args(Shade)
+_SURE: tuple[Shade, ...] = ("sure-1", "sure-2", "sure-3", "sure-4", "sure-5")
+_FAST: tuple[Shade, ...] = ("fast-5", "fast-4", "fast-3", "fast-2", "fast-1")
+
+SLOWER = (0.5, 0.8, 1.25, 2.0)
+"""Where the latency shades part: the milliseconds of a token against the mean of the answer up to it."""
+_CACHED_BLOCKS = 128
+
+LEGENDS: dict[Lens, tuple[tuple[Shade, str], ...]] = {
+    "confidence": (
+        ("sure-1", "below 20 %"), ("sure-2", "20–40"), ("sure-3", "40–60"), ("sure-4", "60–80"), ("sure-5", "above 80"),
+        ("undrafted", "not drafted"),
+    ),
+    "steps": (("even", "one round"), ("odd", "the next one")),
+    "latency": (
+        ("fast-5", "below half the mean"), ("fast-4", "below ⅘"), ("fast-3", "about the mean"), ("fast-2", "above 1¼"),
+        ("fast-1", "above twice"),
+    ),
+}  # fmt: skip
+"""What each shade says, for the line under the transcript."""
+
+
+def next_lens(lens: Lens) -> Lens:
+    return LENSES[(LENSES.index(lens) + 1) % len(LENSES)]
+
+
+class Reading:
+    """One answer seen through one lens."""
+
+    def __init__(self, lens: Lens, history: StepHistory) -> None:
+        self._lens = lens
+        self._history = history
+        self._block = lru_cache(_CACHED_BLOCKS)(self._decode_block)
+
+    def shade(self, token: int) -> Shade | None:
+        """The shade of an emitted token; None for plain text and for a token that isn't there."""
+        if not 0 <= token < self._history.num_tokens:
+            return None
+        step = self._history.step_of_token(token)
+        match self._lens:
+            case "steps":
+                return "odd" if step % 2 else "even"
+            case "latency":
+                return self._latency(step)
+            case "confidence":
+                return self._confidence(step, token - self._history.tokens_before(step))
+        return None
+
+    def _latency(self, step: int) -> Shade:
+        """Against the mean up to and with this round, so that what comes later never repaints it."""
+        history = self._history
+        tokens = history.emitted_sum[step] - history.tokens_before(step)
+        mean = history.total_us_sum[step] / history.emitted_sum[step]
+        cost = history.total_us[step] / tokens
+        return _FAST[sum(cost > limit * mean for limit in SLOWER)]
+
+    def _confidence(self, step: int, place: int) -> Shade:
+        """From the drafter's probability of an accepted draft; the target's own tokens were never drafted."""
+        if place >= self._history.accepted[step]:
+            return "undrafted"
+        block = step // CHECKPOINT
+        complete = min((block + 1) * CHECKPOINT, len(self._history))
+        return _SURE[self._block(block, complete)[step % CHECKPOINT][place]]
+
+    def _decode_block(self, block: int, end: int) -> list[bytes]:
+        """The bin of every accepted draft in the steps of a block up to ``end``: decoding one step decodes those before
+        it in its block, so all are taken at once."""
+        steps = (self._history[index] for index in range(block * CHECKPOINT, end))
+        return [bytes(bin_of(token.probability) for token in step.draft[: step.num_accepted]) for step in steps]
+
+
+def bin_of(probability: float) -> int:
+    """Which fifth of [0, 1] a probability lies in, 0 to 4."""
+    return min(int(probability * 5), 4)

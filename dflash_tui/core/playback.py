@@ -1,0 +1,115 @@
+"""Slow motion: a clock that walks through the rounds of an answer at a fraction of the engine's pace, and what of a
+round can be seen at each moment. It only reads the history: the engine doesn't wait for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from .history import StepHistory
+
+Phase = Literal["block", "draft", "verify", "judge", "emit"]
+"""The block's places, empty and all at once; the drafts, all at once; the target's choices beside them; accepted and
+rejected part; the tokens join the text."""
+PHASES: tuple[Phase, ...] = get_args(Phase)
+MOMENT = 0.12
+"""The share of a round that each of the last three phases gets. They take the engine no time, and nobody would see
+them."""
+SLOWEST, FULL = 0.05, 1.0
+"""Paces: a twentieth of the engine's, and the engine's own."""
+
+
+@dataclass(slots=True)
+class Player:
+    """Stands at a phase of a step of one answer."""
+
+    history: StepHistory
+    step: int
+    passed: float = 0.0
+    """How much of the round's time has passed, in [0, 1]."""
+
+    @property
+    def phase(self) -> Phase:
+        starts = phase_starts(self.history, self.step)
+        return PHASES[max(place for place, start in enumerate(starts) if self.passed >= start)]
+
+    @property
+    def at_end(self) -> bool:
+        """The last round so far is complete."""
+        return self.step >= len(self.history) - 1 and self.passed >= 1
+
+    def advance(self, seconds: float, pace: float) -> None:
+        """Let ``seconds`` pass for the viewer, at ``pace`` times the engine's speed. Stops behind the last round."""
+        left = seconds * pace
+        while left > 0 and not self.at_end:
+            if self.passed >= 1:
+                self.step, self.passed = self.step + 1, 0.0
+            length = round_seconds(self.history, self.step)
+            missing = (1 - self.passed) * length
+            self.passed = 1.0 if left >= missing else self.passed + left / length
+            left -= missing
+
+    def next_phase(self) -> None:
+        """To the beginning of the next phase, which may be the next round's first."""
+        place = PHASES.index(self.phase) + 1
+        if place < len(PHASES):
+            self.passed = phase_starts(self.history, self.step)[place]
+        elif self.step + 1 < len(self.history):
+            self.step, self.passed = self.step + 1, 0.0
+
+    def previous_phase(self) -> None:
+        """To the beginning of the phase before, which may be the last one of the round before."""
+        place = PHASES.index(self.phase) - 1
+        if place >= 0:
+            self.passed = phase_starts(self.history, self.step)[place]
+        elif self.step > 0:
+            self.step -= 1
+            self.passed = phase_starts(self.history, self.step)[-1]
+
+
+def round_seconds(history: StepHistory, step: int) -> float:
+    """From the end of the round before to the end of this one; the first one is as long as it took."""
+    before = history.time[step - 1] if step else history.time[0] - history.total_us[0]
+    return max(history.time[step] - before, 1) / 1e6
+
+
+def phase_starts(history: StepHistory, step: int) -> tuple[float, ...]:
+    """Where each phase begins, as a share of the round: the block is empty while the drafter works, and the drafts are
+    alone while the target does."""
+    drafting, verifying = history.draft_us[step], history.verify_us[step]
+    passes = 1 - 3 * MOMENT
+    drafted = passes * drafting / max(drafting + verifying, 1)
+    return 0.0, drafted, passes, passes + MOMENT, passes + 2 * MOMENT
+
+
+@dataclass(slots=True)
+class Quiz:
+    """“How many will be kept?”, asked once per round."""
+
+    asked: tuple[int, int] | None = None
+    """Turn and step of the question that waits for an answer."""
+    guess: int | None = None
+    """What was said about the round on show."""
+    num_answers: int = 0
+    num_right: int = 0
+    total_off: int = 0
+
+    def ask(self, turn: int, step: int) -> None:
+        self.asked, self.guess = (turn, step), None
+
+    def answer(self, guess: int, kept: int) -> bool:
+        """Whether the guess was right. Asks no more about this round."""
+        self.asked, self.guess = None, guess
+        self.num_answers += 1
+        self.num_right += guess == kept
+        self.total_off += abs(guess - kept)
+        return guess == kept
+
+    @property
+    def score(self) -> str:
+        """For example ``3 of 5 right, off by 1.2 on average``; empty before the first answer."""
+        if not self.num_answers:
+            return ""
+        return (
+            f"{self.num_right} of {self.num_answers} right, off by {self.total_off / self.num_answers:.1f} on average"
+        )

@@ -1,0 +1,104 @@
+"""Going through the rounds of a conversation: from one to the next, to a rejection, to one with so many accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from .history import StepHistory
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A round of one turn, and the token under the cursor if there is one."""
+
+    turn: int
+    """The turn's number."""
+    step: int
+    token: int | None = None
+    """A token of the turn; the step is the one that emitted it."""
+
+
+class Recorded(Protocol):
+    """A turn whose rounds were kept."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def history(self) -> StepHistory: ...
+
+
+class Traveller:
+    """Finds places. Every method returns None where there is nothing to go to. Turns without a round are passed over,
+    and those that grow meanwhile are read as they are now."""
+
+    def __init__(self, turns: Callable[[], Sequence[Recorded]]) -> None:
+        """``turns``: those of the conversation, oldest first."""
+        self._turns = turns
+
+    @property
+    def turns(self) -> list[Recorded]:
+        return [turn for turn in self._turns() if len(turn.history)]
+
+    def history(self, turn: int) -> StepHistory | None:
+        """The rounds of turn number ``turn``."""
+        return next((each.history for each in self._turns() if each.number == turn), None)
+
+    def latest(self) -> Place | None:
+        """The newest round."""
+        turns = self.turns
+        return Place(turns[-1].number, len(turns[-1].history) - 1) if turns else None
+
+    def at(self, turn: int, step: int) -> Place | None:
+        """Round ``step`` of a turn, or the nearest that is there."""
+        history = self.history(turn)
+        return Place(turn, min(max(step, 0), len(history) - 1)) if history else None
+
+    def of_token(self, turn: int, token: int) -> Place | None:
+        history = self.history(turn)
+        if history is None or not 0 <= token < history.num_tokens:
+            return None
+        return Place(turn, history.step_of_token(token), token)
+
+    def next_token(self, place: Place, direction: int) -> Place | None:
+        """The token beside the cursor's; without a cursor, the round's first or last."""
+        history = self.history(place.turn)
+        if history is None:
+            return None
+        if place.token is not None:
+            return self.of_token(place.turn, place.token + direction)
+        edge = history.tokens_before(place.step) if direction > 0 else history.emitted_sum[place.step] - 1
+        return replace(place, token=edge)
+
+    def next_step(self, place: Place, direction: int) -> Place | None:
+        """The round before (-1) or behind (1), in the neighbouring turn if need be."""
+        return self._search(place, direction, lambda history, step: True)
+
+    def next_rejection(self, place: Place, direction: int) -> Place | None:
+        """The nearest round in that direction whose draft was corrected."""
+        return self._search(place, direction, lambda history, step: history.was_corrected(step))
+
+    def next_with(self, place: Place, accepted: int) -> Place | None:
+        """The next speculative round of this turn that accepted so many drafts; from the start again after the last."""
+        history = self.history(place.turn)
+        if history is None:
+            return None
+        count = len(history)
+        order = ((place.step + 1 + ahead) % count for ahead in range(count))
+        found = (step for step in order if history.verified[step] and history.accepted[step] == accepted)
+        step = next(found, None)
+        return None if step is None else Place(place.turn, step)
+
+    def _search(self, place: Place, direction: int, wanted: Callable[[StepHistory, int], bool]) -> Place | None:
+        for turn in self.turns[::direction]:
+            if (turn.number - place.turn) * direction < 0:
+                continue
+            steps = range(len(turn.history))
+            if turn.number == place.turn:
+                steps = steps[place.step + 1 :] if direction > 0 else steps[: place.step]
+            found = next((step for step in steps[::direction] if wanted(turn.history, step)), None)
+            if found is not None:
+                return Place(turn.number, found)
+        return None
