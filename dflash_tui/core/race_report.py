@@ -9,32 +9,26 @@ from typing import Any
 from .export.document import Document, Heading, Origin, Prose, Table
 from .race import Divergence, LaneResult, RaceResult
 
-COLUMNS = ("", "tokens/s", "speed-up", "decoding", "first token", "tokens", "target passes", "draft passes")
 HOW = (
     "One engine ran the lanes one after the other, each from the same caches and warmed up. The clock starts at the "
     "first token; the time to it stands apart. Figures are medians."
 )
 
 
-def race_table(result: RaceResult) -> Table:
-    """A row per lane; joules only when the machine told them."""
-    joules = any(lane.joules is not None for lane in result.lanes)
-    head = (*COLUMNS, "joules") if joules else COLUMNS
-    return Table((head, *(_row(result, lane, joules) for lane in result.lanes)))
-
-
-def _row(result: RaceResult, lane: LaneResult, joules: bool) -> tuple[str, ...]:
-    cells = (
-        lane.lane.name,
-        f"{lane.tok_s:.0f}",
-        f"{result.speed_up(lane):.2f}×",
-        f"{lane.decode_ms / 1000:.3f} s",
-        f"{lane.ttft_ms:.0f} ms",
-        str(lane.num_tokens),
-        str(lane.target_passes),
-        str(lane.draft_passes),
-    )
-    return (*cells, "–" if lane.joules is None else f"{lane.joules:.0f}") if joules else cells
+def race_table(result: RaceResult, *, brief: bool = False) -> Table:
+    """A row per lane; joules only when the machine told them. ``brief`` leaves out what the lanes show anyway."""
+    columns = {"": [lane.lane.name for lane in result.lanes]}
+    columns["tokens/s"] = [f"{lane.tok_s:.0f}" for lane in result.lanes]
+    columns["speed-up"] = [f"{result.speed_up(lane):.2f}×" for lane in result.lanes]
+    columns["decoding"] = [f"{lane.decode_ms / 1000:.3f} s" for lane in result.lanes]
+    columns["first token"] = [f"{lane.ttft_ms:.0f} ms" for lane in result.lanes]
+    if not brief:
+        columns["tokens"] = [str(lane.num_tokens) for lane in result.lanes]
+        columns["target passes"] = [str(lane.target_passes) for lane in result.lanes]
+        columns["draft passes"] = [str(lane.draft_passes) for lane in result.lanes]
+    if any(lane.joules is not None for lane in result.lanes):
+        columns["joules"] = ["–" if lane.joules is None else f"{lane.joules:.0f}" for lane in result.lanes]
+    return Table((tuple(columns), *zip(*columns.values(), strict=True)))
 
 
 def race_remarks(result: RaceResult) -> list[str]:

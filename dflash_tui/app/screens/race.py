@@ -1,0 +1,223 @@
+"""The race: lanes measured one after the other on one engine, then shown side by side on one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from dflash_tui.core.export.document import Origin
+from dflash_tui.core.export.formats import render
+from dflash_tui.core.export.spans import table_lines, token_spans
+from dflash_tui.core.race import Race, RaceClock, RaceResult
+from dflash_tui.core.race_report import HOW, race_document, race_remarks, race_table
+from dflash_tui.core.saving import SavingError, save_text
+from dflash_tui.core.wrapping import sanitise
+from engine.events import EngineError, Event
+
+from ..source import EventQueue
+from ..widgets.token_log import TokenLog
+
+FRAME, POLL = 1 / 30, 1 / 10
+"""Seconds between two looks at the replay, and at the engine: while it is measured the screen keeps out of its way."""
+BAR = 20
+
+
+class RaceScreen(Screen[RaceResult | None]):
+    """Measures when it opens; leaves with the result, or None when it was stopped or failed.
+
+    The engine's events come here instead of to the chat until the engine owes none any more.
+    """
+
+    CSS_PATH = "race.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "leave", "stop, close"),
+        Binding("space", "replay", "replay"),
+        Binding("r", "again", "race again"),
+        Binding("e", "export", "save as a page"),
+    ]
+    KEYS = "Space replay · r again · e save as a page · Esc close"
+
+    def __init__(self, create: Callable[[], Race], queue: EventQueue, origin: Origin, out_dir: Path) -> None:
+        """``create`` makes a race that has not been started."""
+        super().__init__()
+        self.race = create()
+        self._create = create
+        self._queue = queue
+        self._origin = origin
+        self._out_dir = out_dir
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._clock: RaceClock | None = None
+        self._began = 0.0
+        self._leaving = False
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="race-title")
+        yield Static(Content(sanitise(self.race.question)), id="race-question")
+        for place, lane in enumerate(self.race.lanes):
+            with Vertical(classes="lane"):
+                yield Static(lane.name, id=f"lane-{place}", classes="lane-head")
+                yield TokenLog(id=f"text-{place}")
+        with VerticalScroll(id="race-result"):
+            yield Static(id="race-table")
+        yield Static(self.KEYS, id="race-keys")
+
+    def on_mount(self) -> None:
+        self.set_interval(POLL, self._poll)
+        self.set_interval(FRAME, self._frame)
+        self._measure()
+
+    def on_unmount(self) -> None:
+        if self.race.idle:
+            self._queue.diverted = None
+
+    # Measuring
+
+    def _measure(self) -> None:
+        self._queue.diverted = self._events.put
+        self._clock = None
+        for log in self.query(TokenLog):
+            log.clear()
+        self.query_one("#race-table", Static).update(Content.styled(HOW, "$verdict-pending"))
+        self.race.start()
+        self._draw_progress()
+
+    def _poll(self) -> None:
+        """Hand the engine's events to the race; the next question goes out from here."""
+        before = self.race.progress
+        events = list(self._arrived())
+        for event in events:
+            self.race.apply(event)
+        if events and self.race.idle:
+            self._settle()
+        elif self.race.progress != before:
+            self._draw_progress()
+
+    def _arrived(self) -> Iterator[Event]:
+        while True:
+            try:
+                yield self._events.get_nowait()
+            except Empty:
+                return
+
+    def _settle(self) -> None:
+        """The engine has nothing more to say about this race."""
+        self._queue.diverted = None
+        if self.race.failure is not None:
+            self._fail(self.race.failure)
+        elif self._leaving or self.race.result is None:
+            self.dismiss(None)
+        else:
+            self._draw_result(self.race.result)
+            self.action_replay()
+
+    def _fail(self, failure: EngineError) -> None:
+        if failure.fatal:
+            self._queue.put(failure)  # the chat has to know that its engine is gone
+        self.notify(f"{failure.message}\n{failure.hint}", title="No race", severity="error", timeout=10, markup=False)
+        self.dismiss(None)
+
+    def _draw_progress(self) -> None:
+        done, total = self.race.progress
+        lane, measured = self.race.running
+        what = lane.name if measured else f"warming up: {lane.name}"
+        full = round(done / total * BAR)
+        self.query_one("#race-title", Static).update(
+            Content.assemble(
+                ("race ", "bold $primary"),
+                ("━" * full, "$primary"),
+                ("━" * (BAR - full), "$panel-lighten-2"),
+                f"  measuring, {done} of {total} · {what}",
+            )
+        )
+
+    # Replaying
+
+    def _draw_result(self, result: RaceResult) -> None:
+        lines = table_lines(race_table(result, brief=self.size.width < 110))
+        table = [Content.styled(lines[0], "$verdict-pending"), *(Content(line) for line in lines[1:])]
+        remarks = [Content(remark) for remark in race_remarks(result)]
+        note = Content.styled(HOW, "$verdict-pending")
+        self.query_one("#race-table", Static).update(Content("\n").join([*table, Content(), *remarks, note]))
+        best = max(result.lanes[1:], key=result.speed_up)
+        self.query_one("#race-title", Static).update(
+            Content.assemble(
+                ("race ", "bold $primary"),
+                (f"{result.speed_up(best):.2f}× ", "bold $verdict-bonus"),
+                f"{best.lane.name} against {result.lanes[0].lane.name}, replayed on one clock",
+            )
+        )
+
+    def action_replay(self) -> None:
+        if self.race.result is None:
+            return
+        for log in self.query(TokenLog):
+            log.clear()
+        self._clock = RaceClock(self.race.result)
+        self._began = monotonic()
+
+    def _frame(self) -> None:
+        clock = self._clock
+        if clock is None:
+            return
+        seconds = monotonic() - self._began
+        for place, steps in enumerate(clock.advance(seconds)):
+            tokens = [token for step in steps for token in step.emitted]
+            self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(tokens)))
+            self._draw_lane(clock, place, min(seconds, clock.result.lanes[place].shown.decode_seconds))
+        if clock.over:
+            self._clock = None
+
+    def _draw_lane(self, clock: RaceClock, place: int, seconds: float) -> None:
+        lane = clock.result.lanes[place]
+        steps = lane.shown.answer.steps[: clock.position(place)]
+        passes = sum(1 for step in steps if step.verify_width)
+        done = clock.position(place) == len(lane.shown.answer.steps)
+        full = round(seconds / max(clock.result.seconds, 1e-9) * BAR)
+        self.query_one(f"#lane-{place}", Static).update(
+            Content.assemble(
+                ("✓ " if done else "▸ ", "$verdict-bonus"),
+                (f"{lane.lane.name:<20} ", "bold"),
+                ("━" * full, "$primary"),
+                ("━" * (BAR - full), "$panel-lighten-2"),
+                f" {seconds:6.2f} s  {sum(len(step.emitted) for step in steps):>4} tokens  {passes:>4} passes",
+            )
+        )
+
+    # Keys
+
+    def action_again(self) -> None:
+        if self.race.idle:
+            self.race = self._create()
+            self._measure()
+
+    def action_leave(self) -> None:
+        if self.race.idle:
+            self.dismiss(self.race.result)
+            return
+        self._leaving = True
+        self.race.stop()
+        self.query_one("#race-title", Static).update("stopping after the round in flight")
+
+    def action_export(self) -> None:
+        if self.race.result is None:
+            self.notify("There is something to save once the lanes have been measured.", timeout=4)
+            return
+        page = render(race_document(self.race.result, self._origin), "html")
+        try:
+            path = save_text(page, self._out_dir, "race.html")
+        except SavingError as error:
+            self.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=8, markup=False)
+        else:
+            self.notify(str(path.resolve()), title="Saved", timeout=6, markup=False)

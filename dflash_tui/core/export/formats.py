@@ -1,0 +1,36 @@
+"""The formats of an export, by the name that a user types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, get_args
+
+from .document import Document
+
+Format = Literal["html", "svg", "cast", "json"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+
+def render(document: Document, wanted: Format) -> str:
+    """The whole file as text, to be written as UTF-8. A format is imported when it is asked for."""
+    return _writer(wanted)(document)
+
+
+def _writer(wanted: Format) -> Callable[[Document], str]:
+    match wanted:
+        case "html":
+            from .html import to_html
+
+            return to_html
+        case "svg":
+            from .svg import to_svg
+
+            return to_svg
+        case "cast":
+            from .cast import to_cast
+
+            return to_cast
+        case "json":
+            from .json_export import to_json
+
+            return to_json
