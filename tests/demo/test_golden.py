@@ -1,0 +1,39 @@
+"""The bundled pair still says what it said, as fast as its report has it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from engine.hub.pairs import BUNDLED_PAIR
+
+from .golden import GOLDEN, PROMPTS, GoldenPair, tau, torch_minor
+
+golden = json.loads(GOLDEN.read_text())
+report = json.loads((BUNDLED_PAIR / "report.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def pair() -> GoldenPair:
+    return GoldenPair()
+
+
+@pytest.mark.parametrize("entry", golden["answers"], ids=lambda entry: entry["prompt"])
+def test_with_and_without_drafts_it_says_what_it_said(entry: dict[str, Any], pair: GoldenPair) -> None:
+    drafted = pair.answer(entry["prompt"], speculation=True)
+    assert drafted.ids == pair.answer(entry["prompt"], speculation=False).ids
+    if torch_minor() == golden["torch"]:
+        assert pair.tokenizer.decode(drafted.ids) == entry["text"]
+        assert tau(drafted) == pytest.approx(entry["tau"], abs=1e-3)
+
+
+def test_the_golden_prompts_are_these() -> None:
+    assert [entry["prompt"] for entry in golden["answers"]] == list(PROMPTS)
+
+
+@pytest.mark.parametrize("headline", report["figures"]["headlines"], ids=lambda headline: headline["prompt"])
+def test_headlines_are_accepted_as_the_report_has_it(headline: dict[str, Any], pair: GoldenPair) -> None:
+    """Within 10 %: the report was written in bf16, on another machine."""
+    assert tau(pair.answer(headline["prompt"], speculation=True)) == pytest.approx(headline["tau"], rel=0.1)
