@@ -62,6 +62,10 @@ class EngineReady:
     """The kernels that compute the target's attention: one name, or several joined by ``+``."""
     draft_attention_backend: str = ""
     """The drafter's; empty without one."""
+    target_hash: str = ""
+    """Tells whether two runs had the same weights: see ``fingerprint.py``."""
+    drafter_hash: str = ""
+    """The drafter's; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ class TurnStarted:
     num_reused_tokens: int
     """How many prompt tokens were still in the caches from the turn before."""
     settings: dict[str, Any]
+    question: str = ""
+    """What was asked, for whoever did not ask it."""
 
 
 @dataclass(frozen=True, slots=True)

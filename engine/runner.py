@@ -29,6 +29,7 @@ from .events import (
     TurnStarted,
     rounded,
 )
+from .fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
 from .plan import plan_memory
@@ -46,6 +47,10 @@ Emit = Callable[[Event], None]
 Drain = Callable[[], list[Adjust] | None]
 
 
+class LoadCancelled(Exception):
+    """Somebody asked to stop while weights were being read."""
+
+
 class Runner:
     """A loaded pair that answers one question at a time."""
 
@@ -58,13 +63,17 @@ class Runner:
     @classmethod
     def load(cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> Runner | None:
         """Loads and warms a pair, telling of it as it goes; None when cancelled meanwhile."""
+        try:
+            return cls._load(options, emit, cancelled)
+        except (FetchCancelled, LoadCancelled):
+            return None
+
+    @classmethod
+    def _load(cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> Runner:
         started = perf_counter()
         device = checkpoint.pick_device(options.device)
         use_fitting_threads(device)
-        try:
-            folders = find_folders(options, emit, cancelled)
-        except FetchCancelled:
-            return None
+        folders = find_folders(options, emit, cancelled)
         plan = plan_memory(folders.target, folders.drafter, options.max_context or DEFAULT_MAX_CONTEXT, device)
         emit(LoadProgress(plan.describe(), 0, 0, remark=options.target is not None))
         plan.check()
@@ -72,13 +81,13 @@ class Runner:
 
         def progress(what: str, done: int, total: int) -> None:
             nonlocal reported
+            if cancelled():
+                raise LoadCancelled
             if done == total or perf_counter() - reported > PROGRESS_INTERVAL:
                 reported = perf_counter()
                 emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
 
         target = checkpoint.load_target(folders.target, device, progress, options.attention_backend)
-        if cancelled():
-            return None
         drafter = None
         if folders.drafter is not None:
             drafter = checkpoint.load_drafter(
@@ -88,7 +97,7 @@ class Runner:
         tokenizer = ChatTokenizer(folders.target)
         runner = cls(Decoder(target, drafter, plan.context), tokenizer)
         if cancelled():
-            return None
+            raise LoadCancelled
         emit(LoadProgress("warming up", 0, 0))
         runner._warm_up()
         emit(
@@ -103,6 +112,8 @@ class Runner:
                 banner=folders.banner,
                 attention_backend=target.attention_backend,
                 draft_attention_backend=drafter.attention_backend if drafter is not None else "",
+                target_hash=fingerprint(folders.target),
+                drafter_hash=fingerprint(folders.drafter) if folders.drafter is not None else "",
             )
         )
         return runner
@@ -168,6 +179,7 @@ class _TurnEvents:
         self.runner = runner
         self.turn = ask.turn
         self.settings = ask.settings
+        self.question = ask.messages[-1].content
         self.started = started
         self.stream = AnswerStream(runner.tokenizer)
         self.meter = TurnMeter(num_prompt_tokens)
@@ -177,7 +189,8 @@ class _TurnEvents:
 
     def begun(self, num_reused: int) -> TurnStarted:
         self.meter.num_reused_tokens = num_reused
-        return TurnStarted(self.turn, self.meter.num_prompt_tokens, num_reused, self.settings.to_dict())
+        settings = self.settings.to_dict()
+        return TurnStarted(self.turn, self.meter.num_prompt_tokens, num_reused, settings, self.question)
 
     def step(self, done: Round) -> Step:
         step = Step(

@@ -45,6 +45,8 @@ class TurnState:
     number: int
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0
+    started: TurnStarted | None = None
+    finished: TurnFinished | None = None
     prefill_ms: float = 0.0
     pieces: list[str] = field(default_factory=list)
     rate: RateMeter = field(default_factory=RateMeter)
@@ -85,7 +87,7 @@ class TurnState:
 
 BASELINE_TOKENS = 16
 """A shorter answer is no measure of the target's own speed."""
-THOUGHT_HEAD = "✻ thought · Ctrl+T\n"
+THOUGHT_HEAD = "✻ thought · Alt+H\n"
 """Stands above a thought, and alone where thoughts are folded away."""
 
 _REASONS: dict[FinishReason, str] = {
@@ -107,6 +109,9 @@ class Reducer:
         self.ready: EngineReady | None = None
         self.failure: EngineError | None = None
         self.turn: TurnState | None = None
+        """The newest turn."""
+        self.turns: list[TurnState] = []
+        """Every turn of this chat, oldest first; those taken back too, since they were run."""
         self.plain_ms: float | None = None
         """Milliseconds per token of the target alone, from the newest answer of this session without speculation; None
         when there was none. What a speed-up is measured against."""
@@ -130,8 +135,8 @@ class Reducer:
             case EngineReady():
                 self.ready, self.phase, self.plain_ms = event, "ready", None
             case TurnStarted():
-                self._begin(TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens))
-                self.turn.speculation = bool(event.settings.get("speculation", True))
+                turn = self._begin(TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens, event))
+                turn.speculation = bool(event.settings.get("speculation", True))
                 self.phase, self._thinking = "prefill", False
             case PrefillDone():
                 if self.turn:
@@ -148,9 +153,10 @@ class Reducer:
         self.turns.clear()
         self._spans.clear()
 
-    def _begin(self, turn: TurnState) -> None:
+    def _begin(self, turn: TurnState) -> TurnState:
         self.turn = turn
         self.turns.append(turn)
+        return turn
 
     def _progress(self, event: LoadProgress) -> None:
         if self.loading and self.loading[-1].phase == event.phase:
@@ -191,10 +197,12 @@ class Reducer:
     def _finish(self, event: TurnFinished) -> None:
         if self.phase != "failed":
             self.phase = "ready"
-        if self.turn is None or self.turn.number != event.turn:
-            self._begin(TurnState(event.turn))
-        self.turn.reason, self.turn.statistics = event.reason, event.statistics
-        if not self.turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
+        turn = self.turn
+        if turn is None or turn.number != event.turn:
+            turn = self._begin(TurnState(event.turn))
+        turn.finished = event
+        turn.reason, turn.statistics = event.reason, event.statistics
+        if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
             self.plain_ms = 1000 / event.statistics.tok_s
         gap = "" if not event.text else "\n" if event.text.endswith("\n") else "\n\n"
         self._spans.append(Span(f"{gap}{turn_summary(event)}\n\n", "note"))
