@@ -35,10 +35,16 @@ class EventQueue:
 
     def __init__(self, log: SessionLog) -> None:
         self.log = log
+        self.diverted: Emit | None = None
+        """Takes the events instead, while the engine works for something that is no part of the conversation. May
+        only change while the engine is idle."""
         self._events: SimpleQueue[Event] = SimpleQueue()
 
     def put(self, event: Event) -> None:
         """Called by the engine thread."""
+        if self.diverted is not None:
+            self.diverted(event)
+            return
         self.log.record(event)
         self._events.put(event)
 
@@ -52,9 +58,10 @@ class EventQueue:
                 break
         return events
 
-    def renew_log(self, ready: EngineReady | None) -> None:
-        """A new conversation gets a record of its own. Must not be called while a turn runs."""
+    def renew_log(self, ready: EngineReady | None, log: SessionLog | None = None) -> None:
+        """A new conversation gets a record of its own; ``log`` is that of an older one which goes on. Must not be
+        called while a turn runs."""
         self.log.close()
-        self.log = SessionLog.create(self.log.path.parent)
+        self.log = log or SessionLog.create(self.log.path.parent)
         if ready is not None:
             self.log.record(ready)

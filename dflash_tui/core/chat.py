@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
 
 from .reducer import Reducer
+from .sessions import Conversation
 
 
 @dataclass(slots=True)
@@ -19,6 +20,7 @@ class Exchange:
     question: str
     answered: bool = False
     """Question and answer stand in the conversation; otherwise neither does."""
+    answer: str = ""
 
 
 class Chat:
@@ -35,12 +37,15 @@ class Chat:
         self.system: str | None = None
         self.answers: list[str] = []
         """Every answer of this chat, oldest first, for saving code."""
+        self.queued: list[str] = []
+        """Questions to ask when the answer that runs has ended by itself, oldest first."""
         self._send = send
         self._exchanges: list[Exchange] = []
         self._turns = 0
         self._asked: Ask | None = None
         self._sent = False
         self._stopping = False
+        self._ended_well = False
 
     @property
     def busy(self) -> bool:
@@ -60,6 +65,23 @@ class Chat:
     def next_turn(self) -> int:
         return self._turns + 1
 
+    @property
+    def exchanges(self) -> Sequence[Exchange]:
+        """The questions of this chat, oldest first."""
+        return self._exchanges
+
+    def next_queued(self) -> str | None:
+        """Take the question to ask now from the queue. None while an answer runs, or when the last one was stopped or
+        failed: then :meth:`take_queued` is for its user to look at."""
+        if self.busy or not self.queued or not self._ended_well:
+            return None
+        return self.queued.pop(0)
+
+    def take_queued(self) -> list[str]:
+        """Empty the queue."""
+        taken, self.queued = self.queued, []
+        return taken
+
     def ask(self, text: str) -> int:
         """Ask ``text``; returns the turn's number. Must not be called while ``busy``."""
         self._turns += 1
@@ -67,7 +89,7 @@ class Chat:
         self._exchanges.append(Exchange(self._turns, text))
         head = (Message("system", self.system),) if self.system else ()
         self._asked = Ask(self._turns, (*head, *self.messages), self.settings)
-        self._sent = self._stopping = False
+        self._sent = self._stopping = self._ended_well = False
         if self.reducer.ready is not None:
             self._send_question()
         return self._turns
@@ -116,12 +138,31 @@ class Chat:
             self.answers.pop()
         return exchange
 
+    def put_back(self, exchange: Exchange) -> None:
+        """Undo :meth:`take_back`. Nothing may have been asked since."""
+        self._exchanges.append(exchange)
+        if exchange.answered:
+            self.messages += [Message("user", exchange.question), Message("assistant", exchange.answer)]
+            self.answers.append(exchange.answer)
+
     def new(self) -> None:
         """Forget the conversation. Must not be called while ``busy``."""
         self.messages.clear()
         self._exchanges.clear()
         self.answers.clear()
+        self.queued.clear()
         self.reducer.forget()
+
+    def resume(self, conversation: Conversation) -> None:
+        """Go on with an older conversation in the place of this one. Must not be called while ``busy``."""
+        self.new()
+        self._turns = max(self._turns, conversation.last_turn)
+        for turn in conversation.turns:
+            if turn.answer:
+                self.messages += [Message("user", turn.question), Message("assistant", turn.answer)]
+                self._exchanges.append(Exchange(turn.number, turn.question, answered=True, answer=turn.answer))
+                self.answers.append(turn.answer)
+                self.system = turn.system
 
     def apply(self, event: Event) -> None:
         self.reducer.apply(event)
@@ -145,10 +186,12 @@ class Chat:
             return
         self._asked = None
         self._stopping = False
+        self._ended_well = event.reason in ("stop", "length")
         if event.text:
             self.messages.append(Message("assistant", event.text))
             self.answers.append(event.text)
             self._exchanges[-1].answered = True
+            self._exchanges[-1].answer = event.text
         else:
             # A question without an answer would put two user messages in a row, which no chat template accepts.
             self.messages.pop()

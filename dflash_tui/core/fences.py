@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +41,24 @@ _DEFAULT_NAMES = {
 }
 _EXTENSIONS = {name.rpartition(".")[2]: language for language, name in sorted(_DEFAULT_NAMES.items())}
 """Extension to a language: enough to tell a file name from a language when it is the only word."""
+_HEAD = 400
+"""Characters of a block that tell what it is."""
+_BEGINNINGS = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"#!\S*(/| )(python|pypy)", "main.py"),
+        (r"#!\S*(/| )(node|deno|bun)", "script.js"),
+        (r"#!\S*(/| )(ba|z|da|k)?sh\b", "script.sh"),
+        (r"<!doctype html|<html", "index.html"),
+        (r"(<\?xml[^>]*>\s*)?<svg", "image.svg"),
+        (r"<\?xml", "document.xml"),
+        (r"(from [\w.]+ import |import [\w.]+( as \w+)?\s*\n|(async )?def \w+\(|class \w+[:(])", "main.py"),
+        (r"#include\s*<", "main.c"),
+        (r"package main\b", "main.go"),
+        (r"(select\s.+\sfrom\s|create table\s|insert into\s)", "query.sql"),
+    )
+)
+"""What a file of a kind begins with, lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +70,8 @@ class CodeBlock:
     info: str
     """What stands behind the opening fence, stripped."""
     filename: str | None
-    """From the info string, else the usual name for the language, else None. It is the model's word: whoever
-    writes a file checks it (:func:`dflash_tui.core.saving.save_block`)."""
+    """From the info string, else the usual name for the language or for what the content looks like, else None. It
+    is the model's word: whoever writes a file checks it (:func:`dflash_tui.core.saving.save_block`)."""
     content: str
     """Between the fences, verbatim but for the fence's own indentation."""
     closed: bool
@@ -74,6 +93,13 @@ def find_blocks(text: str) -> list[CodeBlock]:
             content, closed = _read_block(lines, opening["fence"], len(opening["indent"]))
             blocks.append(_make_block(len(blocks) + 1, opening["info"].strip(), content, closed))
     return blocks
+
+
+def describe_blocks(text: str) -> str:
+    """The numbers and names of a text's code blocks on one line, as ``/save n`` takes them; empty without one."""
+    blocks = find_blocks(text)
+    names = [f"[{block.number}] {block.filename or block.language or 'text'}" for block in blocks]
+    return f"code: {'  '.join(names)} · Ctrl+S saves the last" if blocks else ""
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -103,7 +129,23 @@ def _dedent(line: str, indent: int) -> str:
 
 def _make_block(number: int, info: str, content: str, closed: bool) -> CodeBlock:
     language, filename = _read_info(info)
-    return CodeBlock(number, language, info, filename, content, closed)
+    return CodeBlock(number, language, info, filename or _name_by_content(content), content, closed)
+
+
+def _name_by_content(content: str) -> str | None:
+    """A name for a block whose fence gives none, from what it begins with."""
+    head = content.lstrip()[:_HEAD].lower()
+    if head.startswith(("{", "[")) and _is_json(content):
+        return _DEFAULT_NAMES["json"]
+    return next((name for pattern, name in _BEGINNINGS if pattern.match(head)), None)
+
+
+def _is_json(content: str) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _read_info(info: str) -> tuple[str, str | None]:

@@ -31,9 +31,14 @@ def save_block(block: CodeBlock, directory: Path, *, filename: str | None = None
 
     Raises :class:`SavingError` when the name leads out of the directory or nothing can be written there.
     """
-    wanted = _inside(directory, filename or block.filename or f"block-{block.number}.txt")
+    return save_text(block.content, directory, filename or block.filename or f"block-{block.number}.txt")
+
+
+def save_text(text: str, directory: Path, filename: str) -> Path:
+    """Write ``text`` as :func:`save_block` writes a block."""
+    wanted = _inside(directory, filename)
     # Text that came back from JSON may hold half a surrogate pair, which UTF-8 can't; everything else is verbatim.
-    data = block.content.encode("utf-8", errors="replace")
+    data = text.encode("utf-8", errors="replace")
     try:
         wanted.parent.mkdir(parents=True, exist_ok=True)
         with _temporary_file(wanted, data) as temporary:

@@ -5,8 +5,8 @@ most the round in flight. Nothing here raises into the engine thread: a full dis
 
 A file holds, in order: ``session`` (version, creation time), then ``model``, ``user`` (with the system prompt, if
 there is one), ``text`` (one per round: what it added to the answer and to the thinking, and the verdict of every
-token), ``finished`` and ``error`` lines, and between them ``title``, ``taken_back`` and ``resumed``. Lines of other
-types, which a newer program may write, are skipped.
+token), ``finished`` and ``error`` lines, and between them ``title``, ``taken_back``, ``put_back`` and ``resumed``.
+Lines of other types, which a newer program may write, are skipped.
 """
 
 from __future__ import annotations
@@ -103,6 +103,11 @@ class SessionLog:
         """Write that a turn is no longer part of the conversation."""
         with self._lock:
             self._write([{"type": "taken_back", "turn": turn}])
+
+    def put_back(self, turn: int) -> None:
+        """Write that a turn which was taken back is part of the conversation again."""
+        with self._lock:
+            self._write([{"type": "put_back", "turn": turn}])
 
     def record(self, event: Event) -> None:
         """Write what an event adds to the conversation; most add nothing."""
@@ -220,6 +225,7 @@ def load_session(path: Path) -> Conversation:
         raise ValueError(f"{path} was written by a newer dflash-chat (format {head['version']}).")
     model: dict[str, Any] = {}
     turns: dict[int, Turn] = {}
+    taken_back: dict[int, Turn] = {}
     title, last_turn = None, 0
     for line in lines[1:]:
         match line["type"]:
@@ -231,7 +237,11 @@ def load_session(path: Path) -> Conversation:
                 last_turn = max(last_turn, line["turn"])
                 turns[line["turn"]] = Turn(line["turn"], line["text"], line.get("time", ""), line.get("system"))
             case "taken_back":
-                turns.pop(line["turn"], None)
+                if line["turn"] in turns:
+                    taken_back[line["turn"]] = turns.pop(line["turn"])
+            case "put_back":
+                if line["turn"] in taken_back:
+                    turns[line["turn"]] = taken_back.pop(line["turn"])
             case _ if line.get("turn") in turns:
                 _continue_turn(turns[line["turn"]], line)
     target, drafter = model.get("target"), model.get("drafter")

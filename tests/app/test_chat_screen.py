@@ -182,13 +182,6 @@ async def test_an_empty_question_is_not_sent(launch: Launch) -> None:
         assert chat.sent(Ask) == [] and "Type a question" in chat.notices()
 
 
-async def test_a_second_question_waits_in_the_prompt(launch: Launch) -> None:
-    async with launch(answer=LONG) as chat:
-        await chat.ask("first")
-        await chat.ask("second")
-        assert len(chat.sent(Ask)) == 1 and chat.prompt.text == "second" and "Esc" in chat.notices()
-
-
 async def test_lines_and_history(launch: Launch) -> None:
     async with launch(answer="ok") as chat:
         await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
@@ -370,17 +363,3 @@ async def test_resizing_keeps_the_end_in_view(launch: Launch) -> None:
             await chat.pilot.pause()
             assert chat.log.scroll_offset.y == chat.log.max_scroll_y
             assert PAGE in chat.log.text
-
-
-async def test_an_unknown_theme_falls_back_and_says_so(launch: Launch) -> None:
-    async with launch(theme="mauve") as chat:
-        assert chat.app.theme == "dflash-dark" and "mauve" in chat.notices()
-
-
-async def test_without_colours_the_verdicts_still_differ(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        styles = chat.log._styles
-        marks = {look: (styles[look].bold, styles[look].underline) for look in ("accepted", "corrected", "bonus")}
-        assert len(set(marks.values())) == 3

@@ -82,7 +82,7 @@ async def test_thoughts_fold_away_and_come_back(launch: Launch) -> None:
         chat.log.append([Span("It is four.", "plain")])
         shown = chat.log.text
         assert "Let me see." in shown
-        await chat.pilot.press("ctrl+t")
+        await chat.pilot.press("alt+h")
         assert chat.log.text.endswith(f"{THOUGHT_HEAD}It is four.")
-        await chat.pilot.press("ctrl+t")
+        await chat.pilot.press("alt+h")
         assert chat.log.text == shown

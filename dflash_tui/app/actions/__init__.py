@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from . import asking, keeping, tuning, viewing
+from . import asking, keeping, presenting, recalling, tuning, viewing
 from .action import Action
 
-ACTIONS: dict[str, Action] = {
-    action.id: action for module in (asking, tuning, viewing, keeping) for action in module.ACTIONS
-}
+MODULES = (asking, recalling, tuning, viewing, presenting, keeping)
+
+ACTIONS: dict[str, Action] = {action.id: action for module in MODULES for action in module.ACTIONS}
 """By id, in the order of the help screen."""
 
 SLASH: dict[str, Action] = {action.slash: action for action in ACTIONS.values() if action.slash}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,8 @@ class Action:
     """Its keys act before the focused widget sees them."""
     listed: bool = True
     """Shown in the help screen and the palette."""
+    choices: Callable[[ChatScreen], Iterable[str]] | None = None
+    """What can stand behind the slash command, for completion; without it ``takes`` says so, as in ``on|off``."""
 
     @property
     def needs_argument(self) -> bool:

@@ -5,32 +5,38 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.reducer import Span
-from dflash_tui.core.slash import Argument, SlashError
+from dflash_tui.core.slash import Argument
 
 from ..widgets.prompt import Prompt
-from ..widgets.token_log import TokenLog
 from .action import Action
+from .keeping import copy_text
 
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
 
-QUIT_SECONDS = 2.0
-"""A second Ctrl+C within this time quits."""
+AGAIN_SECONDS = 2.0
+"""A second Ctrl+C, or Esc while the models load, leaves within this time."""
 
 
-def _require_idle(screen: ChatScreen) -> None:
-    if screen.chat.busy:
-        raise SlashError("An answer is on its way. Esc stops it first.")
+def require_idle(screen: ChatScreen) -> None:
+    """Raises ``SlashError`` while an answer runs."""
+    screen.talk.require_idle()
 
 
 def stop(screen: ChatScreen, _: Argument) -> None:
+    """The innermost thing that can be ended: the answer, an edit, loading; else the prompt gets the keyboard."""
     waiting = screen.chat.waiting
     if screen.chat.stop():
         if waiting:
-            screen.query_one(TokenLog).append([Span("⏹ not asked\n\n", "note")])
+            screen.talk.note("⏹ not asked")
+        screen.talk.return_queue()
         screen.draw_status()
+    elif screen.talk.put_back():
+        pass
+    elif screen.chat.reducer.phase == "loading":
+        _leave_on_repeat(screen, "Esc again cancels loading and leaves. What was fetched is kept.")
     else:
+        screen.talk.show_tokens()
         screen.query_one(Prompt).focus()
 
 
@@ -39,42 +45,30 @@ def interrupt(screen: ChatScreen, argument: Argument) -> None:
     prompt = screen.query_one(Prompt)
     selected = prompt.selected_text or screen.get_selected_text()
     if selected:
-        screen.app.copy_to_clipboard(selected)
+        copy_text(screen, selected, "The selection")
         prompt.move_cursor(prompt.cursor_location)
         screen.clear_selection()
-        screen.notify("Selection sent to the terminal's clipboard.", timeout=2)
     elif screen.chat.busy:
         stop(screen, argument)
-    elif time.monotonic() < screen.quit_until:
+    else:
+        _leave_on_repeat(screen, "Press Ctrl+C again to quit.")
+
+
+def _leave_on_repeat(screen: ChatScreen, notice: str) -> None:
+    if time.monotonic() < screen.quit_until:
         screen.app.exit()
     else:
-        screen.quit_until = time.monotonic() + QUIT_SECONDS
-        screen.notify("Press Ctrl+C again to quit.", timeout=QUIT_SECONDS)
+        screen.quit_until = time.monotonic() + AGAIN_SECONDS
+        screen.notify(notice, timeout=AGAIN_SECONDS)
 
 
 def new_chat(screen: ChatScreen, _: Argument) -> None:
-    _require_idle(screen)
-    screen.chat.new()
-    screen.queue.renew_log(screen.chat.reducer.ready)
-    screen.query_one(TokenLog).clear()
-    screen.draw_gauges()
-    screen.draw_status()
-
-
-def _take_back(screen: ChatScreen) -> str:
-    """The newest question, which is no longer part of the conversation."""
-    _require_idle(screen)
-    exchange = screen.chat.take_back()
-    if exchange is None:
-        raise SlashError("There is no question to take back yet.")
-    screen.queue.log.take_back(exchange.turn)
-    screen.query_one(TokenLog).append([Span("↺ taken back\n\n", "note")])
-    return exchange.question
+    screen.talk.new()
 
 
 def retry(screen: ChatScreen, _: Argument) -> None:
     """The same seed would give the same answer, so the next one is used; greedy decoding has none."""
-    question = _take_back(screen)
+    question = screen.talk.take_back().question
     if screen.chat.settings.temperature > 0:
         screen.chat.reseed(screen.chat.settings.seed + 1)
     else:
@@ -83,7 +77,8 @@ def retry(screen: ChatScreen, _: Argument) -> None:
 
 
 def edit(screen: ChatScreen, _: Argument) -> None:
-    screen.query_one(Prompt).insert(_take_back(screen))
+    screen.talk.edit()
+    screen.notify("Enter asks it anew; Esc puts question and answer back.", timeout=4)
 
 
 def leave(screen: ChatScreen, _: Argument) -> None:
@@ -95,6 +90,6 @@ ACTIONS = (
     Action("interrupt", "copy the selection, else stop, else quit", interrupt, "ctrl+c", priority=True),
     Action("new", "start a new chat", new_chat, "ctrl+n", "new"),
     Action("retry", "take the newest answer back and ask again", retry, slash="retry"),
-    Action("edit", "take the newest question back into the prompt", edit, slash="edit"),
+    Action("edit", "take the newest question back into the prompt; Esc undoes it", edit, slash="edit"),
     Action("quit", "leave", leave, slash="quit"),
 )

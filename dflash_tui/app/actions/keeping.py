@@ -1,10 +1,16 @@
-"""Actions that keep what was written."""
+"""Actions that keep what was written: save, open, copy."""
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.fences import find_blocks
+from textual.content import Content
+
+from dflash_tui.core.clipboard import LONGEST_SEQUENCE, copy_locally
+from dflash_tui.core.fences import CodeBlock, find_blocks
+from dflash_tui.core.opener import OpeningError, open_file
 from dflash_tui.core.saving import SavingError, save_block
 from dflash_tui.core.slash import Argument, SlashError
 
@@ -13,22 +19,114 @@ from .action import Action
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
 
+UNFINISHED = "It has no end yet: this is what is there so far."
+
 
 def save(screen: ChatScreen, argument: Argument) -> None:
-    """Save a code block of the newest answer that has one; without a number its last."""
-    number = argument.integer() if argument.text else None
-    blocks = next((found for text in screen.answers() if (found := find_blocks(text))), [])
-    chosen = [block for block in blocks if number in (None, block.number)]
-    if not chosen:
-        raise SlashError(f"There is no code block {number or ''} to save yet.".replace("  ", " "))
-    block = chosen[-1]
+    """``/save``, ``/save 2``, ``/save 2 page.html``, ``/save page.html`` and ``/save all``."""
+    if argument.text == "all":
+        _save_all(screen)
+        return
+    first, _, rest = argument.text.partition(" ")
+    number, name = (first, rest.strip()) if first.isdecimal() else ("", argument.text)
+    block = _choose(screen, number)
+    try:
+        path = save_block(block, screen.out_dir, filename=name or None)
+    except SavingError as error:
+        _tell_not_saved(screen, error)
+        return
+    notice = _link(path) if block.closed else Content.assemble(_link(path), f"\n{UNFINISHED}")
+    screen.notify(notice.markup, title="Saved", timeout=6)
+
+
+def _save_all(screen: ChatScreen) -> None:
+    blocks = _blocks(screen)
+    try:
+        paths = [save_block(block, screen.out_dir) for block in blocks]
+    except SavingError as error:
+        _tell_not_saved(screen, error)
+        return
+    lines = [_link(path) for path in paths]
+    if not blocks[-1].closed:
+        lines.append(Content(f"The last one: {UNFINISHED}"))
+    screen.notify(Content("\n").join(lines).markup, title=f"Saved {len(paths)}", timeout=8)
+
+
+def open_block(screen: ChatScreen, argument: Argument) -> None:
+    """Save the block, then let the desktop show the file: never one that somebody else wrote."""
+    block = _choose(screen, argument.text)
     try:
         path = save_block(block, screen.out_dir)
+        open_file(path)
     except SavingError as error:
-        screen.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=10)
+        _tell_not_saved(screen, error)
+    except OpeningError as error:
+        screen.notify(f"{error}\n{error.hint}", title="Saved, not opened", severity="warning", timeout=8, markup=False)
+    else:
+        screen.notify(_link(path).markup, title="Opening", timeout=4)
+
+
+def copy(screen: ChatScreen, argument: Argument) -> None:
+    block = _choose(screen, argument.text)
+    copy_text(screen, block.content, f"Code block {block.number}", block)
+
+
+def copy_text(screen: ChatScreen, text: str, what: str, block: CodeBlock | None = None) -> None:
+    """To the terminal's clipboard, and to this machine's where it has a tool for that. A text that terminals would
+    refuse goes into a file instead."""
+    if len(text.encode("utf-8", "replace")) > LONGEST_SEQUENCE:
+        whole = block or CodeBlock(1, "", "", "copied.txt", text, closed=True)
+        try:
+            path = save_block(whole, screen.out_dir)
+        except SavingError as error:
+            _tell_not_saved(screen, error)
+            return
+        notice = Content.assemble(f"{what} is longer than terminals accept. It is in ", _link(path))
+        screen.notify(notice.markup, title="Not copied", severity="warning", timeout=8)
         return
-    cut = "" if block.closed else "\nThe block has no end yet: this is what is there so far."
-    screen.notify(f"{path.resolve()}{cut}", title="Saved", timeout=6)
+    screen.app.copy_to_clipboard(text)
+    # A tool may take its time, so it gets a thread. It says nothing when there is none: the terminal was asked.
+    screen.run_worker(partial(copy_locally, text), thread=True, exit_on_error=False)
+    screen.notify(f"{what} was sent to the terminal's clipboard.", timeout=3, markup=False)
 
 
-ACTIONS = (Action("save", "save code block n of the newest answer, else the last", save, "ctrl+s", "save", "[n]"),)
+def _blocks(screen: ChatScreen) -> list[CodeBlock]:
+    """Those of the newest answer that has any."""
+    blocks = next((found for text in screen.answers() if (found := find_blocks(text))), [])
+    if not blocks:
+        raise SlashError("There is no code block yet.")
+    return blocks
+
+
+def _choose(screen: ChatScreen, number: str) -> CodeBlock:
+    """The block with this number, the last one without."""
+    blocks = _blocks(screen)
+    if not number:
+        return blocks[-1]
+    if number.isdecimal() and 1 <= int(number) <= len(blocks):
+        return blocks[int(number) - 1]
+    raise SlashError(f"There is no code block {number}. The newest answer with code has {len(blocks)}.")
+
+
+def _link(path: Path) -> Content:
+    """The path, to be clicked where the terminal knows links."""
+    whole = path.resolve()
+    return Content.styled(str(whole), f"link='{whole.as_uri()}'")
+
+
+def _tell_not_saved(screen: ChatScreen, error: SavingError) -> None:
+    screen.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=10, markup=False)
+
+
+ACTIONS = (
+    Action(
+        "save",
+        "save code block n of the newest answer, else the last; all of them",
+        save,
+        "ctrl+s",
+        "save",
+        "[n|all] [name]",
+    ),
+    Action("open", "save a code block and let the desktop show it", open_block, slash="open", takes="[n]"),
+    Action("copy", "copy a code block; y in the transcript", copy, "y", "copy", "[n]"),
+)

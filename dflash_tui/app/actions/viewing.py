@@ -22,6 +22,15 @@ def toggle_thoughts(screen: ChatScreen, _: Argument) -> None:
     screen.query_one(TokenLog).toggle_thoughts()
 
 
+def toggle_rendered(screen: ChatScreen, _: Argument) -> None:
+    if screen.talk.rendered:
+        screen.talk.show_tokens()
+    elif screen.chat.answers:
+        screen.talk.show_rendered()
+    else:
+        raise SlashError("There is no finished answer to render yet.")
+
+
 def page_up(screen: ChatScreen, _: Argument) -> None:
     screen.query_one(TokenLog).action_page_up()
 
@@ -41,19 +50,34 @@ def show_statistics(screen: ChatScreen, _: Argument) -> None:
     screen.query_one(TokenLog).append([Span(f"{statistics_table(turn.statistics)}\n\n", "note")])
 
 
+def theme_names(screen: ChatScreen) -> list[str]:
+    return sorted(screen.app.available_themes)
+
+
 def choose_theme(screen: ChatScreen, argument: Argument) -> None:
-    themes = sorted(screen.app.available_themes)
-    if argument.text not in themes:
+    themes = theme_names(screen)
+    if not argument.text:
+        screen.app.search_themes()
+    elif argument.text not in themes:
         raise SlashError(f"Themes: {', '.join(themes)}")
-    screen.app.theme = argument.text
+    else:
+        screen.app.theme = argument.text
 
 
 ACTIONS = (
     Action("help", "keys and commands", show_help, "f1", "help"),
-    Action("thoughts", "fold thoughts away, or show them", toggle_thoughts, "ctrl+t", priority=True),
+    Action("thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True),
+    Action("rendered", "finished answers as Markdown, or as tokens", toggle_rendered, "ctrl+t", priority=True),
     Action("page-up", "scroll the transcript", page_up, "pageup", listed=False),
     Action("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
     Action("follow", "follow the end of the transcript", follow, "ctrl+end"),
     Action("statistics", "numbers of the last turn", show_statistics, slash="stats"),
-    Action("theme", "change the colours; without a name: which there are", choose_theme, slash="theme", takes="[name]"),
+    Action(
+        "theme",
+        "change the colours; without a name: look at them first",
+        choose_theme,
+        slash="theme",
+        takes="[name]",
+        choices=theme_names,
+    ),
 )

@@ -16,17 +16,25 @@ from textual.widgets import Static
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.reducer import Span
 from dflash_tui.core.slash import SlashError, parse_slash
+from dflash_tui.core.starters import STARTERS
 from engine.commands import MAX_BLOCK_SIZE, MAX_TEMPERATURE, MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
-from engine.events import EngineReady, Event
+from engine.events import EngineReady, Event, TurnFinished
 
 from ..actions import ACTIONS, SLASH
+from ..completion import Candidate, complete
 from ..pump import FramePump
 from ..source import EventQueue, SourceFactory
+from ..start import Start
+from ..talk import Talk
+from ..widgets.completion_menu import CompletionMenu
 from ..widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
 from ..widgets.loading import LoadPanel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
+from ..widgets.queued import QueuedQuestions
+from ..widgets.rendered import RenderedView
 from ..widgets.round_strip import RoundStrip, legend
 from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
+from ..widgets.starters import Starter, Starters
 from ..widgets.status import Header, StatusFacts, StatusLine
 from ..widgets.token_log import TokenLog
 from .help import HelpScreen
@@ -47,8 +55,16 @@ class ChatScreen(Screen[None]):
         if action.keys
     ]
 
-    def __init__(self, settings: GenerationSettings, out_dir: Path, queue: EventQueue, source: SourceFactory) -> None:
+    def __init__(
+        self,
+        settings: GenerationSettings,
+        out_dir: Path,
+        queue: EventQueue,
+        source: SourceFactory,
+        begin: Start | None = None,
+    ) -> None:
         super().__init__()
+        self.begin = begin or Start()
         self.out_dir = out_dir
         self.queue = queue
         self.source = source(queue.put)
@@ -56,6 +72,7 @@ class ChatScreen(Screen[None]):
         self.pump = FramePump(self.chat, queue, self.draw)
         self.quit_until = 0.0
         """Until when a second Ctrl+C leaves."""
+        self.talk = Talk(self)
         self._log_failure_told = False
         self._started = False
 
@@ -66,6 +83,8 @@ class ChatScreen(Screen[None]):
             with Container(id="conversation"):
                 yield LoadPanel(id="load")
                 yield TokenLog(id="transcript")
+                yield RenderedView(id="rendered")
+                yield Starters(STARTERS, id="starters")
             with Container(id="panel"):
                 with Container(id="gauges"):
                     yield RateGauge(id="rate")
@@ -77,14 +96,23 @@ class ChatScreen(Screen[None]):
                         "temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, settings.temperature, id="temperature"
                     )
         yield RoundStrip(id="round")
+        yield QueuedQuestions(id="queue")
+        yield CompletionMenu(id="completion")
         with Horizontal(id="ask"):
             yield Static("❯", id="mark")
-            yield Prompt(id="prompt")
+            yield Prompt(id="prompt", questions=self.begin.questions)
         yield StatusLine(id="status")
 
     def on_mount(self) -> None:
         self.query_one(LoadPanel).show_progress([])
         self.query_one("#ask").border_title = legend()
+        prompt = self.query_one(Prompt)
+        prompt.completer, prompt.queued = self._complete, self.talk.take_queued
+        prompt.offer = self._offer
+        if self.begin.conversation is not None:
+            self.talk.show_resumed(self.begin.conversation)
+        elif self.begin.choose:
+            self.action_act("sessions")
 
     def start(self) -> None:
         """Start the engine and the frames; called once, when the screen has been seen."""
@@ -114,6 +142,8 @@ class ChatScreen(Screen[None]):
             if events:
                 self.draw_gauges()
             self.draw_status()
+        if any(isinstance(event, TurnFinished) for event in events):
+            self.talk.after_turn()
         self._tell_log_failure()
 
     def _draw_loading(self, events: list[Event]) -> None:
@@ -134,6 +164,8 @@ class ChatScreen(Screen[None]):
         self._limit_block(ready.max_block_size)
         if ready.banner:
             self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
+            self.query_one(Starters).display = not self.chat.exchanges
+        self.talk.tell_other_model()
         # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
         gc.collect()
         gc.freeze()
@@ -212,18 +244,25 @@ class ChatScreen(Screen[None]):
             self.notify(str(error), severity="error", timeout=6)
 
     def ask(self, text: str) -> None:
-        """Send a question. Raises ``SlashError`` when none can be asked now."""
-        if self.chat.reducer.phase == "failed":
-            raise SlashError("The engine has ended and can't answer. The message above says what to do.")
-        if self.chat.busy:
-            raise SlashError("An answer is on its way. Esc stops it; then send this one.")
-        log = self.query_one(TokenLog)
-        log.append([Span(text, "prompt"), Span("\n\n", "plain")])
-        log.follow()
-        # Before the engine hears of it: the record must not miss the question of an answer.
-        self.queue.log.user(self.chat.next_turn, text)
-        self.chat.ask(text)
-        self.draw_status()
+        """See :meth:`Talk.ask`."""
+        self.talk.ask(text)
+
+    # Completion
+
+    def _complete(self, text: str) -> list[Candidate]:
+        return complete(text, ACTIONS.values(), self)
+
+    def _offer(self, text: str) -> str | None:
+        starters = self.query_one(Starters)
+        return starters.following(text) if starters.display else None
+
+    @on(Prompt.Completing)
+    def show_completions(self, message: Prompt.Completing) -> None:
+        self.query_one(CompletionMenu).show(message.candidates, message.chosen)
+
+    @on(Starter.Chosen)
+    def take_starter(self, message: Starter.Chosen) -> None:
+        self.query_one(Prompt).fill(message.question)
 
     def show_help(self) -> None:
         self.app.push_screen(HelpScreen(self.active_bindings, ACTIONS.values()))

@@ -1,7 +1,8 @@
-"""Where the question is written: several lines, history, and pastes that never send themselves."""
+"""Where the question is written: several lines, history, completion, and pastes that never send themselves."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from dflash_tui.core.prompts import PromptHistory
+
+from ..completion import Candidate
+
 FOLD_LINES, FOLD_CHARACTERS = 6, 800
 """A paste of this size is shown as one marker."""
 MAX_CHARACTERS = 256 * 1024
@@ -17,7 +22,8 @@ MAX_CHARACTERS = 256 * 1024
 
 
 class Prompt(TextArea):
-    """Enter sends, Ctrl+J and Shift+Enter start a line. Large pastes fold into a marker and unfold when sent."""
+    """Enter sends; Ctrl+J, Shift+Enter and a backslash before Enter start a line. Large pastes fold into a marker and
+    unfold when sent. A slash command is completed by Tab, from a menu that arrows move in."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -54,19 +60,39 @@ class Prompt(TextArea):
 
         characters: int
 
+    @dataclass
+    class Completing(Message):
+        """What the text could become has changed; no ``candidates`` close the menu."""
+
+        candidates: list[Candidate]
+        chosen: int
+
     class EndOfInput(Message):
         """Ctrl+D on an empty prompt."""
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, *, id: str, questions: PromptHistory | None = None) -> None:
+        # Before TextArea's constructor, which asks for a suggestion.
+        self.completer: Callable[[str], list[Candidate]] = lambda text: []
+        self.queued: Callable[[], str | None] = lambda: None
+        """Takes back the newest question that waits its turn: what ↑ on an empty prompt brings first."""
+        self.offer: Callable[[str], str | None] = lambda text: None
+        """An example to put in the place of this text: what → does at the end of an empty prompt, or of an example."""
+        self._candidates: list[Candidate] = []
+        self._chosen = 0
+        self._moved = False
+        """The user chose in the menu, so that Enter takes the choice."""
+        self._quiet = ""
+        """For this text the menu stays closed: it was recalled, or the user closed the menu."""
         super().__init__(
             id=id,
             compact=True,
             highlight_cursor_line=False,
             placeholder="Ask something. Enter sends, Ctrl+J starts a line, F1 helps.",
         )
+        self.questions = questions or PromptHistory(None)
+        """Those asked before."""
         self._pastes: dict[str, str] = {}
-        self._history: list[str] = []
-        self._place = 0
+        self._place = len(self.questions.entries)
         self._draft = ""
 
     @property
@@ -79,25 +105,42 @@ class Prompt(TextArea):
 
     def give_back(self, text: str) -> None:
         """A submitted text was refused: put it before whatever was typed since."""
-        typed = self.unfolded
+        self.fill(text + self.unfolded)
+
+    def fill(self, text: str) -> None:
+        """Put ``text`` in the place of what is there, and the cursor behind it."""
         self._pastes.clear()
-        self.text = self._fold(text + typed)
+        self._quiet = text
+        self.text = self._fold(text)
         self.move_cursor(self.document.end)
+        self.focus()
+
+    def put_aside(self) -> None:
+        """Empty the prompt; what was typed can be recalled with ↑."""
+        if self.text.strip():
+            self._take()
 
     def start_command(self, head: str) -> None:
         """Begin a slash command, for the user to finish. What was typed can be recalled with ↑."""
-        if self.text:
-            self._take()
+        self.put_aside()
         self.text = head
         self.move_cursor(self.document.end)
         self.focus()
 
+    def unfold(self) -> bool:
+        """Show pastes as what they are, from now on; False when there are none."""
+        there = any(marker in self.text for marker in self._pastes)
+        if there:
+            full = self.unfolded
+            self._pastes.clear()
+            self.text = full
+            self.move_cursor(self.document.end)
+        return there
+
     def _take(self) -> None:
         """Remember the text and start afresh."""
-        full = self.unfolded
-        if not self._history or self._history[-1] != full:
-            self._history.append(full)
-        self._place = len(self._history)
+        self.questions.add(self.unfolded)
+        self._place = len(self.questions.entries)
         self._pastes.clear()
         self.clear()
 
@@ -120,6 +163,13 @@ class Prompt(TextArea):
         return marker
 
     def action_submit(self) -> None:
+        if self._moved and self._candidates:
+            self._take_candidate()
+            return
+        if self.text.endswith("\\") and self.cursor_location == self.document.end:
+            self.action_delete_left()
+            self.action_newline()
+            return
         # Emptied at once: keys that follow Enter quickly belong to the next question.
         message = self.Submitted(self.unfolded)
         if message.text.strip():
@@ -141,30 +191,82 @@ class Prompt(TextArea):
         else:
             await self.run_action("screen.act('follow')")
 
+    # History
+
     def action_older(self) -> None:
-        if self.cursor_at_first_line and self._place > 0:
+        if self._candidates:
+            self._choose(-1)
+        elif not self.text and (queued := self.queued()) is not None:
+            self.fill(queued)
+        elif self.cursor_at_first_line and self._place > 0:
             self._recall(self._place - 1)
         else:
             self.action_cursor_up()
 
     def action_newer(self) -> None:
-        if self.cursor_at_last_line and self._place < len(self._history):
+        if self._candidates:
+            self._choose(1)
+        elif self.cursor_at_last_line and self._place < len(self.questions.entries):
             self._recall(self._place + 1)
         else:
             self.action_cursor_down()
 
     def _recall(self, place: int) -> None:
-        if self._place == len(self._history):
+        entries = self.questions.entries
+        if self._place == len(entries):
             self._draft = self.unfolded
         self._place = place
-        text = self._draft if place == len(self._history) else self._history[place]
-        self._pastes.clear()
-        self.text = self._fold(text)
+        self.fill(self._draft if place == len(entries) else entries[place])
+
+    # Completion
+
+    def update_suggestion(self) -> None:
+        """Called by TextArea after every change of the text."""
+        self._moved = False
+        command = self.document.line_count == 1 and self.document.get_line(0).startswith("/")
+        text = self.text if command else ""
+        if text != self._quiet:
+            self._quiet = ""
+        self._show(self.completer(text) if text and text != self._quiet else [], 0)
+
+    def close_menu(self) -> bool:
+        """Until the text changes. False when it was closed."""
+        if not self._candidates:
+            return False
+        self._quiet = self.text
+        self._show([], 0)
+        return True
+
+    def _choose(self, by: int) -> None:
+        self._moved = True
+        self._show(self._candidates, (self._chosen + by) % len(self._candidates))
+
+    def _show(self, candidates: list[Candidate], chosen: int) -> None:
+        if candidates or self._candidates:
+            self.post_message(self.Completing(candidates, chosen))
+        self._candidates, self._chosen = candidates, chosen
+        ghost = candidates[chosen].text if candidates else ""
+        self.suggestion = ghost[len(self.text) :] if ghost.startswith(self.text) else ""
+
+    def _take_candidate(self) -> None:
+        text = self._candidates[self._chosen].text
+        self.text = text
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
-        # TextArea would insert a newline for Enter before bindings are asked.
-        if event.key in ("enter", "shift+enter"):
-            event.prevent_default()
-            event.stop()
-            (self.action_submit if event.key == "enter" else self.action_newline)()
+        """Keys that TextArea or the screen would take first."""
+        if event.key == "tab" and self._candidates:
+            self._take_candidate()
+        elif event.key == "right" and (example := self.offer(self.text)) is not None:
+            self.fill(example)
+        elif event.key == "escape" and self.close_menu():
+            pass
+        elif event.key == "enter":
+            # TextArea would insert a newline before bindings are asked.
+            self.action_submit()
+        elif event.key == "shift+enter":
+            self.action_newline()
+        else:
+            return
+        event.prevent_default()
+        event.stop()

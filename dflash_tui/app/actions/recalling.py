@@ -1,0 +1,149 @@
+"""Actions that bring back what was said before: conversations, and questions."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+
+from dflash_tui.core.archive import (
+    ArchiveError,
+    SessionSummary,
+    conversation_markdown,
+    delete_session,
+    find_session,
+    open_session,
+)
+from dflash_tui.core.saving import SavingError, save_text
+from dflash_tui.core.slash import Argument, SlashError
+
+from ..screens.search import SearchScreen
+from ..screens.sessions import DeleteScreen, SessionsScreen
+from ..widgets.prompt import Prompt
+from .action import Action
+
+if TYPE_CHECKING:
+    from ..screens.chat import ChatScreen
+
+
+def search_questions(screen: ChatScreen, _: Argument) -> None:
+    prompt = screen.query_one(Prompt)
+
+    def take(question: str | None) -> None:
+        if question is not None:
+            prompt.put_aside()
+            prompt.fill(question)
+
+    screen.app.push_screen(SearchScreen(prompt.questions), take)
+
+
+def pick_session(screen: ChatScreen, _: Argument) -> None:
+    log = screen.queue.log
+
+    def take(session: SessionSummary | None) -> None:
+        if session is not None:
+            _resume(screen, session.path)
+
+    screen.app.push_screen(SessionsScreen(log.path.parent, log.path), take)
+
+
+def resume(screen: ChatScreen, argument: Argument) -> None:
+    if not argument.text:
+        pick_session(screen, argument)
+        return
+    try:
+        path = find_session(argument.text, screen.queue.log.path.parent)
+    except ArchiveError as error:
+        raise SlashError(f"{error} Ctrl+O lists them.") from None
+    _resume(screen, path)
+
+
+def _resume(screen: ChatScreen, path: Path) -> None:
+    try:
+        screen.talk.resume(path)
+    except (SlashError, ArchiveError) as error:
+        screen.notify(str(error), severity="error", timeout=6, markup=False)
+
+
+def rename(screen: ChatScreen, argument: Argument) -> None:
+    title = " ".join(argument.text.split())
+    screen.queue.log.title(title)
+    screen.notify(f"This conversation is called “{title}”.", timeout=3, markup=False)
+
+
+def delete(screen: ChatScreen, argument: Argument) -> None:
+    """Delete this conversation, once that is confirmed, and start another."""
+    screen.talk.require_idle()
+    path = screen.queue.log.path
+    if not screen.queue.log.started:
+        raise SlashError("Nothing was said here yet. Ctrl+O lists the others.")
+
+    def take(yes: str | None) -> None:
+        if not yes:
+            return
+        screen.action_act("new")
+        try:
+            delete_session(path)
+        except ArchiveError as error:
+            screen.notify(f"{error} {error.hint}", severity="error", markup=False)
+        else:
+            screen.notify("The conversation is deleted.", timeout=3)
+
+    screen.app.push_screen(DeleteScreen("this conversation, with everything in it"), take)
+
+
+def write_markdown(screen: ChatScreen, argument: Argument) -> None:
+    """The conversation up to now, from its file: what a reader finds later."""
+    if not screen.queue.log.started:
+        raise SlashError("Nothing was said here yet.")
+    try:
+        conversation = open_session(screen.queue.log.path)
+        name = argument.text or f"{conversation.id}.md"
+        path = save_text(conversation_markdown(conversation), screen.out_dir, name)
+    except (ArchiveError, SavingError) as error:
+        screen.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=8, markup=False)
+    else:
+        screen.notify(str(path.resolve()), title="Saved", timeout=6, markup=False)
+
+
+def unfold(screen: ChatScreen, _: Argument) -> None:
+    if not screen.query_one(Prompt).unfold():
+        raise SlashError("There is no folded paste in the prompt.")
+
+
+def edit_outside(screen: ChatScreen, _: Argument) -> None:
+    """The prompt in ``$VISUAL`` or ``$EDITOR``; the chat goes on behind it."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise SlashError("Set EDITOR to the editor you like, such as EDITOR=nano.")
+    prompt = screen.query_one(Prompt)
+    with tempfile.TemporaryDirectory(prefix="dflash-chat-") as folder:
+        file = Path(folder) / "question.md"
+        file.write_text(prompt.unfolded, encoding="utf-8")
+        try:
+            with screen.app.suspend():
+                done = subprocess.run([*shlex.split(editor), str(file)])
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except SuspendNotSupported:
+            raise SlashError("An editor needs a terminal of its own, which a browser has not.") from None
+        except (OSError, ValueError) as error:
+            raise SlashError(f"{editor} could not be used: {error}") from None
+    if done.returncode == 0:
+        prompt.fill(text.rstrip("\n"))
+
+
+ACTIONS = (
+    Action("search", "search the questions asked before", search_questions, "ctrl+r", priority=True),
+    Action("unfold", "show folded pastes in the prompt", unfold, "alt+o", priority=True),
+    Action("editor", "write the question in $EDITOR", edit_outside, "alt+e", "editor", priority=True),
+    Action("sessions", "conversations: resume, rename, delete", pick_session, "ctrl+o", "sessions", priority=True),
+    Action("resume", "go on with an older conversation", resume, slash="resume", takes="[id]"),
+    Action("rename", "give this conversation a name", rename, slash="rename", takes="name"),
+    Action("delete", "delete this conversation, after asking", delete, slash="delete"),
+    Action("markdown", "write this conversation to a Markdown file", write_markdown, slash="markdown", takes="[name]"),
+)

@@ -1,0 +1,123 @@
+"""A list to choose from, narrowed down by typing: what the sessions and the search of earlier questions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Generic, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+Entry = TypeVar("Entry")
+SHOWN = 200
+"""Entries drawn at once; typing brings the others."""
+
+
+class PickerScreen(ModalScreen[Entry | None], Generic[Entry]):
+    """Typing narrows the list, ↑ ↓ move in it, Enter chooses, Esc leaves. Subclasses say what is in the list."""
+
+    DEFAULT_CSS = """
+    PickerScreen { align: center bottom; }
+    PickerScreen > Vertical {
+        width: 100%;
+        max-width: 110;
+        height: auto;
+        max-height: 80%;
+        padding: 0 1;
+        background: $surface;
+        border: round $primary;
+        border-title-color: $primary;
+    }
+    PickerScreen Input { border: none; height: 1; padding: 0; background: $surface; }
+    PickerScreen Input:focus { border: none; }
+    PickerScreen OptionList {
+        height: auto;
+        max-height: 16;
+        border: none;
+        padding: 0;
+        background: $surface;
+        scrollbar-size-vertical: 1;
+    }
+    PickerScreen OptionList:focus { border: none; }
+    PickerScreen .keys { color: $verdict-pending; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss_empty", "Close", show=False, priority=True),
+        Binding("up", "move(-1)", "Up", show=False, priority=True),
+        Binding("down", "move(1)", "Down", show=False, priority=True),
+        Binding("pageup", "move(-10)", "Page up", show=False, priority=True),
+        Binding("pagedown", "move(10)", "Page down", show=False, priority=True),
+    ]
+    HEAD = ""
+    """The title of the list."""
+    KEYS = "↑ ↓ move · Enter takes it · Esc closes"
+
+    def __init__(self, words: str = "") -> None:
+        super().__init__()
+        self._words = words
+        self._shown: list[Entry] = []
+
+    def find(self, words: str) -> Iterable[Entry]:
+        """The entries that match what was typed, best first."""
+        raise NotImplementedError
+
+    def describe(self, entry: Entry) -> Content:
+        """One line, or two."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Input(self._words, placeholder="type to search", compact=True)
+            yield OptionList(compact=True)
+            yield Static(self.KEYS, classes="keys")
+
+    def on_mount(self) -> None:
+        self.query_one(Vertical).border_title = self.HEAD
+        self.refill()
+
+    def refill(self) -> None:
+        """Look again at what there is."""
+        found = list(self.find(self.query_one(Input).value))
+        self._shown = found[:SHOWN]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(Option(self.describe(entry)) for entry in self._shown)
+        if self._shown:
+            options.highlighted = 0
+        left = len(found) - len(self._shown)
+        empty = "" if self._shown else "nothing found · "
+        self.query_one(".keys", Static).update(f"{empty}{f'{left} more · ' if left else ''}{self.KEYS}")
+
+    @property
+    def chosen(self) -> Entry | None:
+        """The entry under the cursor."""
+        place = self.query_one(OptionList).highlighted
+        return None if place is None or place >= len(self._shown) else self._shown[place]
+
+    @on(Input.Changed)
+    def narrow(self) -> None:
+        self.refill()
+
+    @on(Input.Submitted)
+    def take(self) -> None:
+        if self.chosen is not None:
+            self.dismiss(self.chosen)
+
+    @on(OptionList.OptionSelected)
+    def clicked(self, message: OptionList.OptionSelected) -> None:
+        self.dismiss(self._shown[message.option_index])
+
+    def action_move(self, by: int) -> None:
+        options = self.query_one(OptionList)
+        if self._shown:
+            last = len(self._shown) - 1
+            options.highlighted = min(max((options.highlighted or 0) + by, 0), last)
+
+    def action_dismiss_empty(self) -> None:
+        self.dismiss(None)

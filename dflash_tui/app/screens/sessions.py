@@ -1,0 +1,141 @@
+"""The conversations on this machine: resume one, name it, delete it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from dflash_tui.core.archive import ArchiveError, SessionSummary, delete_session, list_sessions
+from dflash_tui.core.sessions import append_title
+
+from ..widgets.status import short_name
+from ..wrapping import sanitise
+from .picker import PickerScreen
+
+
+class SessionsScreen(PickerScreen[SessionSummary]):
+    """Gives the conversation to resume, or None."""
+
+    HEAD = "conversations"
+    KEYS = "Enter resumes · F2 renames · Ctrl+D deletes · Esc closes"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f2", "rename", "Rename", show=False, priority=True),
+        Binding("ctrl+d,delete", "delete", "Delete", show=False, priority=True),
+    ]
+
+    def __init__(self, directory: Path, open_now: Path) -> None:
+        """``open_now``: the conversation on the screen, which can't be resumed or deleted from here."""
+        super().__init__()
+        self._directory = directory
+        self._open_now = open_now
+        self._sessions: list[SessionSummary] | None = None
+
+    def find(self, words: str) -> Iterable[SessionSummary]:
+        if self._sessions is None:
+            found = list_sessions(self._directory)
+            self._sessions = [session for session in found if session.path != self._open_now]
+        return [session for session in self._sessions if session.matches(words)]
+
+    def describe(self, entry: SessionSummary) -> Content:
+        when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M")
+        asked = len(entry.questions)
+        facts = f"  {asked} question{'s' if asked != 1 else ''} · {short_name(entry.target or 'unknown model')}"
+        return Content.assemble((f"{when}  ", "$verdict-pending"), sanitise(entry.name), (facts, "$verdict-pending"))
+
+    def action_rename(self) -> None:
+        if (session := self.chosen) is not None:
+            self.app.push_screen(RenameScreen(session.name), lambda title: self._rename(session, title))
+
+    def _rename(self, session: SessionSummary, title: str | None) -> None:
+        if title is None:
+            return
+        try:
+            append_title(session.path, title)
+        except OSError as error:
+            self.notify(f"It was not renamed: {error.strerror or error}.", severity="error", markup=False)
+        self._look_again()
+
+    def action_delete(self) -> None:
+        if (session := self.chosen) is not None:
+            self.app.push_screen(DeleteScreen(session.name), lambda yes: self._delete(session, bool(yes)))
+
+    def _delete(self, session: SessionSummary, yes: bool) -> None:
+        if not yes:
+            return
+        try:
+            delete_session(session.path)
+        except ArchiveError as error:
+            self.notify(f"{error} {error.hint}", severity="error", markup=False)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self._sessions = None
+        self.refill()
+
+
+class _Question(ModalScreen[str | None]):
+    """A small box above the list."""
+
+    DEFAULT_CSS = """
+    _Question { align: center middle; }
+    _Question > Vertical {
+        width: 70;
+        max-width: 100%;
+        height: auto;
+        padding: 0 1;
+        background: $surface;
+        border: round $primary;
+    }
+    _Question Input { border: none; height: 1; padding: 0; }
+    _Question Input:focus { border: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss_empty", "No", show=False)]
+
+    def action_dismiss_empty(self) -> None:
+        self.dismiss(None)
+
+
+class RenameScreen(_Question):
+    """Gives the new name; an empty one takes the name away; None leaves it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name_now = name
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static("Its new name (empty: its first question):")
+            yield Input(self._name_now, compact=True)
+
+    @on(Input.Submitted)
+    def take(self, message: Input.Submitted) -> None:
+        self.dismiss(" ".join(message.value.split()))
+
+
+class DeleteScreen(_Question):
+    """Gives ``yes``, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "dismiss('yes')", "Yes", show=False),
+        Binding("n", "dismiss_empty", "No", show=False),
+    ]
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name_now = name
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static("Delete this conversation for ever?")
+            yield Static(sanitise(self._name_now), markup=False)
+            yield Static("y deletes it, Esc keeps it")

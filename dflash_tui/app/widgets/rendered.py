@@ -1,0 +1,60 @@
+"""Finished answers as their Markdown means them, in the place of the tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Markdown, Static
+
+from engine.commands import Message
+
+from ..wrapping import sanitise
+
+SHOWN = 12
+"""Messages, the newest: rendering is slow, and who wants an old page scrolls through the tokens."""
+
+
+class RenderedView(VerticalScroll):
+    """Off the path of a running answer: it is built when it is asked for, and only from what is finished."""
+
+    DEFAULT_CSS = """
+    RenderedView {
+        display: none;
+        height: 1fr;
+        scrollbar-size-vertical: 1;
+        scrollbar-background: $background;
+        scrollbar-color: $panel-lighten-2;
+        & > .question { background: $panel; text-style: bold; width: 1fr; }
+        & > .note { color: $verdict-pending; }
+        & > Markdown { padding: 0; margin: 0 0 1 0; background: $background; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("k", "scroll_up", "Up", show=False),
+        Binding("j", "scroll_down", "Down", show=False),
+    ]
+
+    async def show(self, messages: Sequence[Message]) -> None:
+        """Render the newest of ``messages`` and go to the end."""
+        await self.remove_children()
+        await self.mount_all(self._widgets(messages))
+        self.display = True
+        self.scroll_end(animate=False)
+
+    async def hide(self) -> None:
+        self.display = False
+        await self.remove_children()
+
+    def _widgets(self, messages: Sequence[Message]) -> Iterator[Widget]:
+        if len(messages) > SHOWN:
+            yield Static(f"{len(messages) - SHOWN} earlier messages: see the tokens.\n", classes="note")
+        for message in messages[-SHOWN:]:
+            if message.role == "user":
+                yield Static(sanitise(message.content) + "\n", classes="question", markup=False)
+            else:
+                # A model's link is text: nothing opens because a page was clicked.
+                yield Markdown(sanitise(message.content), open_links=False)
