@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,21 @@ from platformdirs import user_config_path
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-DEFAULT_THEME = "dflash-dark"
+from dflash_tui.core.toml_lines import line_of, syntax_place
+
+DARK_THEME, LIGHT_THEME = "dflash-dark", "dflash-light"
+DEFAULT_THEME = DARK_THEME
 VERDICTS = ("accepted", "corrected", "bonus", "rejected", "pending", "plain")
+ATTRIBUTES = ("bold", "dim", "italic", "underline", "strike", "reverse", "none")
 _COLORS = {
     "primary", "secondary", "accent", "foreground", "background", "surface", "panel", "boost", "success", "warning",
     "error",
 }  # fmt: skip
+_TABLES = {"colors": _COLORS, "verdict": set(VERDICTS), "style": set(VERDICTS)}
 
 
 class ThemeError(Exception):
-    """A theme file that can't be used: which one, and what is wrong with it."""
+    """A theme file that can't be used: which one, which line, and what is wrong with it."""
 
 
 def bundled_themes_dir() -> Path:
@@ -39,7 +45,7 @@ def load_themes() -> tuple[list[Theme], list[ThemeError]]:
     the others."""
     themes: list[Theme] = []
     errors: list[ThemeError] = []
-    for path in _theme_files():
+    for path in theme_files():
         try:
             themes.append(read_theme(path))
         except ThemeError as error:
@@ -47,45 +53,120 @@ def load_themes() -> tuple[list[Theme], list[ThemeError]]:
     return themes, errors
 
 
-def _theme_files() -> Iterator[Path]:
+def theme_files() -> Iterator[Path]:
     for directory in (bundled_themes_dir(), user_themes_dir()):
         if directory.is_dir():
             yield from sorted(directory.glob("*.toml"))
 
 
 def read_theme(path: Path) -> Theme:
-    """Raises :class:`ThemeError` when the file can't be read, is not TOML, or names something that is no colour."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ThemeError(f"{path}: {error}") from error
-    colors = _colors(path, data, "colors", _COLORS)
-    if "primary" not in colors:
-        raise ThemeError(f"{path}: [colors] needs at least primary")
-    verdicts = _colors(path, data, "verdict", set(VERDICTS))
-    return Theme(
-        name=str(data.get("name", path.stem)),
-        dark=bool(data.get("dark", True)),
-        variables={f"verdict-{verdict}": color for verdict, color in verdicts.items()},
-        primary=colors.pop("primary"),
-        **colors,  # type: ignore[arg-type]  # the keys were checked against _COLORS, whose fields are all colours
-    )
+    """Raises :class:`ThemeError` when the file can't be read, is not TOML, or says something that is no theme."""
+    return _ThemeFile.read(path).theme()
 
 
-def _colors(path: Path, data: dict[str, Any], table: str, allowed: set[str]) -> dict[str, str]:
-    entries = data.get(table, {})
-    if not isinstance(entries, dict):
-        raise ThemeError(f"{path}: [{table}] must be a table")
-    for key, value in entries.items():
-        if key not in allowed:
-            raise ThemeError(f"{path}: [{table}] knows no {key!r}, only {', '.join(sorted(allowed))}")
+@dataclass(frozen=True, slots=True)
+class _ThemeFile:
+    path: Path
+    text: str
+    data: dict[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> _ThemeFile:
         try:
-            Color.parse(value)
-        except (ColorParseError, TypeError, AttributeError):
-            raise ThemeError(f"{path}: {table}.{key} = {value!r} is no colour; write one like #2881F4") from None
-    return dict(entries)
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ThemeError(f"{path}: {error}") from error
+        try:
+            return cls(path, text, tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            message, line = syntax_place(str(error), text)
+            raise ThemeError(f"{path}{_at(line)}: {message}") from error
+
+    def theme(self) -> Theme:
+        for key in self.data.keys() - _TABLES.keys() - {"name", "dark"}:
+            raise self.wrong(key, "", f"a theme has name, dark, [{'], ['.join(_TABLES)}] and no {key!r}")
+        colors, verdicts = self._table("colors", _is_color), self._table("verdict", _is_color)
+        styles = self._table("style", _is_style)
+        name, dark = self.data.get("name", self.path.stem), self.data.get("dark", True)
+        if not isinstance(name, str) or not name:
+            raise self.wrong("name", "", f"name = {name!r} is no name")
+        if not isinstance(dark, bool):
+            raise self.wrong("dark", "", f"dark = {dark!r} is neither true nor false")
+        if "primary" not in colors:
+            raise self.wrong("", "colors", "[colors] needs at least primary")
+        return Theme(
+            name=name,
+            dark=dark,
+            variables={
+                **{f"verdict-{verdict}": color for verdict, color in verdicts.items()},
+                **{f"verdict-{verdict}-style": style for verdict, style in styles.items()},
+            },
+            primary=colors.pop("primary"),
+            **colors,  # type: ignore[arg-type]  # the keys were checked against _COLORS, whose fields are all colours
+        )
+
+    def _table(self, table: str, complaint: Callable[[object], str]) -> dict[str, str]:
+        entries, allowed = self.data.get(table, {}), _TABLES[table]
+        if not isinstance(entries, dict):
+            raise self.wrong(table, "", f"[{table}] must be a table")
+        for key, value in entries.items():
+            if key not in allowed:
+                raise self.wrong(key, table, f"[{table}] knows no {key!r}, only {', '.join(sorted(allowed))}")
+            if problem := complaint(value):
+                raise self.wrong(key, table, f"{table}.{key} = {value!r} {problem}")
+        return dict(entries)
+
+    def wrong(self, key: str, table: str, what: str) -> ThemeError:
+        return ThemeError(f"{self.path}{_at(line_of(self.text, key, table))}: {what}")
 
 
-def default_verdicts() -> dict[str, str]:
-    """What a theme without a [verdict] table gets."""
-    return read_theme(bundled_themes_dir() / f"{DEFAULT_THEME}.toml").variables
+def _at(line: int | None) -> str:
+    return f", line {line}" if line else ""
+
+
+def _is_color(value: object) -> str:
+    """What is wrong with a colour; empty when nothing is."""
+    try:
+        Color.parse(value)  # type: ignore[arg-type]
+    except (ColorParseError, TypeError, AttributeError):
+        return "is no colour; write one like #2881F4"
+    return ""
+
+
+def _is_style(value: object) -> str:
+    """What is wrong with text attributes; empty when nothing is."""
+    words = value.split() if isinstance(value, str) else []
+    if words and all(word in ATTRIBUTES for word in words) and (len(words) == 1 or "none" not in words):
+        return ""
+    return f"is no style; write some of {', '.join(ATTRIBUTES)}"
+
+
+def default_verdicts(dark: bool = True) -> dict[str, str]:
+    """What a theme without its own [verdict] and [style] gets, by the ground it is made for."""
+    styles = read_theme(bundled_themes_dir() / f"{DARK_THEME}.toml").variables
+    if dark:
+        return styles
+    return {**styles, **read_theme(bundled_themes_dir() / f"{LIGHT_THEME}.toml").variables}
+
+
+class ThemeWatcher:
+    """Tells when the theme files are no longer what they were. Looks at names and times only, never inside."""
+
+    def __init__(self) -> None:
+        self._seen = _stamps()
+
+    def changed(self) -> bool:
+        """Whether a file came, went or was written since the last look."""
+        now = _stamps()
+        changed, self._seen = now != self._seen, now
+        return changed
+
+
+def _stamps() -> dict[Path, int]:
+    stamps = {}
+    for path in theme_files():
+        try:
+            stamps[path] = path.stat().st_mtime_ns  # follows a link to the file that is edited
+        except OSError:
+            continue  # gone since it was listed
+    return stamps

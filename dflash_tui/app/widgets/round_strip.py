@@ -12,13 +12,14 @@ from engine.events import Step
 from ..wrapping import sanitise
 
 STYLES: dict[Fate, str] = {
-    "accepted": "$verdict-accepted",
-    "rejected": "bold strike $verdict-rejected",
+    "accepted": "$verdict-accepted-style $verdict-accepted",
+    "rejected": "$verdict-rejected-style $verdict-rejected",
     "discarded": "dim strike $verdict-rejected",
-    "corrected": "bold underline $verdict-corrected",
-    "bonus": "bold $verdict-bonus",
-    "plain": "$verdict-plain",
+    "corrected": "$verdict-corrected-style $verdict-corrected",
+    "bonus": "$verdict-bonus-style $verdict-bonus",
+    "plain": "$verdict-plain-style $verdict-plain",
 }
+"""Colours and attributes are the theme's."""
 MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+"}
 """In front of the target's own tokens: a mark that needs no colour."""
 NAMES: dict[Fate, str] = {"plain": "target alone"}

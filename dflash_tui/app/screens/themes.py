@@ -1,0 +1,44 @@
+"""The list of themes: the screen behind it wears the one under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual import on
+from textual.content import Content
+from textual.widgets import OptionList
+
+from ..widgets.round_strip import legend
+from .picker import PickerScreen
+
+
+class ThemePicker(PickerScreen[str]):
+    """Answers with the name of the theme, or None to keep what there was."""
+
+    DEFAULT_CSS = """
+    ThemePicker { background: transparent; }
+    ThemePicker > Vertical { max-width: 72; }
+    ThemePicker OptionList { max-height: 8; }
+    """
+    HEAD = "themes"
+    KEYS = "↑ ↓ look · Enter keeps it · Esc goes back"
+
+    def __init__(self, before: str) -> None:
+        super().__init__()
+        self._before = before
+
+    def find(self, words: str) -> Iterable[str]:
+        """This program's themes first, then those that Textual brings."""
+        own = {name for name, theme in self.app.available_themes.items() if "verdict-accepted" in theme.variables}
+        names = sorted(self.app.available_themes, key=lambda name: (name != self._before, name not in own, name))
+        return [name for name in names if words.lower() in name]
+
+    def describe(self, entry: str) -> Content:
+        theme = self.app.available_themes[entry]
+        ground = "dark" if theme.dark else "light"
+        return Content.assemble(f"{entry:<24}", (f"{ground:<7}", "$verdict-pending"), legend())
+
+    @on(OptionList.OptionHighlighted)
+    def preview(self) -> None:
+        if self.chosen is not None:
+            self.app.theme = self.chosen

@@ -1,0 +1,70 @@
+"""An application whose themes are files: registered at the start, read again when they change, shown before chosen."""
+
+from __future__ import annotations
+
+from textual.app import App
+from textual.theme import Theme
+
+from .screens.themes import ThemePicker
+from .theming import DEFAULT_THEME, ThemeWatcher, default_verdicts, load_themes
+
+WATCH_SECONDS = 1.0
+"""How often the theme files are looked at."""
+
+
+class ThemedApp(App[None]):
+    """Registers the bundled themes and the user's own. A file that can't be used is told on the screen, by line."""
+
+    def __init__(self, theme: str | None = None) -> None:
+        self._verdicts = {dark: default_verdicts(dark) for dark in (True, False)}  # asked for while Textual is built
+        super().__init__()
+        self._watcher = ThemeWatcher()
+        self._theme_problems = self._register_themes()
+        self._choose_theme(theme or DEFAULT_THEME)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return self._verdicts[self.current_theme.dark]
+
+    def search_themes(self) -> None:
+        """Let the user look at the themes; the one they leave with stays. The palette's own entry opens this too."""
+        before = self.theme
+
+        def settle(chosen: str | None) -> None:
+            self.theme = chosen or before
+            if chosen and chosen != before:
+                self.notify(f'theme = "{chosen}" in config.toml keeps it for the next time.', timeout=5)
+
+        self.push_screen(ThemePicker(before), settle)
+
+    def watch_themes(self) -> None:
+        """From now on a theme file that is written shows at once; called when the first frame is out."""
+        self._tell_problems()
+        self.set_interval(WATCH_SECONDS, self._reload)
+
+    def _reload(self) -> None:
+        if not self._watcher.changed():
+            return
+        self._theme_problems = self._register_themes()
+        if self.theme not in self.available_themes:
+            self.theme = DEFAULT_THEME
+        else:
+            self.mutate_reactive(App.theme)
+        self._tell_problems()
+
+    def _register_themes(self) -> list[str]:
+        themes, errors = load_themes()
+        for theme in themes:
+            self.register_theme(theme)
+        return [str(error) for error in errors]
+
+    def _tell_problems(self) -> None:
+        for problem in self._theme_problems:
+            self.notify(problem, title="Theme", severity="warning", timeout=10)
+        self._theme_problems = []
+
+    def _choose_theme(self, name: str) -> None:
+        known: dict[str, Theme] = self.available_themes
+        if name not in known:
+            self._theme_problems.append(f"There is no theme {name!r}. Known: {', '.join(sorted(known))}.")
+            name = DEFAULT_THEME
+        self.theme = name

@@ -1,0 +1,173 @@
+"""Theme files: what they may say, how far apart their colours are, and what happens on the screen when they change."""
+
+from __future__ import annotations
+
+import os
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from textual.theme import Theme
+
+from dflash_tui.app.screens.themes import ThemePicker
+from dflash_tui.app.theming import (
+    VERDICTS,
+    ThemeError,
+    ThemeWatcher,
+    bundled_themes_dir,
+    default_verdicts,
+    load_themes,
+    read_theme,
+)
+
+from .colour_vision import VISIONS, Vision, closest, contrast
+from .conftest import Launch
+
+BUNDLED = {path.stem: read_theme(path) for path in sorted(bundled_themes_dir().glob("*.toml"))}
+COLOURED = sorted(BUNDLED.keys() - {"mono"})
+ON_SCREEN = ("accepted", "corrected", "bonus", "rejected", "plain")
+"""Verdicts that stand beside each other in the transcript and the strip."""
+DISTANCE = 20.0
+"""CIE76 between any two verdicts, for every type of colour vision. Some 2.3 is just noticeable side by side."""
+CONTRAST, ENHANCED = 4.5, 7.0
+"""WCAG 2 AA and AAA for text."""
+
+
+@pytest.fixture
+def own_themes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's folder of themes, empty."""
+    folder = tmp_path / "themes"
+    folder.mkdir()
+    monkeypatch.setattr("dflash_tui.app.theming.user_themes_dir", lambda: folder)
+    return folder
+
+
+def verdict_colours(theme: Theme) -> dict[str, str]:
+    return {verdict: theme.variables[f"verdict-{verdict}"] for verdict in VERDICTS}
+
+
+def styles(theme: Theme) -> dict[str, str]:
+    variables = {**default_verdicts(), **theme.variables}
+    return {verdict: variables[f"verdict-{verdict}-style"] for verdict in VERDICTS}
+
+
+def test_the_promised_themes_come_with_the_program() -> None:
+    assert {"dflash-dark", "dflash-light", "high-contrast", "okabe-ito", "mono", "classic"} == set(BUNDLED)
+
+
+@pytest.mark.parametrize("name", sorted(BUNDLED))
+def test_every_text_can_be_read_on_every_ground(name: str) -> None:
+    theme = BUNDLED[name]
+    texts = {**verdict_colours(theme), "foreground": theme.foreground, "primary": theme.primary, "error": theme.error}
+    on_bars = {role: texts[role] for role in ("foreground", "primary", "error", "pending")}
+    for ground, roles in (("background", texts), ("surface", texts), ("panel", on_bars)):
+        behind = getattr(theme, ground)
+        for role, colour in roles.items():
+            ratio = contrast(colour, behind)
+            assert ratio >= CONTRAST, f"{role} on {ground}: {ratio:.2f}"
+            assert ratio >= ENHANCED or name != "high-contrast" or ground == "panel", f"{role} on {ground}: {ratio:.2f}"
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("name", COLOURED)
+def test_verdicts_differ_for_every_type_of_colour_vision(name: str, vision: Vision) -> None:
+    distance, one, other = closest(verdict_colours(BUNDLED[name]), vision)
+    assert distance >= DISTANCE, f"{one} and {other}: {distance:.1f}"
+
+
+@pytest.mark.parametrize("name", sorted(BUNDLED))
+def test_verdicts_differ_without_colour(name: str) -> None:
+    for one, other in combinations(ON_SCREEN, 2):
+        assert styles(BUNDLED[name])[one] != styles(BUNDLED[name])[other], (one, other)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("name = ", "line 1: Invalid value"),
+        ("dark = true\n[colors]\nforeground = '#fff'", "line 2: .*primary"),
+        ("[colors]\nprimary = 'bluish'", "line 2: .*no colour"),
+        ("[colors]\n\nprimary = 5", "line 3: .*no colour"),
+        ("[colors]\nprimary = '#fff'\n[verdict]\naccept = '#fff'", "line 4: .*'accept'"),
+        ("[colors]\nprimary = '#fff'\n[style]\nbonus = 'bold shiny'", "line 4: .*no style"),
+        ("[colors]\nprimary = '#fff'\n[colours]\nbonus = '#fff'", "line 3: .*'colours'"),
+        ("colors = 3", "line 1: .*table"),
+        ("dark = 1\n[colors]\nprimary = '#fff'", "line 1: .*neither true nor false"),
+        ("name = ''\n[colors]\nprimary = '#fff'", "line 1: .*no name"),
+    ],
+)
+def test_a_broken_theme_says_what_is_wrong_and_where(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "user.toml"
+    path.write_text(text)
+    with pytest.raises(ThemeError, match=complaint) as failure:
+        read_theme(path)
+    assert str(failure.value).startswith(f"{path}, line ")
+
+
+def test_a_theme_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "user.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ThemeError, match="user"):
+        read_theme(path)
+
+
+def test_a_users_theme_joins_the_bundled_ones(own_themes: Path) -> None:
+    (own_themes / "mine.toml").write_text("[colors]\nprimary = '#ff0000'")
+    (own_themes / "broken.toml").write_text("[colors]")
+    themes, errors = load_themes()
+    assert {"dflash-dark", "dflash-light", "mine"} <= {theme.name for theme in themes}
+    assert len(errors) == 1 and "broken.toml" in str(errors[0])
+
+
+def test_the_watcher_sees_files_come_change_and_go(own_themes: Path) -> None:
+    watcher, path = ThemeWatcher(), own_themes / "mine.toml"
+    assert not watcher.changed()
+    path.write_text("[colors]")
+    assert watcher.changed() and not watcher.changed()
+    os.utime(path, ns=(1, 1))
+    assert watcher.changed()
+    path.unlink()
+    assert watcher.changed() and not watcher.changed()
+
+
+async def test_a_written_theme_shows_at_once_and_its_errors_too(launch: Launch, own_themes: Path) -> None:
+    path = own_themes / "mine.toml"
+    path.write_text("[colors]\nprimary = '#ff0000'\n[verdict]\naccepted = '#ff0000'")
+    async with launch(theme="mine") as chat:
+        await chat.ask_and_wait()
+        assert chat.log.get_component_styles("token-log--accepted").color.hex == "#FF0000"
+        path.write_text("[colors]\nprimary = '#00ff00'\n[verdict]\naccepted = '#00ff00'")
+        await chat.until(lambda: chat.log.get_component_styles("token-log--accepted").color.hex == "#00FF00")
+        path.write_text("[colors]\nprimary = 'nonsense'")
+        await chat.until(lambda: "line 2" in chat.notices())
+        assert chat.app.theme == "mine"
+
+
+async def test_themes_are_seen_before_they_are_chosen(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask("/theme")
+        await chat.until(lambda: isinstance(chat.app.screen, ThemePicker))
+        await chat.pilot.press("down")
+        await chat.until(lambda: chat.app.theme != "dflash-dark")
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.theme == "dflash-dark")
+        chat.app.search_themes()
+        await chat.until(lambda: isinstance(chat.app.screen, ThemePicker))
+        await chat.pilot.press(*"okabe")
+        await chat.until(lambda: chat.app.theme == "okabe-ito")
+        await chat.pilot.press("enter")
+        await chat.until(lambda: chat.app.screen is chat.screen)
+        assert chat.app.theme == "okabe-ito" and "config.toml" in chat.notices()
+
+
+async def test_an_unknown_theme_falls_back_and_says_so(launch: Launch) -> None:
+    async with launch(theme="mauve") as chat:
+        assert chat.app.theme == "dflash-dark" and "mauve" in chat.notices()
+
+
+async def test_without_colours_the_verdicts_still_differ(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        drawn = [chat.log._styles[look] for look in ("accepted", "corrected", "bonus", "plain")]
+        assert len({(style.bold, style.underline, style.italic) for style in drawn}) == len(drawn)
