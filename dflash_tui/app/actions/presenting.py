@@ -11,7 +11,6 @@ from engine.commands import MIN_BLOCK_SIZE, Message
 
 from ..screens.race import RaceScreen
 from .action import Action
-from .asking import require_idle
 
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
@@ -22,7 +21,8 @@ RACE_RUNS = 3
 
 def race(screen: ChatScreen, argument: Argument) -> None:
     """The target alone, DFlash at the block size of the slider, and DFlash at half of it."""
-    require_idle(screen)
+    if screen.chat.busy:
+        raise SlashError("An answer is on its way; a race needs the engine for itself. Esc stops it.")
     ready = screen.chat.reducer.ready
     if ready is None:
         raise SlashError("The models are still loading; a race needs them.")

@@ -1,0 +1,170 @@
+"""The numbers of a trace by name, and the text of a lesson with those numbers in it.
+
+``{t2.tok_s / t1.tok_s:.1f}`` is an expression of facts and numbers with + - * / and brackets, and how to write its
+value. Nothing else is evaluated.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from engine.events import Step
+from engine.noise import uniform
+
+from ..export.document import Answer
+from .parsing import FigureRequest, LessonError, Stop, TextLine
+
+Fact = float | int | str
+Facts = Mapping[str, Fact]
+_HOLE = re.compile(r"\{([^{}]*)\}")
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+def turn_facts(number: int, answer: Answer) -> dict[str, Fact]:
+    """The facts of one turn, as ``t1.…``. Times in milliseconds."""
+    facts = answer.statistics
+    rounds = [step for step in answer.steps if step.verify_width]
+    drafted = [step for step in rounds if step.draft]
+    values: dict[str, Fact] = {
+        "question": answer.question,
+        "tokens": facts.num_tokens,
+        "tok_s": facts.tok_s,
+        "ms_per_token": 1000 / facts.tok_s if facts.tok_s else 0.0,
+        "decode_ms": facts.decode_ms,
+        "ttft_ms": facts.ttft_ms,
+        "rounds": len(rounds),
+        "block": max((step.block_size for step in drafted), default=1),
+        "drafted": facts.num_draft_tokens,
+        "accepted": facts.num_accepted_draft_tokens,
+        "acceptance": facts.mean_acceptance_length,
+        "draft_ms": fmean(step.draft_ms for step in rounds) if rounds else 0.0,
+        "verify_ms": fmean(step.verify_ms for step in rounds) if rounds else 0.0,
+        "round_ms": fmean(step.total_ms for step in rounds) if rounds else 0.0,
+        "full_rounds": sum(step.num_accepted == len(step.draft) for step in drafted),
+        "empty_rounds": sum(step.num_accepted == 0 for step in drafted),
+        "temperature": rounds[-1].temperature if rounds else 0.0,
+    }
+    return {f"t{number}.{name}": value for name, value in values.items()}
+
+
+def round_facts(answer: Answer, index: int) -> dict[str, Fact]:
+    """The facts of the round that a stop shows, as ``round.…``."""
+    step = answer.steps[index]
+    values: dict[str, Fact] = {
+        "number": step.index,
+        "drafted": len(step.draft),
+        "kept": step.num_accepted,
+        "tokens": len(step.emitted),
+        "discarded": max(len(step.draft) - step.num_accepted - 1, 0),
+        "draft_ms": step.draft_ms,
+        "verify_ms": step.verify_ms,
+        "total_ms": step.total_ms,
+    }
+    own = next((token for token in step.emitted if token.verdict != "accepted"), None)
+    if own is not None:
+        values |= {"chosen": _shown(own.text), "chosen_p": own.probability}
+    if own is not None and own.verdict == "corrected":
+        rejected = step.draft[step.num_accepted]
+        values |= {"rejected": _shown(rejected.text), "rejected_drafter_p": rejected.probability}
+        values["rejected_target_p"] = rejected.target_probability or 0.0
+    seed = answer.settings.get("seed")
+    if isinstance(seed, int):
+        before = sum(len(earlier.emitted) for earlier in answer.steps[:index])
+        values["random"] = uniform(seed, answer.num_prompt_tokens + before + step.num_accepted)
+    return {f"round.{name}": value for name, value in values.items()}
+
+
+def same_tokens(answers: Sequence[Answer]) -> dict[str, Fact]:
+    """``same_t1_t2``: how many tokens two answers have in common from their beginning."""
+    ids = [[token.id for token in answer.tokens] for answer in answers]
+    return {
+        f"same_t{first + 1}_t{second + 1}": _common(ids[first], ids[second])
+        for first in range(len(ids))
+        for second in range(first + 1, len(ids))
+    }
+
+
+def _common(first: list[int], second: list[int]) -> int:
+    pairs = zip(first, second, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
+
+
+def _shown(text: str) -> str:
+    return text.strip() or repr(text)
+
+
+def choose_round(path: Path, request: FigureRequest, answer: Answer) -> int:
+    """The index of the round that a figure asks for. Raises :class:`LessonError` when the turn has no such round."""
+    word, number = request.choice.word, request.choice.number
+    drafted = [index for index, step in enumerate(answer.steps) if step.draft]
+    match word:
+        case "":
+            found = [index for index, step in enumerate(answer.steps) if step.index == number]
+        case "best" | "worst":
+            ranked = sorted(drafted, key=lambda index: answer.steps[index].num_accepted, reverse=word == "best")
+            found = ranked[:1]
+        case "bonus":
+            found = [index for index in drafted if _ends_with(answer.steps[index], "bonus")][:1]
+        case "rejection":
+            found = [index for index in drafted if _ends_with(answer.steps[index], "corrected")][number - 1 :][:1]
+        case _:
+            found = drafted[:1]
+    if not found:
+        what = f"round {number}" if not word else f"{word} round" + (f" {number}" if number > 1 else "")
+        raise LessonError(path, request.line, f"turn {request.turns[0]} of the trace has no {what}.")
+    return found[0]
+
+
+def _ends_with(step: Step, verdict: str) -> bool:
+    return bool(step.emitted) and step.emitted[-1].verdict == verdict
+
+
+def fill(path: Path, stop: Stop, facts: Facts) -> str:
+    """The stop's text with its numbers. Raises :class:`LessonError` for a hole that can't be filled."""
+    return "\n".join(_fill_line(path, line, facts) for line in stop.lines).strip("\n")
+
+
+def _fill_line(path: Path, line: TextLine, facts: Facts) -> str:
+    def value(hole: re.Match[str]) -> str:
+        expression, _, form = hole[1].partition(":")
+        try:
+            return format(_evaluate(ast.parse(expression.strip(), mode="eval").body, facts), form)
+        except KeyError as error:
+            known = ", ".join(sorted(name for name in facts if name.split(".")[0] in ("t1", "round")))
+            raise LessonError(path, line.number, f"there is no fact {error.args[0]}. Some of them: {known}") from None
+        except ZeroDivisionError:
+            raise LessonError(path, line.number, f"{hole[0]} divides by zero.") from None
+        except (SyntaxError, TypeError, ValueError, RecursionError) as error:
+            raise LessonError(path, line.number, f"{hole[0]} can't be written: {error}") from None
+
+    return _HOLE.sub(value, line.text)
+
+
+def _evaluate(node: ast.expr, facts: Facts) -> Fact:
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.Name(id=name):
+            return facts[name]
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            return facts[f"{owner}.{name}"]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_number(left, facts), _number(right, facts))
+    raise ValueError("only facts, numbers and + - * / can stand here")
+
+
+def _number(node: ast.expr, facts: Facts) -> float:
+    value = _evaluate(node, facts)
+    if isinstance(value, str):
+        raise ValueError(f"{value!r} is no number")
+    return value
