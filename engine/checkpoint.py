@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from .fields import read_json
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4
 from .shards import INDEX, SINGLE_FILE, read_weight_map
+from .staging import DTYPES, read_staged, stored_tensors
 
 TARGET_PREFIX = "model.language_model."
 SKIPPED_PREFIXES = (
@@ -35,9 +37,6 @@ SKIPPED_PREFIXES = (
     "lm_head.",
 )
 """Parts of a multimodal checkpoint that text doesn't need. ``lm_head`` is the tied embedding again."""
-
-DTYPE_BYTES = {"F64": 8, "F32": 4, "BF16": 2, "F16": 2}
-"""Dtypes that weights may be stored in, by their names in safetensors headers, and their size."""
 
 Progress = Callable[[str, int, int], None]
 """Told (phase, bytes done, bytes in all) while weights are read."""
@@ -143,9 +142,8 @@ def _load_weights(
     dtype = compute_dtype(device)
     done, total = 0, _check_tensors(folder, expected, where)
     tensors: dict[str, Tensor] = {}
-    for name, tensor in _read_tensors(where, list(expected)):
-        loaded = tensor.to(device=device, dtype=dtype)
-        tensors[name.removeprefix(prefix)] = loaded
+    for name, tensor in _read_tensors(where, list(expected), device):
+        tensors[name.removeprefix(prefix)] = tensor.to(dtype)
         done += tensor.nbytes
         progress(done, total)
     model.load_state_dict(tensors, assign=True)
@@ -183,12 +181,12 @@ def _check_tensors(folder: Path, expected: dict[str, tuple[int, ...]], where: di
             )
     total = 0
     for name, shape, dtype in _read_headers(where, list(expected)):
-        if shape != expected[name] or dtype not in DTYPE_BYTES:
+        if shape != expected[name] or dtype not in DTYPES:
             raise WeightsFailure(
                 f"{name} is {dtype}{list(shape)}, the config asks for floating-point {list(expected[name])}.",
                 "Config and weights must belong together; download the checkpoint again.",
             )
-        total += torch.Size(shape).numel() * DTYPE_BYTES[dtype]
+        total += torch.Size(shape).numel() * DTYPES[dtype].itemsize
     return total
 
 
@@ -201,8 +199,14 @@ def _read_headers(where: dict[str, Path], names: list[str]) -> Iterator[tuple[st
                     yield name, tuple(tensor.get_shape()), tensor.get_dtype()
 
 
-def _read_tensors(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, Tensor]]:
-    for path in sorted({where[name] for name in names}):
+def _read_tensors(where: dict[str, Path], names: list[str], device: torch.device) -> Iterator[tuple[str, Tensor]]:
+    """The tensors on the device, as they are stored. A CPU maps the files: it needs no other copy."""
+    paths = sorted({where[name] for name in names})
+    if device.type == "cuda":
+        parts = (stored_tensors(path, [name for name in names if where[name] == path]) for path in paths)
+        yield from read_staged(chain.from_iterable(parts), device)
+        return
+    for path in paths:
         with _open(path) as file:
             for name in names:
                 if where[name] == path:
