@@ -17,24 +17,37 @@ from torch import Tensor
 from .noise import uniform
 
 
-def target_probabilities(logits: Tensor, temperature: float, top_k: int = 0, top_p: float = 1.0) -> Tensor:
-    """The distribution to sample from, fp64 [n, vocab] with rows that sum to one.
+def weight_bits(vocab: int) -> int:
+    """The weight of a row's likeliest token is two to the power of this; no sum over a vocabulary overflows int64."""
+    return 62 - (vocab - 1).bit_length()
 
-    Capped logits / temperature (> 0), then the ``top_k`` largest (0: all), softmax, then the smallest set of tokens,
-    largest first, whose probability reaches ``top_p``, renormalised. fp64, so that a cumulative sum over a large
-    vocabulary stays monotone and rounding hardly ever moves a sample across a boundary.
+
+def kept_weights(logits: Tensor, temperature: float, top_k: int = 0, top_p: float = 1.0) -> Tensor:
+    """The distribution to sample from, int64 [n, vocab]: whole numbers in proportion to the probabilities.
+
+    A token weighs exp((logit - highest) / temperature) of the capped logits, times two to the ``weight_bits``, rounded
+    down. The ``top_k`` largest stay (0: all), then the smallest set, largest first, whose share reaches ``top_p``;
+    equals of the last that stays, stay. All others weigh nothing.
+
+    Sums of whole numbers don't depend on their order, so a machine that adds in another one draws the same token.
     """
-    scaled = logits.double() / temperature
-    if 0 < top_k < scaled.shape[-1]:
-        smallest_kept = scaled.topk(top_k, dim=-1).values[:, -1:]
-        scaled = scaled.masked_fill(scaled < smallest_kept, float("-inf"))
-    probabilities = scaled.softmax(dim=-1)
+    scaled = (logits.double() - logits.double().amax(dim=-1, keepdim=True)) / temperature
+    weights = (scaled.exp() * 2.0 ** weight_bits(logits.shape[-1])).long()
+    if 0 < top_k < logits.shape[-1]:
+        weights = weights.masked_fill(logits < logits.topk(top_k, dim=-1).values[:, -1:], 0)
     if top_p < 1:
-        ordered, ids = probabilities.sort(dim=-1, descending=True, stable=True)
-        before = ordered.cumsum(dim=-1) - ordered
-        kept = torch.zeros_like(ordered).scatter_(-1, ids, ordered.masked_fill(before >= top_p, 0.0))
-        probabilities = kept / kept.sum(dim=-1, keepdim=True)
-    return probabilities
+        ordered, ids = logits.sort(dim=-1, descending=True)
+        reached = weights.gather(-1, ids).cumsum(dim=-1)
+        wanted = (reached[:, -1:].double() * top_p).ceil().long()
+        last = torch.searchsorted(reached, wanted)
+        weights = weights.masked_fill(logits < ordered.gather(-1, last), 0)
+    return weights
+
+
+def target_probabilities(logits: Tensor, temperature: float, top_k: int = 0, top_p: float = 1.0) -> Tensor:
+    """``kept_weights`` as shares of their sum, fp64 [n, vocab]."""
+    weights = kept_weights(logits, temperature, top_k, top_p)
+    return weights.double() / weights.sum(dim=-1, keepdim=True)
 
 
 class Samples(NamedTuple):
@@ -59,28 +72,29 @@ def sample(
 ) -> Samples:
     """One token per row of fp32 logits [n, vocab]; row i is the token of position first_position + i.
 
-    Temperature 0 takes the argmax. Otherwise the position's uniform number is looked up in the cumulative
-    distribution over the vocabulary.
+    Temperature 0 takes the argmax. Otherwise the position's uniform number is looked up in the cumulative weights
+    over the vocabulary.
     """
     if temperature == 0:
         probabilities = logits.softmax(dim=-1)
         ids: list[int] = logits.argmax(dim=-1).tolist()
     else:
-        probabilities = target_probabilities(logits, temperature, top_k, top_p)
-        ids = _look_up(probabilities, first_position, seed)
+        weights = kept_weights(logits, temperature, top_k, top_p)
+        probabilities = weights.double() / weights.sum(dim=-1, keepdim=True)
+        ids = _look_up(weights, first_position, seed)
     rows = torch.arange(logits.shape[0], device=logits.device)
     asked = torch.tensor([*ids, *draft_ids], device=logits.device)
     given: list[float] = probabilities[torch.cat((rows, rows[: len(draft_ids)])), asked].tolist()
     return Samples(ids, given[: len(ids)], given[len(ids) :])
 
 
-def _look_up(probabilities: Tensor, first_position: int, seed: int) -> list[int]:
+def _look_up(weights: Tensor, first_position: int, seed: int) -> list[int]:
     """The token at which each row's uniform number falls."""
-    cumulative = probabilities.cumsum(dim=-1)
-    numbers = [uniform(seed, first_position + row) for row in range(len(cumulative))]
-    # Scaled by the row's own total, which rounding leaves a hair off one: the number always falls inside the row.
-    targets = torch.tensor(numbers, dtype=torch.float64, device=cumulative.device)[:, None] * cumulative[:, -1:]
-    ids: list[int] = torch.searchsorted(cumulative, targets, right=True).squeeze(-1).tolist()
+    cumulative = weights.cumsum(dim=-1)
+    words = [int(uniform(seed, first_position + row) * 2**32) for row in range(len(cumulative))]
+    targets = [word * total >> 32 for word, total in zip(words, cumulative[:, -1].tolist(), strict=True)]
+    wanted = torch.tensor(targets, device=cumulative.device)[:, None]
+    ids: list[int] = torch.searchsorted(cumulative, wanted, right=True).squeeze(-1).tolist()
     return ids
 
 

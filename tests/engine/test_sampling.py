@@ -94,19 +94,19 @@ def test_distribution_by_brute_force(temperature: float, top_k: int, top_p: floa
 
 
 def test_ties() -> None:
-    """Equal logits at the edge: top-k keeps them all, top-p takes the lower ids first, the argmax is the lowest."""
+    """Equal logits at the edge: top-k and top-p keep them all, the argmax is the lowest id."""
     logits = torch.tensor([[0.0, 2.0, 2.0, 2.0, 1.0]])
     kept_by_k = target_probabilities(logits, 1.0, top_k=2).flatten() > 0
     assert kept_by_k.tolist() == [False, True, True, True, False]
-    kept_by_p = target_probabilities(torch.zeros(1, 4), 1.0, top_p=0.5).flatten() > 0
-    assert kept_by_p.tolist() == [True, True, False, False]
+    kept_by_p = target_probabilities(logits, 1.0, top_p=0.5).flatten() > 0
+    assert kept_by_p.tolist() == [False, True, True, True, False]
     assert sample(logits, 0, temperature=0).ids == [1]
 
 
 def test_a_nucleus_is_never_empty() -> None:
     sure = torch.tensor([[0.0, 500.0, 0.0]])
     assert target_probabilities(sure, 1.0, top_p=1e-9).flatten().tolist() == [0.0, 1.0, 0.0]
-    assert sample(torch.zeros(1, 7), 3, temperature=1.0, top_p=1e-9, seed=5).ids == [0]
+    assert sample(torch.tensor([[0.0, 1.0, 0.5]]), 3, temperature=1.0, top_p=1e-9, seed=5).ids == [1]
 
 
 def test_a_token_owns_its_share_of_the_unit_interval() -> None:
