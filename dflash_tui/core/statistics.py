@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from dataclasses import dataclass, field
 from math import sqrt
@@ -178,13 +179,23 @@ class RateMeter:
         self._recent: deque[tuple[float, int]] = deque()
         self._recent_tokens = 0
         self._next_sample = 0.0
+        self._samples = array("I")
+        """Per round, how long the history was after it."""
 
     def add(self, time: float, tokens: int) -> None:
         """``time``: seconds since the turn started, at the end of a round that emitted ``tokens``."""
         if self._start is None:
             self._start = self._end = time
             self._next_sample = time + self.SAMPLE
-            return
+        else:
+            self._count(time, tokens)
+        self._samples.append(len(self.history))
+
+    def samples_after(self, index: int) -> int:
+        """How many entries of the history there were after round ``index``."""
+        return self._samples[index]
+
+    def _count(self, time: float, tokens: int) -> None:
         self._end = time
         self._tokens += tokens
         self._recent.append((time, tokens))

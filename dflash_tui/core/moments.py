@@ -1,0 +1,45 @@
+"""What the gauges showed after any round of a turn: sums at that step, so that scrubbing costs the same everywhere."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from .reducer import TurnState
+from .statistics import Rate, RateMeter, RoundCost, TurnSnapshot
+from .traces.packing import SECOND
+
+
+def snapshot_at(turn: TurnState, index: int) -> TurnSnapshot:
+    """The turn as it stood after step ``index``. Raises ``IndexError`` when the step isn't there."""
+    history = turn.history
+    index = range(len(history))[index]
+    return TurnSnapshot(
+        step=index,
+        num_tokens=history.emitted_sum[index],
+        ttft_ms=history.time[0] / 1e3,
+        rate=_rate(turn, index),
+        acceptance=history.acceptance(index),
+        cost=_cost(turn, index),
+        context_length=history.context_length[index],
+        finished=turn.reason is not None and index == len(history) - 1,
+    )
+
+
+def _cost(turn: TurnState, index: int) -> RoundCost:
+    """The first round is left out, as everywhere: the prefill yields its token."""
+    history = turn.history
+    columns = (history.draft_us_sum, history.verify_us_sum, history.total_us_sum)
+    draft, verify, total = ((column[index] - column[0]) / 1e3 for column in columns)
+    return RoundCost(index, draft, verify, total)
+
+
+def _rate(turn: TurnState, index: int) -> Rate:
+    history, meter = turn.history, turn.rate
+    seconds = (history.time[index] - history.time[0]) / SECOND
+    tokens = history.emitted_sum[index] - history.emitted_sum[0]
+    mean = tokens / seconds if seconds > 0 else 0.0
+    # The meter takes no peak from a window that is not full yet.
+    full = bisect_left(history.time, history.time[0] + round(RateMeter.WINDOW * SECOND))
+    before, taken = (meter.samples_after(full - 1) if full else 0), meter.samples_after(index)
+    peak = max(meter.history[before:taken], default=0.0)
+    return Rate(history.rate(index), mean, max(peak, mean), tuple(meter.history[:taken]))
