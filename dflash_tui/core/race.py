@@ -245,7 +245,6 @@ class Race:
         self.idle = False
         lane = self.lanes[heat.lane]
         self._collector = AnswerCollector()
-        self._collector.question = self.question
         if heat.measured:
             self._joules_before = self._joules()
             self._send(Ask(self._turn, self._messages, lane.settings))

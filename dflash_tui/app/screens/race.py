@@ -137,7 +137,7 @@ class RaceScreen(Screen[RaceResult | None]):
             Content.assemble(
                 ("race ", "bold $primary"),
                 ("━" * full, "$primary"),
-                ("━" * (BAR - full), "$panel-lighten-2"),
+                ("─" * (BAR - full), "$panel-lighten-2"),
                 f"  measuring, {done} of {total} · {what}",
             )
         )
@@ -190,7 +190,7 @@ class RaceScreen(Screen[RaceResult | None]):
                 ("✓ " if done else "▸ ", "$verdict-bonus"),
                 (f"{lane.lane.name:<20} ", "bold"),
                 ("━" * full, "$primary"),
-                ("━" * (BAR - full), "$panel-lighten-2"),
+                ("─" * (BAR - full), "$panel-lighten-2"),
                 f" {seconds:6.2f} s  {sum(len(step.emitted) for step in steps):>4} tokens  {passes:>4} passes",
             )
         )

@@ -130,11 +130,8 @@ class AnswerCollector:
 
     def __init__(self) -> None:
         self.ready: EngineReady | None = None
-        self.question = ""
-        """Whoever feeds the events sets it before a turn's first one; events don't hold it."""
         self._answers: list[Answer] = []
         self._started: TurnStarted | None = None
-        self._asked = ""
         self._steps: list[Step] = []
         self._prefill_ms = 0.0
         self._error = ""
@@ -146,7 +143,7 @@ class AnswerCollector:
                 self.ready = event
             case TurnStarted():
                 self._keep(None)
-                self._started, self._asked = event, self.question
+                self._started = event
             case PrefillDone():
                 self._prefill_ms = event.milliseconds
             case Step():
@@ -172,7 +169,7 @@ class AnswerCollector:
         if started is None:
             return None
         return Answer(
-            self._asked,
+            started.question,
             tuple(self._steps),
             settings=started.settings,
             num_prompt_tokens=started.num_prompt_tokens,
@@ -183,10 +180,9 @@ class AnswerCollector:
         )
 
 
-def collect(events: Iterable[Event], question: str = "") -> AnswerCollector:
-    """All events of a source; ``question`` is what its turns asked."""
+def collect(events: Iterable[Event]) -> AnswerCollector:
+    """All events of a source."""
     collector = AnswerCollector()
-    collector.question = question
     for event in events:
         collector.add(event)
     return collector
