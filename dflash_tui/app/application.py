@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.theme import Theme
 
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
@@ -21,7 +21,8 @@ from engine.events import ErrorKind
 from .actions import ACTIONS
 from .screens.chat import ChatScreen
 from .source import EventQueue, SourceFactory
-from .theming import DEFAULT_THEME, default_verdicts, load_themes
+from .start import Start
+from .themed import ThemedApp
 
 SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}
 """Signals that end the program in an orderly way, and the exit code of each (128 + its number)."""
@@ -30,7 +31,7 @@ LEAVE_SECONDS = 5.0
 """How long an orderly way out may take once a signal has asked for it."""
 
 
-class ChatApp(App[None]):
+class ChatApp(ThemedApp):
     """Shows :class:`ChatScreen` until the user or a signal ends it."""
 
     TITLE = "dflash-chat"
@@ -43,17 +44,12 @@ class ChatApp(App[None]):
         queue: EventQueue,
         source: SourceFactory,
         theme: str | None = None,
+        begin: Start | None = None,
     ) -> None:
-        self._verdicts = default_verdicts()  # Textual asks for them while it is built
-        super().__init__()
+        super().__init__(theme)
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
         self.animation_level = "none"
-        self.chat_screen = ChatScreen(settings, out_dir, queue, source)
-        self._theme_problems = self._register_themes()
-        self._choose_theme(theme or DEFAULT_THEME)
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return self._verdicts
+        self.chat_screen = ChatScreen(settings, out_dir, queue, source, begin)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers on the chat: the table of actions, before what Textual brings."""
@@ -64,11 +60,23 @@ class ChatApp(App[None]):
                     yield SystemCommand(name, action.title, partial(self.chat_screen.action_act, action.id))
         yield from super().get_system_commands(screen)
 
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """One notice at a time: a newer one takes the place of the one before."""
+        self.clear_notifications()
+        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+
     def on_mount(self) -> None:
         self._catch_signals()
         self.push_screen(self.chat_screen)
-        for problem in self._theme_problems:
-            self.notify(problem, title="Theme", severity="warning", timeout=10)
+        self.watch_themes()
 
     def on_ready(self) -> None:
         # The engine thread imports torch, which keeps the interpreter busy: the first frame goes first. Nothing is
@@ -80,19 +88,6 @@ class ChatApp(App[None]):
         """Why the engine ended, if it did."""
         failure = self.chat_screen.chat.reducer.failure
         return failure.kind if failure else None
-
-    def _register_themes(self) -> list[str]:
-        themes, errors = load_themes()
-        for theme in themes:
-            self.register_theme(theme)
-        return [str(error) for error in errors]
-
-    def _choose_theme(self, name: str) -> None:
-        known: dict[str, Theme] = self.available_themes
-        if name not in known:
-            self._theme_problems.append(f"There is no theme {name!r}. Known: {', '.join(sorted(known))}.")
-            name = DEFAULT_THEME
-        self.theme = name
 
     def _catch_signals(self) -> None:
         """Leave through Textual, which gives the terminal back, instead of dying in the alternate screen."""
