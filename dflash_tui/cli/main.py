@@ -13,8 +13,12 @@ from typing import Any, NoReturn, get_args
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.prompts import PromptHistory
+from dflash_tui.core.sessions import Conversation, SessionLog
 from dflash_tui.core.source import EngineFactory
+from dflash_tui.core.start import Start
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
+from engine.hub.pairs import NO_DRAFTER
 
 from .bench import bench
 from .doctor import doctor
@@ -26,6 +30,7 @@ from .problems import Problem, show_problem
 from .prompt import read_prompt
 from .pull import pull
 from .race import race
+from .selftest import selftest
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
@@ -47,7 +52,7 @@ DEFAULT_OUT = Path("dflash-out")
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
-COMMANDS: dict[str, click.Command] = {"pull": pull, "doctor": doctor, "race": race, "bench": bench}
+COMMANDS: dict[str, click.Command] = {"pull": pull, "doctor": doctor, "race": race, "bench": bench, "selftest": selftest}
 
 
 def commands() -> dict[str, click.Command]:
@@ -62,6 +67,7 @@ _HEADLESS_FLAGS = {
     "stream_json": "--stream-json",
     "system": "--system",
     "timeout": "--timeout",
+    "save_dir": "--save-dir",
 }
 
 _DEFAULTS = GenerationSettings()
@@ -156,6 +162,13 @@ def _setting(
     help="Write the output to a file.",
 )
 @flag("-x", "--extract", topic="scripts", common=True, is_flag=True, help="Print only the last code block.")
+@flag(
+    "--save-dir",
+    topic="scripts",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Save every code block of the answer there.",
+)
 @flag("--json", "as_json", topic="scripts", common=True, is_flag=True, help="Print one JSON object with statistics.")
 @flag("--stream-json", topic="scripts", is_flag=True, help="Print every event as a line of JSON.")
 @flag("--system", topic="decoding", metavar="TEXT", help="System message before the prompt.")
@@ -214,6 +227,16 @@ def _setting(
     metavar="DIR",
     help="Where the chat saves code (dflash-out).",
 )
+@flag("-c", "--continue", "latest", topic="conversations", common=True, is_flag=True, help="Go on where you left off.")
+@flag(
+    "--resume",
+    topic="conversations",
+    is_flag=False,
+    flag_value="",
+    metavar="[ID]",
+    help="Go on with an older conversation; without ID: choose it in the chat.",
+)
+@flag("--no-history", topic="conversations", is_flag=True, help="Don't keep the questions for ↑ and Ctrl+R.")
 @flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
 @click.pass_obj
@@ -228,6 +251,9 @@ def command(
     context: int | None,
     offline: bool,
     device: str,
+    latest: bool,
+    resume: str | None,
+    no_history: bool,
     **flags: Any,
 ) -> int:
     log_to_file()
@@ -235,15 +261,23 @@ def command(
         raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
     settings = _read_settings(flags)
     expert = ("attention_backend", "draft_attention_backend", "noise_embed_scale")
+    if not settings.speculation:
+        draft = NO_DRAFTER  # it would take seconds and gigabytes, and draft nothing
     options = EngineOptions(model, draft, device, context, offline, **{name: flags[name] for name in expert})
     if out is not None:
         check_directory(out)
     text = read_prompt(prompt, sys.stdin)
     if text is None:
         _require_a_chat(flags)
-        return _open_chat(options, settings, out or DEFAULT_OUT, theme)
-    request = Request(text, options, settings, _read_format(flags), flags["output"], flags["system"], flags["timeout"])
-    return answer(request, engine or _engine())
+        options = suggest_model(options)
+        older = conversation_to_continue(latest, resume)
+        return _open_chat(options, settings, out or DEFAULT_OUT, theme, older, resume == "", not no_history)
+    if flags["save_dir"] is not None:
+        check_directory(flags["save_dir"], "--save-dir")
+    form = _read_format(flags)
+    earlier, log = conversation_to_continue(latest, resume) or (None, None)
+    given = (flags["output"], flags["system"], flags["timeout"], flags["save_dir"])
+    return answer(Request(text, options, settings, form, *given, earlier, log), engine or _engine())
 
 
 def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
@@ -272,11 +306,21 @@ def _require_a_chat(flags: dict[str, Any]) -> None:
         raise Problem("There is no prompt, and stdout is not a terminal to chat in.", f"Add a prompt: {EXAMPLE}")
 
 
-def _open_chat(options: EngineOptions, settings: GenerationSettings, out_dir: Path, theme: str | None) -> int:
+def _open_chat(
+    options: EngineOptions,
+    settings: GenerationSettings,
+    out_dir: Path,
+    theme: str | None,
+    older: tuple[Conversation, SessionLog] | None,
+    choose: bool,
+    keep_questions: bool,
+) -> int:
     # Imported here and nowhere else: headless mode must not wait for Textual.
     from dflash_tui.app.main import run_chat
 
-    return run_chat(options, settings, out_dir, theme=theme)
+    conversation, log = older or (None, None)
+    begin = Start(PromptHistory.default(keep_questions), conversation, choose)
+    return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log)
 
 
 def _engine() -> EngineFactory:

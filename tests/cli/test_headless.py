@@ -10,6 +10,7 @@ import pytest
 from dflash_tui.core.exit_codes import ExitCode
 from engine.commands import EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, ErrorKind, Step, TurnFinished, event_from_dict
+from engine.hub.pairs import NO_DRAFTER
 
 from .conftest import Program
 from .scripted import ANSWER, Script
@@ -60,14 +61,20 @@ def test_the_prompt_is_the_argument_and_stdin(
 
 def test_flags_reach_the_engine(program: Program) -> None:
     program.run(
-        *["some/model", "-p", "hi", "--system", "Be brief.", "--draft", "d", "--device", "cpu", "--no-speculation"],
+        *["some/model", "-p", "hi", "--system", "Be brief.", "--draft", "d", "--device", "cpu"],
         *["--block-size", "8", "--temperature", "0.7", "--top-p", "0.9", "--top-k", "40", "--seed", "5"],
         *["--max-new-tokens", "64", "--thinking"],
     )
     ask = program.engine.asked[0]
     assert program.engine.options == EngineOptions("some/model", "d", "cpu")
-    assert ask.settings == GenerationSettings(8, 0.7, 0.9, 40, 5, 64, speculation=False, thinking=True)
+    assert ask.settings == GenerationSettings(8, 0.7, 0.9, 40, 5, 64, thinking=True)
     assert ask.messages == (Message("system", "Be brief."), Message("user", "hi"))
+
+
+def test_without_speculation_no_drafter_is_loaded(program: Program) -> None:
+    program.run("some/model", "-p", "hi", "--draft", "d", "--no-speculation")
+    assert program.engine.options == EngineOptions("some/model", NO_DRAFTER)
+    assert not program.engine.asked[0].settings.speculation
 
 
 def test_json_is_one_object_with_the_documented_keys(program: Program) -> None:
