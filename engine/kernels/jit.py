@@ -51,8 +51,11 @@ class _Missing:
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """``triton.jit``; the result is launched as ``kernel[grid](...)``."""
-    return triton.jit(function) if HAS_TRITON else _Missing(function.__name__)
+    """``triton.jit``; the result is launched as ``kernel[grid](...)``.
+
+    ``max_rows`` gets no machine code of its own where it is 1 or 16: one code for all widths, the same bits.
+    """
+    return triton.jit(function, do_not_specialize=["max_rows"]) if HAS_TRITON else _Missing(function.__name__)
 
 
 def cdiv(count: int, size: int) -> int:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..config import TargetConfig
+
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
@@ -48,3 +50,17 @@ class TargetTiles:
     expert_down: Tiles = Tiles(columns=64, depth=64, stages=4)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES
+
+
+DENSE_TARGET = TargetTiles(
+    qkv=Tiles(columns=32, depth=128),
+    output=Tiles(columns=32, depth=128, splits=2),
+    gate_up=Tiles(columns=32, depth=128),
+    down=Tiles(columns=32, depth=128, splits=4),
+)
+"""For targets without experts, whose dense layers are several times larger."""
+
+
+def target_tiles(config: TargetConfig) -> TargetTiles:
+    """The tiles in use for a target."""
+    return DENSE_TARGET if config.moe is None else TargetTiles()

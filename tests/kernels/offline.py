@@ -126,7 +126,8 @@ def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], d
     aligned = [["tt.divisibility", 16]]
     for index, parameter in enumerate(launch.kernel.params):
         value = launch.arguments[parameter.name]
-        if parameter.is_constexpr or value is None or (isinstance(value, int) and value == 1):
+        plain = parameter.do_not_specialize
+        if parameter.is_constexpr or value is None or (isinstance(value, int) and value == 1 and not plain):
             signature[parameter.name], constants[(index,)] = "constexpr", value
         elif isinstance(value, torch.Tensor):
             signature[parameter.name], attributes[(index,)] = f"*{TYPES[value.dtype]}", aligned
@@ -134,7 +135,7 @@ def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], d
             signature[parameter.name] = "fp32"
         else:
             signature[parameter.name] = "i32" if abs(value) < 2**31 else "i64"
-            if value % 16 == 0:
+            if value % 16 == 0 and not plain:
                 attributes[(index,)] = aligned
     return signature, constants, attributes
 

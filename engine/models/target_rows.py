@@ -1,0 +1,280 @@
+"""The target's forward pass of at most 16 rows, as kernel launches alone: what a decoding round runs.
+
+``gemma4.Gemma4`` holds the weights and defines what is computed; prompts go through its modules. Here nothing is
+allocated, nothing is read back and no launch depends on the data, so a pass can be captured in a CUDA graph. Rows
+come from ``ids``, stand at the cursor, and their number may change from one replay to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..cache import Cache, LayerCache
+from ..config import AttentionConfig, TargetConfig
+from ..kernels.attention import AttendScratch, attend_rows
+from ..kernels.dense import gate_up, partial_sums, project
+from ..kernels.head import HeadOutput, head_rows, pick_rows
+from ..kernels.jit import MAX_ROWS
+from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, route_rows
+from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward, embed_rows
+from ..kernels.rope import HeadNorms, norm_rope_store
+from ..kernels.tiles import TargetTiles, target_tiles
+from .gemma4 import DecoderLayer, Experts, Gemma4, Router
+from .merged import side_by_side
+
+
+@dataclass(frozen=True, slots=True)
+class _RoutedExperts:
+    """The expert part of one layer."""
+
+    router: Router
+    experts: Experts
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One layer as the kernels read it."""
+
+    config: AttentionConfig
+    cache: LayerCache
+    frequencies: Tensor
+    qkv: Tensor
+    head_norms: HeadNorms
+    output: Tensor
+    attention_join: AttentionJoin
+    gate_up: Tensor
+    down: Tensor
+    routed: _RoutedExperts | None
+    feed_forward_join: FeedForwardJoin
+
+
+class _Buffers:
+    """What one launch leaves for the next; all layers share it. Activations have the model's dtype."""
+
+    def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
+        def rows(*shape: int) -> Tensor:
+            return torch.zeros(MAX_ROWS, *shape, dtype=dtype, device=device)
+
+        hidden = config.hidden_size
+        self.x = rows(hidden)
+        """The residual."""
+        self.normed = rows(hidden)
+        """The residual, normed for the next product: of attention, of the dense MLP, of the head."""
+        self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.layers)}
+        self.q = {layer: rows(layer.num_heads, layer.head_dim) for layer in set(config.layers)}
+        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.layers)}
+        self.output = partial_sums(tiles.output, hidden, device)
+        self.act = rows(config.intermediate_size)
+        self.down = partial_sums(tiles.down, hidden, device)
+        if config.moe is None:
+            return
+        experts, top_k = config.moe.num_experts, config.moe.top_k
+        self.router_input, self.expert_input = rows(hidden), rows(hidden)
+        self.scores = torch.zeros(MAX_ROWS, experts, device=device)
+        self.assignment = Assignment.allocate(experts, top_k, device)
+        self.pair_act = rows(top_k, config.moe.intermediate_size).flatten(0, 1)
+        self.pairs = torch.zeros(MAX_ROWS, top_k, hidden, device=device)
+
+
+class TargetRows:
+    """The forward pass, bound to one cache and to the tensors that say which rows run."""
+
+    def __init__(
+        self,
+        target: Gemma4,
+        cache: Cache,
+        cursor: Tensor,
+        rows: Tensor,
+        taps: Sequence[int] = (),
+        tiles: TargetTiles | None = None,
+    ):
+        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and how many of the 16 rows count.
+
+        Lays the target's merged weights side by side, which its modules keep using. ``taps`` as in ``Gemma4.forward``.
+        """
+        device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
+        self.cursor, self.rows = cursor, rows
+        self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
+        """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
+        self.tiles = target_tiles(target.config) if tiles is None else tiles
+        self.features = torch.zeros(MAX_ROWS, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
+        """Outputs of the tapped layers side by side, [16, taps * hidden]."""
+        self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)
+        """Logits, and the most likely token of each row."""
+        self._target = target
+        self._taps = {layer: number for number, layer in enumerate(taps)}
+        self._buffers = _Buffers(target.config, self.tiles, dtype, device)
+        capacities = [layer.capacity for layer in cache.layers]
+        self._scratch = AttendScratch(target.config.layers, capacities, device)
+        self._layers = _layers(target, cache)
+        self._side = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+
+    def forward(self, max_rows: int = MAX_ROWS) -> None:
+        """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
+
+        ``max_rows``, fixed when a pass is captured, bounds the rows that any replay of it may ask for; fewer read
+        less. A row's results have the same bits whatever the bound and whatever stands in the other rows.
+        """
+        self._embed(max_rows)
+        for index, layer in enumerate(self._layers):
+            self._attend(layer, max_rows)
+            self._feed_forward(layer, self._feature_columns(index), max_rows)
+        config, embedding = self._target.config, self._target.embed_tokens.weight
+        head_rows(self._buffers.normed, embedding, config.logit_softcap, self.out, self.tiles.head, max_rows)
+        pick_rows(self.out, self.tiles.rows, max_rows)
+
+    def _embed(self, max_rows: int) -> None:
+        target, buffers = self._target, self._buffers
+        first = target.layers[0]
+        assert isinstance(first, DecoderLayer)
+        embed_rows(
+            self.ids,
+            target.embed_tokens.weight,
+            target.embedding_scale,
+            buffers.x,
+            buffers.normed,
+            first.input_layernorm.weight,
+            target.config.rms_norm_eps,
+            tiles=self.tiles.rows,
+            max_rows=max_rows,
+        )
+
+    def _attend(self, layer: _Layer, max_rows: int) -> None:
+        """From the normed residual to the residual after attention, normed for what follows."""
+        config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
+        qkv, q, mixed = buffers.qkv[config], buffers.q[config], buffers.mixed[config]
+        project(buffers.normed, layer.qkv, qkv, tiles.qkv, max_rows)
+        norm_rope_store(
+            qkv,
+            layer.head_norms,
+            layer.frequencies,
+            cache.k,
+            cache.v,
+            self.cursor,
+            self.rows,
+            q,
+            value_is_key=config.value_is_key,
+        )
+        attend_rows(q, cache.k, cache.v, self.cursor, self.rows, config, mixed, self._scratch)
+        project(mixed, layer.output, buffers.output, tiles.output, max_rows)
+        after_attention(
+            buffers.output,
+            buffers.x,
+            layer.attention_join,
+            layer.head_norms.eps,
+            buffers.normed,
+            buffers.expert_input if layer.routed else None,
+            buffers.router_input if layer.routed else None,
+            tiles=tiles.rows,
+            max_rows=max_rows,
+        )
+
+    def _feed_forward(self, layer: _Layer, features: Tensor | None, max_rows: int) -> None:
+        """From the residual after attention to the layer's output, normed for the next."""
+        buffers, tiles, routed = self._buffers, self.tiles, layer.routed
+        router = (buffers.router_input, routed.router.proj.weight, buffers.scores) if routed else None
+        gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", tiles.gate_up, max_rows, router)
+        with self._beside():
+            project(buffers.act, layer.down, buffers.down, tiles.down, max_rows)
+        if routed:
+            self._run_experts(routed, max_rows)
+        self._join()
+        after_feed_forward(
+            buffers.down,
+            buffers.pairs if routed else None,
+            buffers.x,
+            layer.feed_forward_join,
+            layer.head_norms.eps,
+            buffers.normed,
+            features,
+            tiles=tiles.rows,
+            max_rows=max_rows,
+        )
+
+    def _run_experts(self, routed: _RoutedExperts, max_rows: int) -> None:
+        buffers, tiles = self._buffers, self.tiles
+        router, weights = routed.router, routed.experts
+        scores = buffers.scores if router.forced is None else router.forced
+        route_rows(scores, self.rows, router.per_expert_scale, buffers.assignment)
+        expert_gate_up_rows(
+            buffers.expert_input,
+            weights.gate_up_proj,
+            buffers.assignment,
+            buffers.pair_act,
+            tiles.expert_gate_up,
+            max_rows,
+        )
+        expert_down_rows(
+            buffers.pair_act, weights.down_proj, buffers.assignment, buffers.pairs, tiles.expert_down, max_rows
+        )
+
+    def _feature_columns(self, index: int) -> Tensor | None:
+        """A tapped layer's part of the features."""
+        if index not in self._taps:
+            return None
+        hidden = self._target.config.hidden_size
+        return self.features[:, self._taps[index] * hidden :][:, :hidden]
+
+    @contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Launches inside may run at the same time as those that follow, up to ``_join``."""
+        if self._side is None:
+            yield
+            return
+        self._side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._side):
+            yield
+
+    def _join(self) -> None:
+        if self._side is not None:
+            torch.cuda.current_stream().wait_stream(self._side)
+
+
+def _layers(target: Gemma4, cache: Cache) -> list[_Layer]:
+    modules = [module for module in target.layers if isinstance(module, DecoderLayer)]
+    # Each layer's last kernel applies the norm of what comes next.
+    next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
+    return [
+        _layer(module, layer_cache, target.frequencies[module.self_attn.config.rope], next_norm)
+        for module, layer_cache, next_norm in zip(modules, cache.layers, next_norms, strict=True)
+    ]
+
+
+def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> _Layer:
+    attention, mlp, sparse = module.self_attn, module.mlp, module.has_experts
+    projections = [attention.q_proj, attention.k_proj, *([] if attention.v_proj is None else [attention.v_proj])]
+    q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
+    return _Layer(
+        config=attention.config,
+        cache=cache,
+        frequencies=frequencies,
+        qkv=side_by_side(*projections),
+        head_norms=HeadNorms(q_norm, k_norm, attention.eps, rounded_first=False, norm_values=True),
+        output=attention.o_proj.weight,
+        attention_join=AttentionJoin(
+            module.post_attention_layernorm.weight,
+            module.pre_feedforward_layernorm.weight,
+            module.pre_feedforward_layernorm_2.weight if sparse else None,
+            module.router.scale if sparse else None,
+        ),
+        gate_up=side_by_side(mlp.gate_proj, mlp.up_proj),
+        down=mlp.down_proj.weight,
+        routed=_RoutedExperts(module.router, module.experts) if sparse else None,
+        feed_forward_join=FeedForwardJoin(
+            module.post_feedforward_layernorm_1.weight if sparse else None,
+            module.post_feedforward_layernorm_2.weight if sparse else None,
+            module.post_feedforward_layernorm.weight,
+            module.layer_scalar,
+            next_norm,
+        ),
+    )
+
+
+def _qkv_columns(layer: AttentionConfig) -> int:
+    kv_parts = 1 if layer.value_is_key else 2
+    return (layer.num_heads + kv_parts * layer.num_kv_heads) * layer.head_dim
