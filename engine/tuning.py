@@ -27,9 +27,9 @@ class Anchor(NamedTuple):
     """A position of a text, and the draft that starts there."""
 
     confidences: tuple[float, ...]
-    """What the drafter gave each of its tokens."""
+    """What the drafter gave each of its tokens, as far as the text goes."""
     num_right: int
-    """How many of them the target says too, before the first that it doesn't."""
+    """How many of these the target says too, before the first that it doesn't."""
 
 
 @torch.inference_mode()
@@ -40,7 +40,7 @@ def record_drafts(
     anchors = list(_drafted_answer(target, drafter, prompt, settings))
     text = [token for token, _, _ in anchors]
     return [
-        Anchor(confidences, _common_length(draft, text[index + 1 :]))
+        Anchor(confidences[: len(text) - index - 1], _common_length(draft, text[index + 1 :]))
         for index, (_, draft, confidences) in enumerate(anchors)
         if index + 1 < len(text)
     ]

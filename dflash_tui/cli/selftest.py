@@ -1,0 +1,123 @@
+"""``dflash-chat selftest``: whether a target and its drafter work together, in figures and in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from engine.commands import EngineOptions
+from engine.errors import EngineFailure, UsageFailure
+from engine.events import LoadProgress
+
+from .problems import Problem
+from .status import StatusLine
+
+if TYPE_CHECKING:
+    from engine.selftest import SelfTest
+
+BAR = 30
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("model", required=False)
+@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
+@click.option("--tokens", type=click.IntRange(min=16), default=128, show_default=True, help="Per answer, at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute.")
+@click.option("--offline", is_flag=True, help="Never ask the hub.")
+@click.option(
+    "--noise-embed-scale", type=float, metavar="X", help="Scale of the embeddings that the drafter reads, to compare."
+)
+def selftest(
+    model: str | None,
+    draft: str | None,
+    tokens: int,
+    as_json: bool,
+    device: str,
+    offline: bool,
+    noise_embed_scale: float | None,
+) -> int:
+    """Let the target write a few answers, draft behind every token of them, and count what was right.
+
+    Shows acceptance by position, what the drafter's confidence is worth, and whether speculation changed a text. The
+    exit code is 0 for a sound pair and 1 for one that is wired wrongly.
+    """
+    options = EngineOptions(
+        model, draft, device=device, offline=offline, noise_embed_scale=noise_embed_scale, max_context=4096
+    )
+    try:
+        found = _run(options, tokens)
+    except EngineFailure as failure:
+        raise Problem(str(failure), failure.hint, exit_code_for(failure.kind)) from failure
+    if as_json:
+        print(json.dumps(_as_object(found), indent=2))
+    else:
+        print("\n".join(_lines(found)))
+    return ExitCode.OK if found.healthy else ExitCode.GENERATION
+
+
+def _run(options: EngineOptions, tokens: int) -> SelfTest:
+    from engine.runner import Runner
+    from engine.selftest import self_test
+
+    status = StatusLine()
+    runner = Runner.load(options, status.show, lambda: False)
+    assert runner is not None, "nothing cancels this"
+    if runner.decoder.drafter is None:
+        raise UsageFailure("There is no drafter to test.", "Name one with --draft.")
+
+    def progress(done: int, total: int) -> None:
+        status.show(LoadProgress("testing, answers done", done, total))
+
+    found = self_test(runner.decoder, runner.tokenizer, tokens, progress=progress)
+    status.finish()
+    return found
+
+
+def _as_object(found: SelfTest) -> dict[str, Any]:
+    return {
+        **asdict(found),
+        "positions": [position._asdict() for position in found.positions],
+        "bins": [each._asdict() for each in found.bins],
+        "divergences": [divergence._asdict() for divergence in found.divergences],
+        "first_rate": found.first_rate,
+        "acceptance_length": found.acceptance_length,
+        "healthy": found.healthy,
+        "verdict": found.verdict,
+    }
+
+
+def _lines(found: SelfTest) -> list[str]:
+    positions = [
+        f"{index:>8} {_bar(right / reached if reached else 0)} {_share(right, reached):>5}  of {reached}"
+        for index, (reached, right) in enumerate(found.positions, start=1)
+    ]
+    bins = [
+        f"{index / 10:>4.1f}-{(index + 1) / 10:.1f} {_bar(each.observed)} "
+        + (f"{each.observed:>5.0%}  predicted {each.predicted:.0%}, of {each.reached}" if each.reached else "    -")
+        for index, each in enumerate(found.bins)
+    ]
+    divergences = [
+        f"  {divergence.prompt!r}: token {divergence.token}, margin {divergence.margin:.3g}"
+        for divergence in found.divergences
+    ]
+    return [
+        f"Drafts behind {found.num_tokens} tokens of {found.num_answers} answers.",
+        "", "Right, by position in the draft, where all before it were:", *positions,
+        "", "Right, by the drafter's confidence:", *bins,
+        *(["", "Answers that differ with speculation:", *divergences] if divergences else []),
+        "", found.verdict,
+    ]  # fmt: skip
+
+
+def _bar(share: float) -> str:
+    filled = round(share * BAR)
+    return "█" * filled + "·" * (BAR - filled)
+
+
+def _share(right: int, reached: int) -> str:
+    return f"{right / reached:.0%}" if reached else "-"

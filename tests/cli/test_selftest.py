@@ -1,0 +1,39 @@
+"""``dflash-chat selftest`` from the shell's point of view."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from dflash_tui.cli.main import main
+from engine.hub.pairs import BUNDLED_PAIR
+
+
+def test_it_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "--tokens", "16", "--device", "cpu"]) == 0
+    out = capsys.readouterr().out
+    assert "by position in the draft" in out and "predicted" in out and "Sound" in out
+
+
+def test_json_has_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "--tokens", "16", "--device", "cpu", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["healthy"] is True and found["divergences"] == []
+    assert len(found["positions"]) == 15 and len(found["bins"]) == 10
+    assert found["positions"][0].keys() == {"reached", "right"}
+
+
+def test_a_target_without_a_drafter_is_an_error_with_a_next_step(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "--draft", "none", "--device", "cpu"]) == 2
+    error = capsys.readouterr().err
+    assert "no drafter" in error and "--draft" in error
+
+
+def test_a_drafter_wired_wrongly_exits_with_1(tmp_path_factory: pytest.TempPathFactory) -> None:
+    drafter = shutil.copytree(BUNDLED_PAIR / "drafter", tmp_path_factory.mktemp("wrong") / "drafter")
+    config = json.loads((drafter / "config.json").read_text())
+    config["dflash_config"]["target_layer_ids"].reverse()
+    (drafter / "config.json").write_text(json.dumps(config))
+    assert main(["selftest", "--draft", str(drafter), "--tokens", "24", "--device", "cpu"]) == 1
