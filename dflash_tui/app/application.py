@@ -15,13 +15,13 @@ from textual.app import SystemCommand
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
+from dflash_tui.core.start import Start
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 
 from .actions import ACTIONS
 from .screens.chat import ChatScreen
 from .source import EventQueue, SourceFactory
-from .start import Start
 from .themed import ThemedApp
 
 SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}

@@ -12,6 +12,7 @@ os.environ.setdefault("ESCDELAY", "40")
 
 from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions import SessionLog
+from dflash_tui.core.start import Start
 from engine.commands import EngineOptions, GenerationSettings
 
 from .application import ChatApp
@@ -30,15 +31,17 @@ def run_chat(
     out_dir: Path,
     source: SourceFactory | None = None,
     theme: str | None = None,
+    begin: Start | None = None,
+    log: SessionLog | None = None,
 ) -> int:
     """Show the chat until it is left; returns the exit code.
 
     0 when the user left, 128 + the signal's number when one ended it, and the code of the engine's failure when the
-    engine had ended.
+    engine had ended. ``log`` records the conversation that ``begin`` goes on with.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
-    queue = EventQueue(SessionLog.create())
-    app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme)
+    queue = EventQueue(log or SessionLog.create())
+    app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme, begin)
     app.run()
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     queue.log.close()

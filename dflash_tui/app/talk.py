@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.archive import open_session
+from dflash_tui.core.archive import reopen
 from dflash_tui.core.chat import Exchange
 from dflash_tui.core.fences import describe_blocks
 from dflash_tui.core.reducer import Span
-from dflash_tui.core.sessions import Conversation, SessionLog
+from dflash_tui.core.sessions import Conversation
 from dflash_tui.core.slash import SlashError
 from dflash_tui.core.transcript import conversation_spans
 
@@ -151,13 +151,7 @@ class Talk:
         self.require_idle()
         if path == self._screen.queue.log.path:
             raise SlashError("That is the conversation on the screen.")
-        conversation = open_session(path)
-        try:
-            log = SessionLog.resume(path)
-        except BlockingIOError:
-            raise SlashError("That conversation is open in another window.") from None
-        except OSError as error:
-            raise SlashError(f"{path} can't be written to: {error.strerror or error}.") from None
+        conversation, log = reopen(path)
         self._screen.queue.renew_log(self._screen.chat.reducer.ready, log)
         self.show_resumed(conversation)
         self.tell_other_model()

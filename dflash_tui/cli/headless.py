@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Literal
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.fences import CodeBlock, find_blocks
+from dflash_tui.core.saving import SavingError, save_block
+from dflash_tui.core.sessions import Conversation, SessionLog
 from dflash_tui.core.source import EngineFactory
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
-from engine.events import Event
+from engine.events import Event, TurnFinished
 
-from .output import FileOutput, Output, StandardOutput
+from .output import FileOutput, Output, StandardOutput, show_on_stderr
 from .problems import Problem, show_problem
 from .render import JsonRenderer, Renderer, render_events, render_last_block, render_text
 from .status import StatusLine
@@ -33,31 +36,84 @@ class Request:
     output_file: Path | None = None
     system: str | None = None
     timeout: float | None = None
+    save_dir: Path | None = None
+    """Where every code block of the answer is saved."""
+    earlier: Conversation | None = None
+    """The conversation that this prompt goes on with."""
+    log: SessionLog | None = None
+    """Its record."""
 
     def ask(self) -> Ask:
-        system = [Message("system", self.system)] if self.system else []
-        return Ask(1, (*system, Message("user", self.prompt)), self.settings)
+        system = self.system or (self.earlier.system if self.earlier else None)
+        messages = [Message("system", system)] if system else []
+        messages += self.earlier.messages() if self.earlier else ()
+        turn = self.earlier.last_turn + 1 if self.earlier else 1
+        return Ask(turn, (*messages, Message("user", self.prompt)), self.settings)
 
 
 def answer(request: Request, engine: EngineFactory) -> ExitCode:
     """Run ``request`` and print its answer. Problems on the way are shown on stderr and decide the exit code; what
     was generated until then is printed all the same. Raises :class:`Problem` if nothing could begin."""
     output = _open_output(request.output_file)
-    render, status = _renderer(request.output_format), StatusLine()
+    render, status, blocks = _renderer(request.output_format), StatusLine(), BlockCollector(request)
+    ask = request.ask()
 
     def handle(event: Event) -> None:
+        if request.log is not None:
+            request.log.record(event)
         output.write(render(event))
         status.show(event)
+        blocks.note(event)
 
-    ending = run_turn(engine, request.options, request.ask(), handle, request.timeout)
+    if request.log is not None:
+        request.log.user(ask.turn, request.prompt, request.system)
+    ending = run_turn(engine, request.options, ask, handle, request.timeout)
     if ending.code is ExitCode.BROKEN_PIPE:
         silence_stdout()
         return ending.code
     problems = [ending.problem, _close(output)]
     status.finish()
+    problems.append(blocks.save())
     for problem in filter(None, problems):
         show_problem(problem)
     return next((problem.code for problem in problems if problem), ending.code)
+
+
+class BlockCollector:
+    """What a script is promised about code: blocks are saved, and an answer without one is told as a failure."""
+
+    def __init__(self, request: Request) -> None:
+        self._directory = request.save_dir
+        self._wanted = request.save_dir is not None or request.output_format == "code"
+        self._printed = request.output_format != "code"
+        self._text: str | None = None
+
+    def note(self, event: Event) -> None:
+        if isinstance(event, TurnFinished):
+            self._text = event.text
+
+    def save(self) -> Problem | None:
+        """Called when the turn has ended. The files' names go to stderr."""
+        if not self._wanted or self._text is None:
+            return None
+        blocks = find_blocks(self._text)
+        if not blocks:
+            if not self._printed:
+                show_on_stderr(self._text)
+            hint = "Ask for code in the prompt, or leave -x and --save-dir out."
+            return Problem("The answer has no code block.", hint, ExitCode.GENERATION)
+        if not blocks[-1].closed:
+            print("The last code block has no end: this is what is there of it.", file=sys.stderr)
+        return _save_all(blocks, self._directory) if self._directory is not None else None
+
+
+def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
+    try:
+        for block in blocks:
+            print(f"saved {save_block(block, directory)}", file=sys.stderr)
+    except SavingError as error:
+        return Problem(str(error), error.hint)
+    return None
 
 
 def silence_stdout() -> None:

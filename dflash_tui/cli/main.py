@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, get_args
 
@@ -22,6 +23,7 @@ from engine.hub.pairs import NO_DRAFTER
 
 from .bench import bench
 from .doctor import doctor
+from .first_contact import BUNDLED, suggest_model
 from .headless import OutputFormat, Request, answer, silence_stdout
 from .help import TOPICS, Flag, flag, help_command, write_options
 from .logs import log_to_file
@@ -31,6 +33,7 @@ from .prompt import read_prompt
 from .pull import pull
 from .race import race
 from .selftest import selftest
+from .sessions import conversation_to_continue, sessions
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
@@ -52,7 +55,14 @@ DEFAULT_OUT = Path("dflash-out")
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
-COMMANDS: dict[str, click.Command] = {"pull": pull, "doctor": doctor, "race": race, "bench": bench, "selftest": selftest}
+COMMANDS: dict[str, click.Command] = {
+    "pull": pull,
+    "doctor": doctor,
+    "race": race,
+    "bench": bench,
+    "selftest": selftest,
+    "sessions": sessions,
+}
 
 
 def commands() -> dict[str, click.Command]:
@@ -272,6 +282,7 @@ def command(
         options = suggest_model(options)
         older = conversation_to_continue(latest, resume)
         return _open_chat(options, settings, out or DEFAULT_OUT, theme, older, resume == "", not no_history)
+    options = replace(options, target=None if model == BUNDLED else model)
     if flags["save_dir"] is not None:
         check_directory(flags["save_dir"], "--save-dir")
     form = _read_format(flags)

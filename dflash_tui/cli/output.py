@@ -22,7 +22,8 @@ class Output(Protocol):
 
 
 class StandardOutput:
-    """Verbatim UTF-8 into a pipe. On a terminal control characters are replaced, and the last line is ended."""
+    """Verbatim UTF-8 into a pipe. On a terminal control characters are replaced, and the last line is ended; a pipe
+    or file that stderr goes to as well gets the end of that line from there."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
@@ -38,8 +39,28 @@ class StandardOutput:
         sys.stdout.buffer.flush()
 
     def close(self) -> None:
-        if self._terminal and self._last != "\n":
+        if self._last == "\n":
+            return
+        if self._terminal:
             self.write("\n")
+        elif _stderr_goes_there_too():
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+
+def show_on_stderr(text: str) -> None:
+    """For a text that stdout was not to get, so that it isn't lost either."""
+    shown = text.translate(_UNSAFE) if sys.stderr.isatty() else text
+    sys.stderr.write(shown if shown.endswith("\n") else f"{shown}\n")
+    sys.stderr.flush()
+
+
+def _stderr_goes_there_too() -> bool:
+    """As after ``2>&1``: what is told there would stand on the answer's last line."""
+    try:
+        return os.path.samestat(os.fstat(sys.stdout.fileno()), os.fstat(sys.stderr.fileno()))
+    except (OSError, ValueError):
+        return False
 
 
 class FileOutput:
@@ -84,11 +105,11 @@ class FileOutput:
             ) from error
 
 
-def check_directory(path: Path) -> None:
+def check_directory(path: Path, flag: str = "--out") -> None:
     """Raise :class:`Problem` unless files can be created in ``path``, or ``path`` itself created."""
     existing = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
     if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
         raise Problem(
             f"Nothing can be saved in {path}: {existing} is not a folder you may write to.",
-            "Choose another folder with --out.",
+            f"Choose another folder with {flag}.",
         )

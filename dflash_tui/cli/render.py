@@ -26,11 +26,9 @@ def render_events(event: Event) -> str:
 
 
 def render_last_block(event: Event) -> str:
-    """The content of the answer's last code block; the whole answer when it has none, so that nothing is lost."""
-    if not isinstance(event, TurnFinished):
-        return ""
-    blocks = find_blocks(event.text)
-    return blocks[-1].content if blocks else event.text
+    """The content of the answer's last code block; nothing when it has none."""
+    blocks = find_blocks(event.text) if isinstance(event, TurnFinished) else []
+    return blocks[-1].content if blocks else ""
 
 
 class JsonRenderer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .sessions import SUFFIX, Conversation, Turn, load_session, sessions_directory
+from .sessions import SUFFIX, Conversation, SessionLog, Turn, load_session, sessions_directory
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
@@ -96,6 +96,18 @@ def open_session(path: Path) -> Conversation:
     except (ValueError, KeyError, TypeError) as error:
         what = str(error) if isinstance(error, ValueError) else f"{path} is damaged."
         raise ArchiveError(what, hint) from error
+
+
+def reopen(path: Path) -> tuple[Conversation, SessionLog]:
+    """The conversation in a file, and a log that goes on with it. Raises :class:`ArchiveError`."""
+    conversation = open_session(path)
+    try:
+        return conversation, SessionLog.resume(path)
+    except BlockingIOError:
+        raise ArchiveError("That conversation is open in another window.", "Close it there first.") from None
+    except OSError as error:
+        hint = "dflash-chat sessions export writes a copy of it."
+        raise ArchiveError(f"{path} can't be written to: {error.strerror or error}.", hint) from error
 
 
 def delete_session(path: Path) -> None:

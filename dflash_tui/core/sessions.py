@@ -197,6 +197,11 @@ class Conversation:
         return self.path.stem
 
     @property
+    def system(self) -> str | None:
+        """The latest system prompt."""
+        return self.turns[-1].system if self.turns else None
+
+    @property
     def name(self) -> str:
         """Its title, else its first question, on one line."""
         first = self.turns[0].question if self.turns else "(nothing was asked)"

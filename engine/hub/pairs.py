@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,6 +42,9 @@ KNOWN_PAIRS = (
     KnownPair("google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash", 2816, 30, 25_662_830_878),
     KnownPair("google/gemma-4-31B-it", "z-lab/gemma-4-31B-it-DFlash", 5376, 60, 32_233_312_828),
 )
+
+_UNSUPPORTED = re.compile(r"gemma-?4-?E[24]B", re.IGNORECASE)
+"""Names of checkpoints that are known to be refused once their config is read: fetching them would be in vain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,13 @@ class _Finder:
         folder = Path(name).expanduser()
         if folder.is_dir():
             return folder
+        if _UNSUPPORTED.search(name):
+            known = ", ".join(pair.target for pair in KNOWN_PAIRS)
+            raise WeightsFailure(
+                f"{name} uses per-layer embeddings, which the engine lacks, and no drafter exists for it."
+                " Nothing was fetched.",
+                f"Models with a drafter: {known}   ({instead})",
+            )
         if name.count("/") != 1 or name.startswith((".", "/", "~")):
             raise WeightsFailure(
                 f"There is no folder {name}.",

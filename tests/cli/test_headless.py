@@ -117,9 +117,11 @@ def test_extract_prints_the_code_verbatim(program: Program) -> None:
     assert program.run("-p", "hi", "-x").out == b"print('hello')\n"
 
 
-def test_extract_without_code_loses_nothing(program: Program) -> None:
+def test_extract_without_code_says_so_and_loses_nothing(program: Program) -> None:
     program.script = Script(pieces=("no ", "code"))
-    assert program.run("-p", "hi", "-x").out == b"no code"
+    program.run("-p", "hi", "-x")
+    assert (program.code, program.out) == (1, b"")
+    assert "no code\ndflash-chat: The answer has no code block.\n" in program.err
 
 
 def test_a_file_lost_while_generating_costs_no_text(program: Program, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from textual.widgets import Static
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.reducer import Span
 from dflash_tui.core.slash import SlashError, parse_slash
+from dflash_tui.core.start import Start
 from dflash_tui.core.starters import STARTERS
 from engine.commands import MAX_BLOCK_SIZE, MAX_TEMPERATURE, MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
 from engine.events import EngineReady, Event, TurnFinished
@@ -24,7 +25,6 @@ from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
 from ..pump import FramePump
 from ..source import EventQueue, SourceFactory
-from ..start import Start
 from ..talk import Talk
 from ..widgets.completion_menu import CompletionMenu
 from ..widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge

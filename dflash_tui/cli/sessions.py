@@ -1,0 +1,130 @@
+"""``dflash-chat sessions``: the conversations on this machine, for scripts and for people without the screen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from dflash_tui.core.archive import (
+    ArchiveError,
+    SessionSummary,
+    conversation_markdown,
+    delete_session,
+    find_session,
+    latest_session,
+    list_sessions,
+    open_session,
+    reopen,
+)
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.sessions import Conversation, SessionLog
+
+from .output import FileOutput, StandardOutput
+from .problems import Problem
+
+NAME_WIDTH = 60
+Result = TypeVar("Result")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.pass_context
+def sessions(context: click.Context) -> int:
+    """List, show, export and delete conversations. An ID may be cut short where it stays the only one."""
+    return int(context.invoke(list_command)) if context.invoked_subcommand is None else ExitCode.OK
+
+
+@sessions.command("list")
+@click.argument("words", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
+    """List conversations, the latest first; only those that have all WORDS in their name or questions."""
+    found = [session for session in list_sessions() if session.matches(" ".join(words))]
+    for session in found:
+        print(_as_json(session) if as_json else _as_line(session))
+    if not found and not as_json:
+        print("No conversation yet." if not words else "No conversation has these words.", file=sys.stderr)
+    return ExitCode.OK
+
+
+@sessions.command("show")
+@click.argument("id")
+def show_command(id: str) -> int:
+    """Print a conversation as Markdown."""
+    return _write(conversation_markdown(_open(id)), None)
+
+
+@sessions.command("export")
+@click.argument("id")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; without it stdout.")
+def export_command(id: str, output: Path | None) -> int:
+    """Write a conversation as Markdown; FILE must not be there yet."""
+    if output is not None and output.exists():
+        raise Problem(f"{output} is there already.", "Choose another name with -o.")
+    return _write(conversation_markdown(_open(id)), output)
+
+
+@sessions.command("delete")
+@click.argument("id")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+def delete_command(id: str, yes: bool) -> int:
+    """Delete a conversation, after asking."""
+    conversation = _open(id)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Problem("Deleting needs a yes, and stdin is no terminal to ask at.", "Add --yes.")
+        click.confirm(f"Delete “{conversation.name[:NAME_WIDTH]}” ({len(conversation.turns)} questions)?", abort=True)
+    _with_problems(lambda: delete_session(conversation.path))
+    print(f"deleted {conversation.id}", file=sys.stderr)
+    return ExitCode.OK
+
+
+def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation, SessionLog] | None:
+    """What ``--continue`` and ``--resume ID`` ask for; None without them. Raises :class:`Problem`."""
+    if not latest and not id:
+        return None
+    return _with_problems(lambda: reopen(find_session(id) if id else latest_session()))
+
+
+def _open(id: str) -> Conversation:
+    return _with_problems(lambda: open_session(find_session(id)))
+
+
+def _with_problems(do: Callable[[], Result]) -> Result:
+    try:
+        return do()
+    except ArchiveError as error:
+        raise Problem(str(error), error.hint) from error
+
+
+def _write(text: str, path: Path | None) -> int:
+    output = StandardOutput() if path is None or str(path) == "-" else FileOutput(path)
+    output.write(text)
+    output.close()
+    return ExitCode.OK
+
+
+def _as_line(session: SessionSummary) -> str:
+    when = datetime.fromtimestamp(session.changed).strftime("%Y-%m-%d %H:%M")
+    return f"{session.id}  {when}  {len(session.questions):>3}  {_printable(session.name[:NAME_WIDTH])}"
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def _as_json(session: SessionSummary) -> str:
+    facts = {
+        "id": session.id,
+        "path": str(session.path),
+        "created": session.created,
+        "title": session.title,
+        "questions": session.questions,
+        "target": session.target,
+    }
+    return json.dumps(facts, ensure_ascii=False)
