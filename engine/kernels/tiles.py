@@ -64,3 +64,20 @@ DENSE_TARGET = TargetTiles(
 def target_tiles(config: TargetConfig) -> TargetTiles:
     """The tiles in use for a target."""
     return DENSE_TARGET if config.moe is None else TargetTiles()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftTiles:
+    """The choices for a drafter."""
+
+    context: Tiles = Tiles(columns=32, depth=128, splits=8)
+    """The product of the features, whose depth is several hidden sizes."""
+    context_kv: Tiles = Tiles(columns=32, depth=128)
+    qkv: Tiles = Tiles(columns=32, depth=128)
+    output: Tiles = Tiles(columns=32, depth=128, splits=4)
+    gate_up: Tiles = Tiles(columns=32, depth=128)
+    down: Tiles = Tiles(columns=32, depth=128, splits=4)
+    head: Tiles = Tiles(columns=64, depth=128)
+
+
+DRAFT_TILES = DraftTiles()

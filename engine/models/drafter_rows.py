@@ -1,0 +1,181 @@
+"""The drafter as kernel launches alone: committed rows enter its context, and a block is drafted behind the anchor.
+
+``dflash.DFlashDrafter`` holds the weights and defines what is computed. Like ``target_rows`` this allocates nothing
+and reads nothing back, so both steps can be captured in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from ..cache import Cache, LayerCache
+from ..config import AttentionConfig
+from ..kernels.attention import AttendScratch, attend_rows
+from ..kernels.dense import gate_up, partial_sums, project
+from ..kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
+from ..kernels.jit import MAX_ROWS
+from ..kernels.norm import add_and_norm, embed_rows
+from ..kernels.rope import HeadNorms, norm_rope_store
+from ..kernels.tiles import DRAFT_TILES, DraftTiles
+from .dflash import DFlashDrafter, DraftLayer
+from .gemma4 import Gemma4
+from .merged import side_by_side
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRows:
+    """Where a round's rows are, int32 [1] each on the device."""
+
+    cursor: Tensor
+    """The block's first position."""
+    draft_width: Tensor
+    ingest_start: Tensor
+    ingest_rows: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    config: AttentionConfig
+    cache: LayerCache
+    input_norm: Tensor
+    qkv: Tensor
+    kv: Tensor
+    """The part of ``qkv`` behind the queries."""
+    head_norms: HeadNorms
+    output: Tensor
+    post_attention_norm: Tensor
+    gate_up: Tensor
+    down: Tensor
+
+
+class DrafterRows:
+    """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
+
+    def __init__(
+        self,
+        drafter: DFlashDrafter,
+        target: Gemma4,
+        cache: Cache,
+        features: Tensor,
+        tokens: Tensor,
+        rows: RoundRows,
+        tiles: DraftTiles = DRAFT_TILES,
+        embedding: QuantisedEmbedding | None = None,
+    ):
+        """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
+        the first of them in place 0. ``embedding`` is a copy of the target's to use as the head.
+
+        Lays the merged weights side by side, which the drafter's modules keep using.
+        """
+        config = drafter.config
+        device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
+        self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
+        """The block to draft: the anchor, then masks."""
+        head = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits=False)
+        self.out = replace(head, token=tokens)
+        """Row i is about the i-th drafted token."""
+        self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
+        self._features = features
+        self._layers = [_layer(module, kept) for module, kept in zip(_modules(drafter), cache.layers, strict=True)]
+        self._embedding = target.embed_tokens.weight if embedding is None else embedding
+        self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
+        capacities = [layer.capacity for layer in cache.layers]
+        self._scratch = AttendScratch(config.layers, capacities, device)
+        self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
+
+    def ingest(self) -> None:
+        """Appends committed rows to the context: ``features`` become every layer's keys and values."""
+        drafter, buffers, tiles, rows = self._drafter, self._buffers, self._tiles, self._rows
+        eps, norm = drafter.config.rms_norm_eps, drafter.hidden_norm.weight
+        project(self._features, drafter.fc.weight, buffers.context_sums, tiles.context)
+        add_and_norm(buffers.context_sums, None, norm, eps, buffers.context, "qwen")
+        for layer in self._layers:
+            kv = buffers.kv[layer.config]
+            project(buffers.context, layer.kv, kv, tiles.context_kv)
+            self._store(layer, kv, rows.ingest_start, rows.ingest_rows, None)
+
+    def draft(self) -> None:
+        """Drafts what follows ``block``'s anchor: fills ``out``. The block's own keys lie past the cursor."""
+        buffers, tiles, config = self._buffers, self._tiles, self._drafter.config
+        x, normed, eps = buffers.x, buffers.normed, config.rms_norm_eps
+        embedding, first_norm = self._target.embed_tokens.weight, self._layers[0].input_norm
+        embed_rows(self.block, embedding, self._embedding_scale, x, normed, first_norm, eps, "qwen")
+        next_norms = [layer.input_norm for layer in self._layers[1:]] + [self._drafter.norm.weight]
+        for layer, next_norm in zip(self._layers, next_norms, strict=True):
+            self._attend(layer)
+            add_and_norm(buffers.output, x, layer.post_attention_norm, eps, normed, "qwen")
+            gate_up(normed, layer.gate_up, buffers.act, "silu", tiles.gate_up)
+            project(buffers.act, layer.down, buffers.down, tiles.down)
+            add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
+        # Row j of a block predicts position j, so the anchor's row predicts nothing.
+        head_rows(buffers.padded[1:], self._embedding, config.logit_softcap, self.out, tiles.head)
+        pick_rows(self.out)
+
+    def _attend(self, layer: _Layer) -> None:
+        buffers, tiles, rows, config = self._buffers, self._tiles, self._rows, layer.config
+        qkv, q, mixed = buffers.qkv[config], buffers.q[config], buffers.mixed[config]
+        project(buffers.normed, layer.qkv, qkv, tiles.qkv)
+        self._store(layer, qkv, rows.cursor, rows.draft_width, q)
+        k, v = layer.cache.k, layer.cache.v
+        attend_rows(q, k, v, rows.cursor, rows.draft_width, config, mixed, self._scratch)
+        project(mixed, layer.output, buffers.output, tiles.output)
+
+    def _store(self, layer: _Layer, projected: Tensor, start: Tensor, rows: Tensor, q: Tensor | None) -> None:
+        frequencies, cache = self._drafter.frequencies, layer.cache
+        norm_rope_store(projected, layer.head_norms, frequencies, cache.k, cache.v, start, rows, q)
+
+
+class _Buffers:
+    """What one launch leaves for the next; all layers share it."""
+
+    def __init__(
+        self,
+        layers: Sequence[AttentionConfig],
+        hidden: int,
+        intermediate: int,
+        tiles: DraftTiles,
+        dtype: torch.dtype,
+        device: torch.device,
+    ):
+        def rows(*shape: int, count: int = MAX_ROWS) -> Tensor:
+            return torch.zeros(count, *shape, dtype=dtype, device=device)
+
+        self.context_sums = partial_sums(tiles.context, hidden, device)
+        self.context = rows(hidden)
+        self.x = rows(hidden)
+        self.padded = rows(hidden, count=MAX_ROWS + 1)
+        """The normed rows, and one more: the head reads 16 rows from the second on."""
+        self.normed = self.padded[:MAX_ROWS]
+        self.qkv = {layer: rows((layer.num_heads + 2 * layer.num_kv_heads) * layer.head_dim) for layer in set(layers)}
+        self.kv = {layer: rows(2 * layer.num_kv_heads * layer.head_dim) for layer in set(layers)}
+        self.q = {layer: rows(layer.num_heads, layer.head_dim) for layer in set(layers)}
+        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(layers)}
+        self.output = partial_sums(tiles.output, hidden, device)
+        self.act = rows(intermediate)
+        self.down = partial_sums(tiles.down, hidden, device)
+
+
+def _modules(drafter: DFlashDrafter) -> list[DraftLayer]:
+    return [module for module in drafter.layers if isinstance(module, DraftLayer)]
+
+
+def _layer(module: DraftLayer, cache: LayerCache) -> _Layer:
+    attention, mlp = module.self_attn, module.mlp
+    qkv = side_by_side(attention.q_proj, attention.k_proj, attention.v_proj)
+    q_norm, k_norm = attention.q_norm, attention.k_norm
+    return _Layer(
+        config=attention.config,
+        cache=cache,
+        input_norm=module.input_layernorm.weight,
+        qkv=qkv,
+        kv=qkv[attention.q_proj.out_features :],
+        head_norms=HeadNorms(q_norm.weight, k_norm.weight, q_norm.eps, rounded_first=True, norm_values=False),
+        output=attention.o_proj.weight,
+        post_attention_norm=module.post_attention_layernorm.weight,
+        gate_up=side_by_side(mlp.gate_proj, mlp.up_proj),
+        down=mlp.down_proj.weight,
+    )
