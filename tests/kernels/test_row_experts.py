@@ -1,0 +1,139 @@
+"""Routing and experts of a few rows against their definitions, in Triton's interpreter."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.kernels.jit import INTERPRETED
+from engine.kernels.moe import (
+    Assignment,
+    expert_down_rows,
+    expert_gate_up_rows,
+    experts,
+    reference_assignment,
+    route,
+    route_rows,
+)
+from engine.kernels.tiles import Tiles
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+CPU = torch.device("cpu")
+NUM_EXPERTS, TOP_K, HIDDEN, INTER = 12, 3, 72, 40
+TILES = Tiles(16, 32)
+FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def count(rows: int) -> Tensor:
+    return torch.tensor([rows], dtype=torch.int32)
+
+
+def used_before(num_experts: int, top_k: int) -> Assignment:
+    """An assignment that still holds another pass."""
+    found = Assignment.allocate(num_experts, top_k, CPU)
+    for tensor in (found.experts, found.pairs, found.weights):
+        tensor.fill_(77)
+    return found
+
+
+def assert_assigned_alike(actual: Assignment, expected: Assignment, rows: int) -> None:
+    assert torch.equal(actual.experts, expected.experts)
+    assert torch.equal(actual.pairs, expected.pairs)
+    torch.testing.assert_close(actual.weights[:rows], expected.weights[:rows], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("num_experts", "top_k"), [(12, 3), (16, 4), (128, 8)])
+@pytest.mark.parametrize("rows", [1, 2, 5, 16])
+def test_routing(num_experts: int, top_k: int, rows: int) -> None:
+    scores, scale = noise(16, num_experts, seed=rows), 1 + 0.2 * noise(num_experts, seed=1)
+    found = used_before(num_experts, top_k)
+    route_rows(scores, count(rows), scale, found)
+    assert_assigned_alike(found, reference_assignment(scores[:rows], top_k, scale), rows)
+    weights, ids = route(scores[:rows], top_k, scale)
+    for row in range(rows):
+        for rank, expert in enumerate(ids[row].tolist()):
+            slot = found.experts.tolist().index(expert)
+            assert row * top_k + rank in found.pairs[slot].tolist()
+    torch.testing.assert_close(found.weights[:rows], weights, atol=1e-6, rtol=1e-5)
+
+
+def test_of_equal_scores_the_lower_expert_wins() -> None:
+    scores = noise(16, NUM_EXPERTS).round()
+    assert len(scores[0].unique()) < NUM_EXPERTS, "there are ties"
+    found = used_before(NUM_EXPERTS, TOP_K)
+    route_rows(scores, count(16), torch.ones(NUM_EXPERTS), found)
+    assert_assigned_alike(found, reference_assignment(scores, TOP_K, torch.ones(NUM_EXPERTS)), 16)
+    equal = torch.zeros(16, NUM_EXPERTS)
+    route_rows(equal, count(16), torch.ones(NUM_EXPERTS), found)
+    assert found.experts.tolist() == [0, 1, 2] + [-1] * (NUM_EXPERTS - 3)
+
+
+def test_no_rows_choose_no_experts() -> None:
+    found = used_before(NUM_EXPERTS, TOP_K)
+    route_rows(noise(16, NUM_EXPERTS), count(0), torch.ones(NUM_EXPERTS), found)
+    assert (found.experts == -1).all() and (found.pairs == -1).all()
+
+
+def test_forced_scores_are_repeated() -> None:
+    forced, found = noise(5, NUM_EXPERTS), used_before(NUM_EXPERTS, TOP_K)
+    route_rows(forced, count(12), torch.ones(NUM_EXPERTS), found)
+    repeated = forced[torch.arange(12) % 5]
+    assert_assigned_alike(found, reference_assignment(repeated, TOP_K, torch.ones(NUM_EXPERTS)), 12)
+
+
+class Layer:
+    """The experts of a random layer."""
+
+    def __init__(self, dtype: torch.dtype):
+        self.gate_up = (noise(NUM_EXPERTS, 2 * INTER, HIDDEN, seed=1) / 8).to(dtype)
+        self.down = (noise(NUM_EXPERTS, HIDDEN, INTER, seed=2) / 8).to(dtype)
+
+    def run(self, x: Tensor, scores: Tensor, rows: int, tiles: Tiles = TILES, max_rows: int = 16) -> Tensor:
+        """What each pair adds, [rows, top_k, hidden]."""
+        assignment = used_before(NUM_EXPERTS, TOP_K)
+        act = torch.full((16 * TOP_K, INTER), float("nan"), dtype=x.dtype)
+        out = torch.full((16, TOP_K, HIDDEN), 7.0)
+        route_rows(scores, count(rows), torch.ones(NUM_EXPERTS), assignment)
+        expert_gate_up_rows(x, self.gate_up, assignment, act, tiles, max_rows)
+        expert_down_rows(act, self.down, assignment, out, tiles, max_rows)
+        assert (out[rows:] == 7).all()
+        return out[:rows]
+
+    def reference(self, x: Tensor, scores: Tensor) -> Tensor:
+        weights, ids = route(scores, TOP_K, torch.ones(NUM_EXPERTS))
+        return experts(x.float(), weights, ids, self.gate_up.float(), self.down.float())
+
+
+@FP32_AND_BF16
+@pytest.mark.parametrize("rows", [1, 5, 16])
+@pytest.mark.parametrize("programs", [1, 7, 500])
+def test_experts(rows: int, programs: int, dtype: torch.dtype) -> None:
+    layer, x, scores = Layer(dtype), noise(16, HIDDEN, seed=3).to(dtype), noise(16, NUM_EXPERTS, seed=4)
+    actual = layer.run(x, scores, rows, Tiles(16, 32, programs=programs), max_rows=rows).sum(1)
+    # bf16: the activations between the two products are rounded once, to 8 bits of mantissa.
+    tolerance = 2e-6 if dtype is torch.float32 else 2**-8
+    torch.testing.assert_close(actual, layer.reference(x[:rows], scores[:rows]), atol=tolerance, rtol=tolerance)
+
+
+def test_all_rows_may_choose_the_same_experts() -> None:
+    layer, x = Layer(torch.float32), noise(16, HIDDEN, seed=3)
+    scores = noise(1, NUM_EXPERTS).expand(16, -1).contiguous()
+    actual = layer.run(x, scores, 16).sum(1)
+    torch.testing.assert_close(actual, layer.reference(x, scores), atol=2e-6, rtol=1e-5)
+
+
+@FP32_AND_BF16
+@pytest.mark.usefixtures("ordered_sums")
+def test_a_row_has_the_same_bits_alone_and_among_others(dtype: torch.dtype) -> None:
+    """Among others it stands elsewhere in its experts' tiles, and other programs run them."""
+    layer, x, scores = Layer(dtype), noise(16, HIDDEN, seed=3).to(dtype), noise(16, NUM_EXPERTS, seed=4)
+    whole = layer.run(x, scores, 16)
+    for row in (0, 6, 15):
+        alone = layer.run(x.roll(-row, 0), scores.roll(-row, 0), 1, max_rows=1)
+        assert torch.equal(alone[0], whole[row])

@@ -1,0 +1,133 @@
+"""What lies between two products against its definition, in Triton's interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.kernels.jit import INTERPRETED
+from engine.kernels.norm import (
+    AttentionJoin,
+    FeedForwardJoin,
+    NormStyle,
+    add_and_norm,
+    after_attention,
+    after_feed_forward,
+    embed_rows,
+    reference_add_and_norm,
+    reference_after_attention,
+    reference_after_feed_forward,
+    rms_norm,
+    rms_norm_rounded_first,
+)
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+EPS = 1e-6
+FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+HIDDEN = pytest.mark.parametrize("hidden", [40, 64])
+
+
+@dataclass
+class Given:
+    """Random tensors of one hidden size and dtype."""
+
+    hidden: int
+    dtype: torch.dtype
+
+    def __post_init__(self) -> None:
+        self._generator = torch.Generator().manual_seed(self.hidden)
+
+    def noise(self, *shape: int) -> Tensor:
+        return torch.randn(*shape, generator=self._generator)
+
+    def rows(self) -> Tensor:
+        return self.noise(16, self.hidden).to(self.dtype)
+
+    def weight(self) -> Tensor:
+        return (1 + 0.3 * self.noise(self.hidden)).to(self.dtype)
+
+    def sums(self, *shape: int) -> Tensor:
+        return self.noise(*shape, self.hidden)
+
+
+def assert_rounded_alike(actual: Tensor, expected: Tensor) -> None:
+    """fp32: the same sums. bf16: the same roundings, but where a sum in another order fell just beside an edge."""
+    if actual.dtype is torch.float32:
+        torch.testing.assert_close(actual, expected, atol=5e-6, rtol=1e-5)
+    else:
+        assert (actual != expected).float().mean() < 0.02
+        torch.testing.assert_close(actual, expected, atol=2**-6, rtol=2**-6)
+
+
+@FP32_AND_BF16
+@HIDDEN
+def test_after_attention(hidden: int, dtype: torch.dtype) -> None:
+    given = Given(hidden, dtype)
+    partials, x, weights = given.sums(3, 16), given.rows(), AttentionJoin(*[given.weight() for _ in range(4)])
+    expected = reference_after_attention(partials, x, weights, EPS)
+    outputs = [torch.zeros_like(x) for _ in range(3)]
+    after_attention(partials, x, weights, EPS, *outputs)
+    for actual, wanted in zip([x, *outputs], expected, strict=True):
+        assert wanted is not None
+        assert_rounded_alike(actual, wanted)
+
+
+@FP32_AND_BF16
+@HIDDEN
+@pytest.mark.parametrize("sparse", [True, False])
+def test_after_feed_forward(hidden: int, dtype: torch.dtype, sparse: bool) -> None:
+    given = Given(hidden, dtype)
+    scalar = torch.tensor([0.7], dtype=dtype)
+    weights = FeedForwardJoin(given.weight(), given.weight(), given.weight(), scalar, given.weight())
+    partials, x, pairs = given.sums(2, 16), given.rows(), given.sums(16, 4) if sparse else None
+    expected = reference_after_feed_forward(partials, pairs, x, weights, EPS)
+    normed, features = torch.zeros_like(x), torch.full((16, 3 * hidden), 7.0, dtype=dtype)
+    after_feed_forward(partials, pairs, x, weights, EPS, normed, features[:, hidden : 2 * hidden])
+    assert_rounded_alike(x, expected[0])
+    assert_rounded_alike(normed, expected[1])
+    assert torch.equal(features[:, hidden : 2 * hidden], x)
+    assert (features[:, :hidden] == 7).all() and (features[:, 2 * hidden :] == 7).all()
+
+
+@FP32_AND_BF16
+@HIDDEN
+@pytest.mark.parametrize("style", ["gemma", "qwen"])
+@pytest.mark.parametrize("residual", [True, False])
+def test_add_and_norm(hidden: int, dtype: torch.dtype, style: NormStyle, residual: bool) -> None:
+    given = Given(hidden, dtype)
+    partials, x, weight = given.sums(2, 16), given.rows() if residual else None, given.weight()
+    expected, expected_normed = reference_add_and_norm(partials, x, weight, EPS, style)
+    normed = given.rows()
+    add_and_norm(partials, x, weight, EPS, normed, style)
+    assert_rounded_alike(normed, expected_normed)
+    if x is not None:
+        assert_rounded_alike(x, expected)
+
+
+@FP32_AND_BF16
+@pytest.mark.parametrize("style", ["gemma", "qwen"])
+def test_embedding(dtype: torch.dtype, style: NormStyle) -> None:
+    given = Given(40, dtype)
+    embedding, weight = given.noise(50, 40).to(dtype), given.weight()
+    ids = torch.randint(0, 50, (16,), generator=torch.Generator().manual_seed(0))
+    x, normed = given.rows(), given.rows()
+    embed_rows(ids, embedding, 53.0, x, normed, weight, EPS, style)
+    assert torch.equal(x, embedding[ids] * 53.0)
+    assert_rounded_alike(normed, (rms_norm if style == "gemma" else rms_norm_rounded_first)(x, weight, EPS))
+
+
+@pytest.mark.parametrize("max_rows", [1, 5])
+def test_rows_beyond_the_bound_are_left_alone(max_rows: int) -> None:
+    given = Given(40, torch.bfloat16)
+    partials, x, weights = given.sums(2, 16), given.rows(), AttentionJoin(*[given.weight() for _ in range(4)])
+    whole, few = [[x.clone(), *[torch.full_like(x, 7) for _ in range(3)]] for _ in range(2)]
+    after_attention(partials, whole[0], weights, EPS, *whole[1:])
+    after_attention(partials, few[0], weights, EPS, *few[1:], max_rows=max_rows)
+    assert torch.equal(few[0][max_rows:], x[max_rows:])
+    assert all((rows[max_rows:] == 7).all() for rows in few[1:])
+    for one, other in zip(whole, few, strict=True):
+        assert torch.equal(one[:max_rows], other[:max_rows])

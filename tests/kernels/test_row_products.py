@@ -1,0 +1,93 @@
+"""Small-row products against their definitions, in Triton's interpreter."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.kernels.dense import Activation, gate_up, partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.jit import INTERPRETED
+from engine.kernels.tiles import Tiles
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+CPU = torch.device("cpu")
+FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+SHAPES = pytest.mark.parametrize(
+    ("columns", "depth", "tiles"),
+    [
+        (64, 128, Tiles(32, 32)),
+        (40, 72, Tiles(16, 32, splits=2)),
+        (33, 100, Tiles(16, 16, splits=3)),
+        (16, 40, Tiles(16, 32, splits=4)),  # more splits than steps: some sum nothing
+    ],
+)
+
+
+def noise(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+@FP32_AND_BF16
+@SHAPES
+def test_sums_of_splits(columns: int, depth: int, tiles: Tiles, dtype: torch.dtype) -> None:
+    x, weight = noise(16, depth, dtype=dtype), noise(columns, depth, dtype=dtype, seed=1)
+    out = partial_sums(tiles, columns, CPU)
+    project(x, weight, out, tiles)
+    torch.testing.assert_close(out.sum(0), reference_project(x, weight), atol=1e-4, rtol=1e-5)
+
+
+@FP32_AND_BF16
+def test_products_in_the_models_dtype(dtype: torch.dtype) -> None:
+    x, weight, out = noise(16, 72, dtype=dtype), noise(40, 72, dtype=dtype, seed=1), noise(16, 40, dtype=dtype)
+    project(x, weight, out, Tiles(16, 32))
+    expected = reference_project(x, weight)
+    if dtype is torch.float32:
+        torch.testing.assert_close(out, expected, atol=1e-4, rtol=1e-5)
+    else:  # one rounding to 8 bits of mantissa
+        torch.testing.assert_close(out.float(), expected, atol=1e-4, rtol=2**-8)
+
+
+@FP32_AND_BF16
+@pytest.mark.parametrize("activation", ["gelu_tanh", "silu"])
+@pytest.mark.parametrize(("inter", "depth", "experts"), [(32, 64, 16), (40, 72, 24), (16, 100, 5)])
+def test_gate_up_and_router(inter: int, depth: int, experts: int, activation: Activation, dtype: torch.dtype) -> None:
+    x, weight = noise(16, depth, dtype=dtype), noise(2 * inter, depth, dtype=dtype, seed=1) / 8
+    routed, router = noise(16, depth, dtype=dtype, seed=2), noise(experts, depth, dtype=dtype, seed=3)
+    out, scores = torch.zeros(16, inter, dtype=dtype), torch.zeros(16, experts)
+    gate_up(x, weight, out, activation, Tiles(16, 32), router=(routed, router, scores))
+    expected = reference_gate_up(x.float(), weight.float(), activation)
+    tolerance = 1e-5 if dtype is torch.float32 else 2**-8
+    torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=tolerance)
+    torch.testing.assert_close(scores, reference_project(routed, router), atol=1e-4, rtol=1e-5)
+    alone = torch.zeros_like(out)
+    gate_up(x, weight, alone, activation, Tiles(16, 32))
+    assert torch.equal(alone, out), "the router's programs change nothing for the others"
+
+
+@FP32_AND_BF16
+@pytest.mark.usefixtures("ordered_sums")
+@pytest.mark.parametrize("max_rows", [1, 2, 7, 15])
+def test_a_row_has_the_same_bits_at_every_width(max_rows: int, dtype: torch.dtype) -> None:
+    x, weight, tiles = noise(16, 72, dtype=dtype), noise(48, 72, dtype=dtype, seed=1), Tiles(16, 32, splits=2)
+    whole, few = partial_sums(tiles, 48, CPU), partial_sums(tiles, 48, CPU).fill_(7)
+    project(x, weight, whole, tiles)
+    project(x, weight, few, tiles, max_rows)
+    assert torch.equal(few[:, :max_rows], whole[:, :max_rows]) and (few[:, max_rows:] == 7).all()
+
+    act, few_act = torch.zeros(16, 24, dtype=dtype), torch.full((16, 24), 7.0, dtype=dtype)
+    gate_up(x, weight, act, "silu", Tiles(16, 32))
+    gate_up(x, weight, few_act, "silu", Tiles(16, 32), max_rows)
+    assert torch.equal(few_act[:max_rows], act[:max_rows]) and (few_act[max_rows:] == 7).all()
+
+
+@pytest.mark.usefixtures("ordered_sums")
+def test_rows_left_over_from_another_pass_do_no_harm() -> None:
+    """Rows that don't count may hold anything, also what is not a number."""
+    x, weight, tiles = noise(16, 64), noise(32, 64, seed=1), Tiles(16, 32)
+    clean, dirty = torch.zeros(16, 32), torch.zeros(16, 32)
+    project(x, weight, clean, tiles)
+    x[3:] = float("nan")
+    project(x, weight, dirty, tiles)
+    assert torch.equal(clean[:3], dirty[:3])
