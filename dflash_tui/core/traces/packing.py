@@ -68,17 +68,17 @@ class Packer:
             place.turn, place.index + 1, place.context + len(step.emitted)
         ):  # fmt: skip
             head |= PLACE
-            _put(out, step.turn)
-            _put(out, step.index)
-            _put(out, step.context_length)
+            put_number(out, step.turn)
+            put_number(out, step.index)
+            put_number(out, step.context_length)
         if step.block_size != place.block_size or step.temperature != place.temperature:
             head |= SETTINGS
-            _put(out, step.block_size)
+            put_number(out, step.block_size)
             out += struct.pack("<d", step.temperature)
         if step.num_accepted != plain or step.verify_width != len(step.draft) + 1:
             head |= COUNTS
-            _put(out, step.num_accepted)
-            _put(out, step.verify_width)
+            put_number(out, step.num_accepted)
+            put_number(out, step.verify_width)
         out[0] = head
         self._put_times(out, step)
         self._put_draft(out, step.draft)
@@ -90,43 +90,43 @@ class Packer:
     def _put_times(self, out: bytearray, step: Step) -> None:
         draft, verify = _whole(step.draft_ms, MICROSECONDS), _whole(step.verify_ms, MICROSECONDS)
         total, time = _whole(step.total_ms, MICROSECONDS), _whole(step.time, SECOND)
-        _put(out, draft)
-        _put(out, verify)
+        put_number(out, draft)
+        put_number(out, verify)
         _put_signed(out, total - draft - verify)
         _put_signed(out, time - self.place.time_us - total)
         self.place.time_us = time
 
     def _put_draft(self, out: bytearray, draft: tuple[DraftToken, ...]) -> None:
-        _put(out, len(draft))
+        put_number(out, len(draft))
         for token in draft:
             self._put_piece(out, (token.id, token.text))
         for token in draft:
-            _put(out, _doubt(token.probability))
+            put_number(out, _doubt(token.probability))
         judged = [token.target_probability for token in draft]
         while judged and judged[-1] is None:
             judged.pop()
-        _put(out, len(judged))
+        put_number(out, len(judged))
         for given in judged:
-            _put(out, 0 if given is None else 1 + _doubt(given))
+            put_number(out, 0 if given is None else 1 + _doubt(given))
 
     def _put_emitted(self, out: bytearray, step: Step, plain: int) -> None:
         own = step.emitted[plain:]
-        _put(out, plain)
-        _put(out, len(own))
+        put_number(out, plain)
+        put_number(out, len(own))
         for token in own:
             out.append(VERDICTS.index(token.verdict) | CHANNELS.index(token.channel) << 2)
             self._put_piece(out, (token.id, token.text))
-            _put(out, _doubt(token.probability))
+            put_number(out, _doubt(token.probability))
 
     def _put_piece(self, out: bytearray, piece: Piece) -> None:
         reference = self._references.get(piece)
         if reference is not None:
-            _put(out, reference)
+            put_number(out, reference)
             return
         text = piece[1].encode("utf-8", "replace")
-        _put(out, self.place.pieces)
-        _put(out, piece[0])
-        _put(out, len(text))
+        put_number(out, self.place.pieces)
+        put_number(out, piece[0])
+        put_number(out, len(text))
         out += text
         self._references[piece] = self.place.pieces
         if self._pieces is not None:
@@ -285,8 +285,8 @@ def _emitted_as_drafted(step: Step) -> int:
     return min(len(step.emitted), len(step.draft))
 
 
-def _put(out: bytearray, number: int) -> None:
-    """Seven bits a byte, lowest first; the eighth says that more follow."""
+def put_number(out: bytearray, number: int) -> None:
+    """Appends a number: seven bits a byte, lowest first; the eighth says that more follow."""
     while number > 127:
         out.append(number & 127 | 128)
         number >>= 7
@@ -294,7 +294,7 @@ def _put(out: bytearray, number: int) -> None:
 
 
 def _put_signed(out: bytearray, number: int) -> None:
-    _put(out, number * 2 if number >= 0 else -number * 2 - 1)
+    put_number(out, number * 2 if number >= 0 else -number * 2 - 1)
 
 
 def microseconds(seconds: float) -> int:

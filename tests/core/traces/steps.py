@@ -12,7 +12,7 @@ token_ids = st.integers(0, 262_143)
 texts = st.text(max_size=6)
 probabilities = st.integers(0, 1000).map(lambda thousandths: thousandths / 1000)
 milliseconds = st.integers(0, 10**9).map(lambda whole: whole / 1000)
-seconds = st.integers(0, 10**12).map(lambda whole: whole / 10**6)
+seconds = st.integers(0, 10**7).map(lambda whole: whole / 10**6)
 temperatures = st.floats(0, 2)
 drafts = st.builds(DraftToken, token_ids, texts, probabilities, st.none() | probabilities)
 emissions = st.builds(

@@ -1,0 +1,97 @@
+"""Looks at what a file claims to be events: types, ranges and characters, before anything is drawn from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from engine.commands import GenerationSettings
+from engine.events import TurnStarted, event_from_dict
+
+from .format import JsonEvent
+from .packing import MAX_NUMBER
+
+MAX_NAME = 200
+"""Characters of what should be a line: the name of a model, a device, a version."""
+LONG_TEXTS = ("question", "text", "thought", "message", "hint", "banner")
+"""Fields of events that may be long and have several lines. The transcript, where they are drawn, lets no control
+character through."""
+MAX_LIST = 1024
+
+_LINE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd")
+
+
+def checked_event(data: dict[str, Any]) -> JsonEvent | None:
+    """The event that a JSON object describes, fit to be shown; None when it describes none."""
+    if data.get("event") not in (kind.__name__ for kind in get_args(JsonEvent)):
+        return None
+    try:
+        event = event_from_dict(data)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    if not isinstance(event, JsonEvent) or not _is_sound(event):
+        return None
+    if isinstance(event, TurnStarted):
+        event = replace(event, settings=_known_settings(event.settings))
+    clean: dict[str, Any] = {name: _clean(name, value) for name, value in _texts(event)}
+    return replace(event, **clean)
+
+
+def one_line(text: str) -> str:
+    """At most ``MAX_NAME`` characters, none of which moves a cursor."""
+    return _printable(text[:MAX_NAME]).translate(_LINE)
+
+
+def _texts(event: JsonEvent) -> list[tuple[str, str]]:
+    return [(field.name, value) for field in fields(event) if isinstance(value := getattr(event, field.name), str)]
+
+
+def _clean(name: str, text: str) -> str:
+    return _printable(text) if name in LONG_TEXTS else one_line(text)
+
+
+def _printable(text: str) -> str:
+    """Without lone surrogates, which no terminal can be sent."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_sound(value: Any) -> bool:
+    """Every field of a data class holds what its type says."""
+    hints = get_type_hints(type(value))
+    return all(_fits(getattr(value, field.name), hints[field.name]) for field in fields(value))
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, choice) for choice in get_args(hint))
+    if origin is Literal:
+        return value in get_args(hint)
+    if origin is tuple:
+        return isinstance(value, tuple) and len(value) <= MAX_LIST and all(_fits(v, get_args(hint)[0]) for v in value)
+    if origin is dict:
+        return isinstance(value, dict)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_NUMBER
+    if hint is float:
+        return isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= MAX_NUMBER
+    if is_dataclass(hint):
+        return isinstance(value, hint) and _is_sound(value)  # type: ignore[arg-type]
+    return value is None if hint is NoneType else isinstance(value, hint)
+
+
+def _known_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Those settings of this program that have values it would take, in their order; others are left out."""
+    known: dict[str, Any] = {}
+    for field in fields(GenerationSettings):
+        value = settings.get(field.name)
+        if isinstance(value, type(field.default)) or (isinstance(field.default, float) and isinstance(value, int)):
+            setting: dict[str, Any] = {field.name: value}
+            try:
+                GenerationSettings(**setting)
+            except ValueError:
+                continue
+            known[field.name] = value
+    return known

@@ -1,0 +1,268 @@
+"""Reads traces, whatever is in the file: a trace that was cut short or damaged is read up to there, and nothing in a
+file can make this program wait for ever or take more memory than a long conversation does."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any, NoReturn
+
+from engine.events import EngineReady, Event, TurnStarted
+
+from ..history import StepHistory
+from .checking import checked_event, one_line
+from .format import FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
+from .packing import PackingError, Unpacker
+
+MAX_BYTES = 32 * 2**20
+"""Unpacked: some three million tokens."""
+MAX_FRAME = 4 * 2**20
+MAX_STEP_FRAME = 64 * 2**10
+MAX_STEPS, MAX_TOKENS, MAX_EVENTS = 250_000, 1_000_000, 20_000
+MAX_PIECES = 2**17
+"""Entries of the piece table, half a vocabulary."""
+MAX_PIECE_TEXT, MAX_TEXT = 4 * 2**20, 8 * 2**20
+"""Characters of all pieces, and of all answers, together."""
+MAX_SECONDS = 48 * 3600.0
+"""Of all turns together: gauges keep a history that is even in time."""
+CHUNK = 64 * 2**10
+
+
+DAMAGED, TOO_LONG = "The trace is damaged", "The trace is longer than this program reads"
+
+
+class TraceError(Exception):
+    """This file can't be replayed at all. ``str()`` is what is wrong, ``hint`` what to do next."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class _Damage(Exception):
+    """From here on the file holds nothing that can be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An event other than a step, and how many steps of the trace came before it."""
+
+    steps_before: int
+    event: JsonEvent
+
+
+class Trace:
+    """A trace in memory: its steps packed, its other events between them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.header = TraceHeader()
+        self.steps = StepHistory()
+        """Of all turns, one after the other."""
+        self.marks: list[Mark] = []
+        self.problem: str | None = None
+        """What is wrong with the file's end, in words for people; None when it is whole."""
+
+    @property
+    def ready(self) -> EngineReady | None:
+        """The models that made the trace."""
+        return next((mark.event for mark in self.marks if isinstance(mark.event, EngineReady)), None)
+
+    def __len__(self) -> int:
+        """Events in all."""
+        return len(self.marks) + len(self.steps)
+
+    def events(self, start: int = 0) -> Iterator[Event]:
+        """The events in order, from number ``start`` on."""
+        mark = self._marks_within(start)
+        step = start - mark
+        steps = self.steps.steps(step)
+        for _ in range(start, len(self)):
+            if mark < len(self.marks) and self.marks[mark].steps_before == step:
+                yield self.marks[mark].event
+                mark += 1
+            else:
+                yield next(steps)
+                step += 1
+
+    def number_of_step(self, step: int) -> int:
+        """Which event of the trace its step number ``step`` is."""
+        low, high = 0, len(self.marks)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.marks[middle].steps_before <= step else (low, middle)
+        return step + low
+
+    def _marks_within(self, count: int) -> int:
+        """How many of the first ``count`` events are marks."""
+        low, high = 0, len(self.marks)
+        while low < high:
+            middle = (low + high) // 2
+            inside = self.marks[middle].steps_before + middle < count
+            low, high = (middle + 1, high) if inside else (low, middle)
+        return low
+
+
+def read_trace(path: Path, name: str | None = None) -> Trace:
+    """Read a file. Raises :class:`TraceError` when nothing in it can be replayed, and ``OSError``."""
+    with path.open("rb") as file:
+        return read_stream(file, name or path.name)
+
+
+def read_stream(file: BufferedIOBase, name: str) -> Trace:
+    """Read a trace from where ``file`` stands. Raises :class:`TraceError` when nothing in it can be replayed."""
+    _check_version(file, name)
+    reader = _Reader(Trace(name))
+    try:
+        for frame, content in _frames(_inflated(file)):
+            if frame == Frame.END:
+                break
+            reader.take(frame, content)
+        else:
+            raise _Damage("The trace was cut short")
+    except _Damage as damage:
+        reader.trace.problem = f"{damage}, after {reader.progress}. This is everything up to there."
+    if not reader.trace.marks:
+        raise TraceError(f"There is nothing to replay in {name}.", "Record another: dflash-chat --trace FILE")
+    return reader.trace
+
+
+def _check_version(file: BufferedIOBase, name: str) -> None:
+    line = file.readline(len(MAGIC) + 12)
+    number = line.removeprefix(MAGIC).strip()
+    if not line.startswith(MAGIC) or not number.isdigit():
+        raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
+    if int(number) > FORMAT_VERSION:
+        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION}"
+        raise TraceError(
+            f"{name} was recorded by a newer dflash-chat ({formats}).",
+            "Update dflash-chat to replay it.",
+        )
+
+
+def _inflated(file: BufferedIOBase) -> Iterator[bytes]:
+    """The stream in pieces of at most ``CHUNK`` bytes, ``MAX_BYTES`` in all."""
+    inflate, left = zlib.decompressobj(), MAX_BYTES
+    while not inflate.eof and (data := inflate.unconsumed_tail or file.read(CHUNK)):
+        try:
+            piece = inflate.decompress(data, CHUNK)
+        except zlib.error:
+            _damaged(DAMAGED)
+        left -= len(piece)
+        if left < 0:
+            _damaged(TOO_LONG)
+        if piece:
+            yield piece
+
+
+def _frames(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+    """(kind, content) of every whole frame."""
+    data = bytearray()
+    for piece in pieces:
+        data += piece
+        start = 0
+        while (frame := _frame_at(data, start)) is not None:
+            begin, end = frame
+            yield data[start], bytes(data[begin:end])
+            start = end
+        del data[:start]
+
+
+def _frame_at(data: bytearray, start: int) -> tuple[int, int] | None:
+    """Where the content of the frame at ``start`` begins and ends; None when it isn't whole yet."""
+    size = 0
+    for count, byte in enumerate(data[start + 1 : start + 5]):
+        size |= (byte & 127) << 7 * count
+        if byte < 128:
+            begin = start + 2 + count
+            if size > (MAX_STEP_FRAME if data[start] == Frame.STEP else MAX_FRAME):
+                _damaged(DAMAGED)
+            return (begin, begin + size) if begin + size <= len(data) else None
+    if len(data) - start >= 5:
+        _damaged(DAMAGED)
+    return None
+
+
+class _Reader:
+    """Puts the frames of one file together, and refuses what no honest trace holds."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self._pieces: list[tuple[int, str]] = []
+        self._unpacker = Unpacker(self._pieces)
+        self._turn: int | None = None
+        self._texts: dict[str, list[str]] = {}
+        self._seconds, self._seconds_left = 0.0, MAX_SECONDS
+        self._text_left, self._piece_text_left, self._pieces_seen = MAX_TEXT, MAX_PIECE_TEXT, 0
+
+    @property
+    def progress(self) -> str:
+        """How far the file was read, in words."""
+        steps = len(self.trace.steps)
+        return f"{steps} step{'s' * (steps != 1)}" if steps else "its head"
+
+    def take(self, frame: int, content: bytes) -> None:
+        """Frames of a kind that this program doesn't know are left out."""
+        if frame == Frame.STEP:
+            self._step(content)
+        elif frame == Frame.EVENT:
+            self._event(_parsed(content))
+        elif frame == Frame.HEADER:
+            texts = {key: value for key, value in _parsed(content).items() if isinstance(value, str)}
+            self.trace.header = TraceHeader.from_dict({key: one_line(value) for key, value in texts.items()})
+
+    def _step(self, content: bytes) -> None:
+        try:
+            step = self._unpacker.unpack(content)
+        except PackingError:
+            _damaged(DAMAGED)
+        if step.turn != self._turn:
+            _damaged(f"{DAMAGED}: a step belongs to no turn")
+        for token in step.emitted:
+            self._text_left -= len(token.text)
+            if token.channel != "control":
+                self._texts["thought" if token.channel == "thought" else "text"].append(token.text)
+        for _, text in self._pieces[self._pieces_seen :]:
+            self._piece_text_left -= len(text)
+        self._pieces_seen = len(self._pieces)
+        self._seconds_left -= max(step.time - self._seconds, 0.0)
+        self._seconds = step.time
+        steps = self.trace.steps
+        if (
+            len(steps) >= MAX_STEPS
+            or steps.num_tokens + len(step.emitted) > MAX_TOKENS
+            or len(self._pieces) > MAX_PIECES
+            or min(self._text_left, self._piece_text_left, self._seconds_left) < 0
+        ):
+            _damaged(TOO_LONG)
+        steps.append(step)
+
+    def _event(self, data: dict[str, Any]) -> None:
+        if data.get("event") == "TurnFinished":
+            for key, said in self._texts.items():
+                data.setdefault(key, "".join(said))
+        event = checked_event(data)
+        if event is None:
+            _damaged(f"{DAMAGED}: an event is not what events are")
+        if len(self.trace.marks) >= MAX_EVENTS:
+            _damaged(TOO_LONG)
+        if isinstance(event, TurnStarted):
+            self._seconds = 0.0
+            self._turn, self._texts = event.turn, {"text": [], "thought": []}
+        self.trace.marks.append(Mark(len(self.trace.steps), event))
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        _damaged(DAMAGED)
+    return data if isinstance(data, dict) else _damaged(DAMAGED)
+
+
+def _damaged(what: str) -> NoReturn:
+    raise _Damage(what)

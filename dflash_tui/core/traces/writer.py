@@ -1,0 +1,155 @@
+"""Writes traces: event by event while a run goes on, or a whole conversation afterwards."""
+
+from __future__ import annotations
+
+import json
+import platform
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted, event_to_dict
+
+from ..reducer import TurnState
+from .format import FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
+from .packing import Packer, put_number
+
+FLUSH_SECONDS = 1.0
+"""At most so much of a run is lost when the program is killed. Flushing more often would make files larger."""
+
+
+class TraceWriter:
+    """Writes one trace file, event by event. Every method may be called from any thread.
+
+    Nothing here raises once the file is open: a full disk ends the trace, not the answer, and ``failure`` says so.
+    """
+
+    def __init__(self, path: Path, source: str = "engine") -> None:
+        """Creates the file; an existing one is never overwritten. Raises ``OSError``."""
+        self.path = path
+        self.failure: str | None = None
+        """Why the trace ended early, in words for people; None while all is well."""
+        self._file = open(path, "xb", buffering=0)  # noqa: SIM115  (closed by close)
+        self._deflate = zlib.compressobj()
+        self._packer = Packer()
+        self._texts = {"text": StringIO(), "thought": StringIO()}
+        """What the steps of this turn say: ``TurnFinished`` need not say it again."""
+        self._flushed = time.monotonic()
+        self._lock = threading.Lock()
+        self._closed = False
+        self._write(MAGIC + b"%d\n" % FORMAT_VERSION)
+        self._put(Frame.HEADER, _json(asdict(_header(source))))
+
+    def record(self, event: Event) -> None:
+        """Write an event down; ``LoadProgress`` is left out."""
+        with self._lock:
+            if not self._closed and self.failure is None:
+                self._record(event)
+
+    def close(self) -> None:
+        """End the file; later events are not written."""
+        with self._lock:
+            if self._closed:
+                return
+            self._put(Frame.END, b"")
+            self._write(self._deflate.flush())
+            self._closed = True
+            self._file.close()
+
+    def _record(self, event: Event) -> None:
+        match event:
+            case Step():
+                self._note_text(event)
+                self._put(Frame.STEP, self._packer.pack(event))
+            case EngineReady() | TurnStarted() | PrefillDone() | TurnFinished() | EngineError():
+                self._put(Frame.EVENT, _json(self._as_dict(event)))
+        if isinstance(event, TurnFinished) or time.monotonic() - self._flushed > FLUSH_SECONDS:
+            self._flush()
+
+    def _as_dict(self, event: JsonEvent) -> dict[str, Any]:
+        """The event without what the steps before it say already."""
+        data = event_to_dict(event)
+        if isinstance(event, TurnStarted):
+            self._texts = {"text": StringIO(), "thought": StringIO()}
+        elif isinstance(event, TurnFinished):
+            for key, said in self._texts.items():
+                if data[key] == said.getvalue():
+                    del data[key]
+        return data
+
+    def _note_text(self, step: Step) -> None:
+        for token in step.emitted:
+            if token.channel != "control":
+                self._texts["thought" if token.channel == "thought" else "text"].write(token.text)
+
+    def _put(self, frame: Frame, content: bytes) -> None:
+        head = bytearray((frame,))
+        put_number(head, len(content))
+        self._write(self._deflate.compress(bytes(head) + content))
+
+    def _flush(self) -> None:
+        self._flushed = time.monotonic()
+        self._write(self._deflate.flush(zlib.Z_SYNC_FLUSH))
+
+    def _write(self, data: bytes) -> None:
+        if self.failure is not None:
+            return
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError as error:
+            self.failure = (
+                f"The trace {self.path} ends here, at what was written so far: {error.strerror or error}. "
+                "The answer goes on without it."
+            )
+
+
+def write_conversation(path: Path, ready: EngineReady | None, turns: Iterable[TurnState]) -> None:
+    """The trace of a conversation so far. Raises ``FileExistsError`` rather than overwriting, and ``OSError``; nothing
+    is left of a trace that could not be written whole."""
+    writer = TraceWriter(path, source="history")
+    for event in (*([ready] if ready else []), *(event for turn in turns for event in turn_events(turn))):
+        writer.record(event)
+    writer.close()
+    if writer.failure is not None:
+        path.unlink(missing_ok=True)
+        raise OSError(writer.failure)
+
+
+def turn_events(turn: TurnState) -> Iterator[Event]:
+    """The events that led to a turn's state, in their order."""
+    if turn.started is not None:
+        yield turn.started
+    if turn.prefill_ms:
+        yield PrefillDone(turn.number, turn.prefill_ms)
+    yield from turn.history
+    if turn.error is not None:
+        yield turn.error
+    if turn.finished is not None:
+        yield turn.finished
+
+
+def _header(source: str) -> TraceHeader:
+    names = ("torch", "triton", "transformers")
+    versions = ", ".join([f"Python {platform.python_version()}", *(f"{name} {found}" for name, found in _found(names))])
+    created = datetime.now().astimezone().isoformat(timespec="seconds")
+    return TraceHeader("dflash-chat", dict(_found(["dflash-chat"])).get("dflash-chat", ""), created, source, versions)
+
+
+def _found(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            continue
+
+
+def _json(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
