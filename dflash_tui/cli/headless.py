@@ -68,6 +68,8 @@ def answer(request: Request, engine: EngineFactory) -> ExitCode:
     if request.log is not None:
         request.log.user(ask.turn, request.prompt, request.system)
     ending = run_turn(engine, request.options, ask, handle, request.timeout)
+    if request.log is not None:
+        request.log.close()
     if ending.code is ExitCode.BROKEN_PIPE:
         silence_stdout()
         return ending.code

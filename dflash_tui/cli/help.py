@@ -17,7 +17,7 @@ TOPICS = {
     "models": "which models, where they come from, where they run",
     "scripts": "prompts in pipes: what is printed, exit codes",
     "screen": "how the chat looks, where it keeps things",
-    "conversations": "going on with older ones; dflash-chat sessions lists them",
+    "chats": "going on with older ones; dflash-chat sessions lists them",
     "experts": "knobs that only measuring can justify",
 }
 """Every flag belongs to one. A new topic is a line here."""

@@ -237,16 +237,16 @@ def _setting(
     metavar="DIR",
     help="Where the chat saves code (dflash-out).",
 )
-@flag("-c", "--continue", "latest", topic="conversations", common=True, is_flag=True, help="Go on where you left off.")
+@flag("-c", "--continue", "latest", topic="chats", is_flag=True, help="Go on where you left off.")
 @flag(
     "--resume",
-    topic="conversations",
+    topic="chats",
     is_flag=False,
     flag_value="",
     metavar="[ID]",
     help="Go on with an older conversation; without ID: choose it in the chat.",
 )
-@flag("--no-history", topic="conversations", is_flag=True, help="Don't keep the questions for ↑ and Ctrl+R.")
+@flag("--no-history", topic="chats", is_flag=True, help="Don't keep the questions for ↑ and Ctrl+R.")
 @flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
 @click.pass_obj

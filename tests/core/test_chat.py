@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dflash_tui.core.chat import Chat
+from dflash_tui.core.sessions import Conversation, Piece, Turn
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
@@ -172,3 +175,49 @@ def test_thinking_is_for_the_next_question(chat: Chat, sent: list[Command]) -> N
     chat.think(True)
     chat.ask("one")
     assert isinstance(sent[-1], Ask) and sent[-1].settings.thinking
+
+
+def test_waiting_questions_go_out_one_after_the_other(chat: Chat) -> None:
+    chat.ask("one")
+    chat.queued += ["two", "three"]
+    assert chat.next_queued() is None, "an answer runs"
+    answer(chat, "1")
+    assert (chat.next_queued(), chat.queued) == ("two", ["three"])
+
+
+@pytest.mark.parametrize("reason", ["stopped", "error", "context"])
+def test_waiting_questions_stay_when_the_answer_did_not_end_by_itself(chat: Chat, reason: str) -> None:
+    chat.ask("one")
+    chat.queued.append("two")
+    answer(chat, "1", reason)
+    assert chat.next_queued() is None
+    assert (chat.take_queued(), chat.queued) == (["two"], [])
+
+
+def test_a_question_that_was_taken_back_can_be_put_back(chat: Chat, sent: list[Command]) -> None:
+    for question in ("one", "two"):
+        chat.ask(question)
+        answer(chat, f"re {question}")
+    before = list(chat.messages)
+    exchange = chat.take_back()
+    assert exchange is not None and len(chat.messages) == 2
+    chat.put_back(exchange)
+    assert (chat.messages, chat.answers) == (before, ["re one", "re two"])
+    assert chat.take_back() == exchange
+
+
+def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:
+    chat.ask("other")
+    answer(chat, "x")
+    turns = (
+        Turn(3, "old", system="Be brief.", rounds=[[Piece("an", "plain"), Piece("swer", "accepted")]], reason="stop"),
+        Turn(4, "lost"),
+    )
+    chat.resume(Conversation(Path("x.jsonl"), "", None, None, turns, last_turn=9))
+    assert chat.ask("new") == 10
+    last = sent[-1]
+    assert isinstance(last, Ask)
+    assert [message.content for message in last.messages] == ["Be brief.", "old", "answer", "new"]
+    answer(chat, "newer")
+    assert chat.take_back() is not None and chat.take_back() is not None
+    assert chat.messages == [] and chat.take_back() is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.fences import CodeBlock, find_blocks
+from dflash_tui.core.fences import CodeBlock, describe_blocks, find_blocks
 
 
 def only(text: str) -> CodeBlock:
@@ -83,6 +83,38 @@ def test_only_line_feeds_end_lines_and_carriage_returns_stay() -> None:
 def test_language_and_filename_come_from_the_info_string(info: str, language: str, filename: str | None) -> None:
     block = only(f"```{info}\n```\n")
     assert (block.language, block.info, block.filename) == (language, info, filename)
+
+
+@pytest.mark.parametrize(
+    ("content", "filename"),
+    [
+        ("#!/usr/bin/env python3\nprint()\n", "main.py"),
+        ("#!/bin/sh\nls\n", "script.sh"),
+        ("#!/usr/bin/env bash\nls\n", "script.sh"),
+        ("#!/usr/bin/env node\n1\n", "script.js"),
+        ("\n<!DOCTYPE html>\n<html></html>\n", "index.html"),
+        ("<svg xmlns='x'></svg>\n", "image.svg"),
+        ('<?xml version="1.0"?>\n<svg/>\n', "image.svg"),
+        ('<?xml version="1.0"?>\n<feed/>\n', "document.xml"),
+        ('{"a": [1]}\n', "data.json"),
+        ("{a: 1}\n", None),
+        ("from os import path\n", "main.py"),
+        ("def f(x):\n    return x\n", "main.py"),
+        ("SELECT a\nFROM t;\n", "query.sql"),
+        ("Definitely no code\n", None),
+        ("import duties are due\n", None),
+        ("", None),
+    ],
+)
+def test_a_block_without_a_name_is_named_by_its_content(content: str, filename: str | None) -> None:
+    assert only(f"```\n{content}```\n").filename == filename
+    assert only(f"```text notes.txt\n{content}```\n").filename == "notes.txt"
+
+
+def test_the_blocks_of_an_answer_on_one_line() -> None:
+    text = "```html\n```\n```\nwords\n```\n```brainfuck\n"
+    assert describe_blocks(text) == "code: [1] index.html  [2] text  [3] brainfuck · Ctrl+S saves the last"
+    assert describe_blocks("no code") == ""
 
 
 _code_lines = st.lists(st.text(st.characters(exclude_characters="\n`~")).map(lambda line: line + "\n"))

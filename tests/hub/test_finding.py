@@ -114,3 +114,13 @@ def test_the_first_missing_shard_is_named(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "2", "b": "1", "c": "1"}}))
     (tmp_path / "1").touch()
     assert missing_weights(tmp_path) == "2"
+
+
+@pytest.mark.parametrize("name", ["google/gemma-4-E2B-it", "google/gemma-4-E4B", "someone/Gemma4-e4b-GGUF"])
+def test_models_that_are_known_to_be_refused_are_refused_before_the_network(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.hub.pairs._Finder._begin", lambda *_: pytest.fail("the hub was asked"))
+    with pytest.raises(WeightsFailure, match="per-layer embeddings") as caught:
+        find_pair(name, None, Fetching())
+    assert "google/gemma-4-26B-A4B-it" in caught.value.hint

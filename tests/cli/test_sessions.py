@@ -1,0 +1,71 @@
+"""``dflash-chat sessions``, and going on with an older conversation in a script."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.sessions import load_session, sessions_directory
+from tests.core.test_archive import write
+
+from .conftest import Program
+from .scripted import ANSWER
+
+
+def test_the_list_and_its_words(program: Program) -> None:
+    write(sessions_directory(), "a page with \x1b[31mdrones", at=1)
+    new = write(sessions_directory(), "sums", at=2)
+    lines = program.run("sessions").out.decode().splitlines()
+    assert len(lines) == 2 and lines[0].startswith(new.stem) and "\x1b" not in lines[1]
+    assert program.run("sessions", "list", "drones").out.decode().splitlines() == lines[1:]
+    facts = json.loads(program.run("sessions", "list", "--json", "sums").out)
+    assert (facts["id"], facts["questions"], facts["target"]) == (new.stem, ["sums"], "org/target")
+
+
+def test_an_empty_list(program: Program) -> None:
+    program.run("sessions")
+    assert (program.code, program.out) == (ExitCode.OK, b"") and "No conversation yet" in program.err
+
+
+def test_show_and_export_are_the_same_markdown(program: Program, tmp_path: Path) -> None:
+    path = write(sessions_directory(), "sums")
+    shown = program.run("sessions", "show", path.stem[-6:]).out
+    file = tmp_path / "talk.md"
+    assert program.run("sessions", "export", path.stem, "-o", str(file)).code == ExitCode.OK
+    assert shown == file.read_bytes() and b"> sums\n\nFour.\n" in shown
+    program.run("sessions", "export", path.stem, "-o", str(file))
+    assert program.code == ExitCode.USAGE and "there already" in program.err
+
+
+def test_deleting_needs_a_yes(program: Program) -> None:
+    path = write(sessions_directory(), "sums")
+    program.run("sessions", "delete", path.stem)
+    assert (program.code, path.exists()) == (ExitCode.USAGE, True) and "--yes" in program.err
+    program.run("sessions", "delete", path.stem, "--yes")
+    assert (program.code, path.exists()) == (ExitCode.OK, False)
+
+
+def test_what_is_not_there(program: Program) -> None:
+    for arguments in (["sessions", "show", "zzz"], ["-p", "hi", "--resume", "zzz"], ["-p", "hi", "-c"]):
+        program.run(*arguments)
+        assert program.code == ExitCode.USAGE and "no conversation" in program.err, arguments
+        assert program.engines == []
+
+
+def test_a_script_goes_on_with_a_conversation(program: Program) -> None:
+    path = write(sessions_directory(), "sums")
+    program.run("-p", "and then?", "--continue", "--system", "Be brief.")
+    assert program.code == ExitCode.OK
+    (ask,) = program.engine.asked
+    assert [message.content for message in ask.messages] == ["Be brief.", "sums", "Four.", "and then?"]
+    first, second = load_session(path).turns
+    assert (first.question, second.question, second.answer) == ("sums", "and then?", "".join(ANSWER))
+    assert (second.reason, second.system) == ("stop", "Be brief.")
+    program.run("-p", "once more", "--resume", path.stem)
+    assert len(program.engine.asked[0].messages) == 6 and len(load_session(path).turns) == 3
+
+
+def test_without_asking_for_it_nothing_is_recorded(program: Program) -> None:
+    program.run("-p", "hi")
+    assert not sessions_directory().exists()
