@@ -27,6 +27,8 @@ class FramePump:
     def __init__(self, chat: Chat, queue: EventQueue, draw: Callable[[list[Event], bool], None]) -> None:
         """``draw`` gets the events of the frame and whether the gauges are due."""
         self.governor = FrameGovernor(CPU_SHARE)
+        self.lively = False
+        """Something moves on the screen although no answer runs."""
         self._chat = chat
         self._queue = queue
         self._draw = draw
@@ -40,7 +42,7 @@ class FramePump:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(self.governor.interval if self._chat.busy else IDLE_INTERVAL)
+            await asyncio.sleep(self.governor.interval if self._chat.busy or self.lively else IDLE_INTERVAL)
             self.frame()
 
     def frame(self) -> None:
@@ -58,6 +60,6 @@ class FramePump:
     def _measure(self) -> None:
         """Everything this thread did since the last frame is the screen's cost: drawing happens between frames."""
         now, spent = time.monotonic(), time.thread_time()
-        if self._chat.busy:
+        if self._chat.busy or self.lively:
             self.governor.observe(spent - self._spent, now - self._frame_at)
         self._frame_at, self._spent = now, spent

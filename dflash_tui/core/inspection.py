@@ -20,6 +20,8 @@ Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "b
 """``rejected`` is the draft that differed. Behind it the target read a text that is not the answer's (``discarded``);
 ``unverified`` drafts were never looked at; ``ended`` ones stand behind the end of the answer."""
 
+_BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -148,7 +150,7 @@ def _percent(probability: float) -> str:
 
 
 def quoted(text: str, control: bool = False) -> str:
-    """A token in a sentence."""
+    """A token in a sentence, with its blanks to be seen."""
     if control:
         return "the end mark"
-    return f"“{text.replace(chr(10), '⏎').replace(chr(9), '⇥')}”" if text else "half a character"
+    return f"“{text.translate(_BLANKS)}”" if text else "half a character"

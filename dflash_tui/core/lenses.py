@@ -18,7 +18,6 @@ Shade = Literal[
     "fast-1", "fast-2", "fast-3", "fast-4", "fast-5",
 ]  # fmt: skip
 """``sure-5`` is the drafter at its surest and ``fast-5`` the cheapest token; ``even`` and ``odd`` are rounds."""
-SHADES: tuple[Shade, ...] = get_args(Shade)
 _SURE: tuple[Shade, ...] = ("sure-1", "sure-2", "sure-3", "sure-4", "sure-5")
 _FAST: tuple[Shade, ...] = ("fast-5", "fast-4", "fast-3", "fast-2", "fast-1")
 

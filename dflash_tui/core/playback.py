@@ -49,11 +49,15 @@ class Player:
             self.passed = 1.0 if left >= missing else self.passed + left / length
             left -= missing
 
+    def show_from(self, phase: Phase) -> None:
+        """Go to where a phase of this round begins."""
+        self.passed = phase_starts(self.history, self.step)[PHASES.index(phase)]
+
     def next_phase(self) -> None:
         """To the beginning of the next phase, which may be the next round's first."""
         place = PHASES.index(self.phase) + 1
         if place < len(PHASES):
-            self.passed = phase_starts(self.history, self.step)[place]
+            self.show_from(PHASES[place])
         elif self.step + 1 < len(self.history):
             self.step, self.passed = self.step + 1, 0.0
 
@@ -61,10 +65,10 @@ class Player:
         """To the beginning of the phase before, which may be the last one of the round before."""
         place = PHASES.index(self.phase) - 1
         if place >= 0:
-            self.passed = phase_starts(self.history, self.step)[place]
+            self.show_from(PHASES[place])
         elif self.step > 0:
             self.step -= 1
-            self.passed = phase_starts(self.history, self.step)[-1]
+            self.show_from(PHASES[-1])
 
 
 def round_seconds(history: StepHistory, step: int) -> float:
@@ -86,24 +90,26 @@ def phase_starts(history: StepHistory, step: int) -> tuple[float, ...]:
 class Quiz:
     """“How many will be kept?”, asked once per round."""
 
-    asked: tuple[int, int] | None = None
-    """Turn and step of the question that waits for an answer."""
+    asked: bool = False
+    """A question waits for its answer."""
     guess: int | None = None
     """What was said about the round on show."""
     num_answers: int = 0
     num_right: int = 0
     total_off: int = 0
 
-    def ask(self, turn: int, step: int) -> None:
-        self.asked, self.guess = (turn, step), None
+    def ask(self) -> None:
+        self.asked, self.guess = True, None
 
-    def answer(self, guess: int, kept: int) -> bool:
-        """Whether the guess was right. Asks no more about this round."""
-        self.asked, self.guess = None, guess
+    def forget(self) -> None:
+        """Another round is on show; the score stays."""
+        self.asked, self.guess = False, None
+
+    def answer(self, guess: int, kept: int) -> None:
+        self.asked, self.guess = False, guess
         self.num_answers += 1
         self.num_right += guess == kept
         self.total_off += abs(guess - kept)
-        return guess == kept
 
     @property
     def score(self) -> str:

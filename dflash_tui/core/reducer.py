@@ -70,6 +70,12 @@ class TurnState:
         return "".join(self.pieces)
 
     @property
+    def seed(self) -> int:
+        """Of the sampling noise."""
+        seed = self.started.settings.get("seed", 0) if self.started else 0
+        return seed if isinstance(seed, int) else 0
+
+    @property
     def snapshot(self) -> TurnSnapshot:
         """What the gauges show of the turn as it is now."""
         latest = self.latest

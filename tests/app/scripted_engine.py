@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 
 from engine.commands import Adjust, Ask, Close, Command, Stop
 from engine.events import (
+    PROBABILITY_STEPS,
     DraftToken,
     EmittedToken,
     EngineError,
@@ -25,6 +26,7 @@ from engine.events import (
     TurnFinished,
     TurnStarted,
     TurnStatistics,
+    rounded,
 )
 
 PAGE = """Here is a page with three drones that follow each other.
@@ -165,16 +167,15 @@ class ScriptedEngine:
         else:
             width = min(block - 1, len(left) - 1)
             accepted = min(width, int(self._random.expovariate(0.18)))
-            wrong = [DraftToken(9, " moon", 0.31)] if accepted < width else []
+            wrong = [DraftToken(9, " moon", 0.31, 0.08)] if accepted < width else []
             rest = left[accepted + 1 : width]
             texts = [*left[:accepted]]
-            draft = (
-                *(DraftToken(8, text, self._random.uniform(0.7, 1.0)) for text in texts),
-                *wrong,
-                *(DraftToken(8, text, self._random.uniform(0.1, 0.6)) for text in rest),
-            )
-            own = EmittedToken(8, left[accepted], "corrected" if accepted < width else "bonus")
-            emitted = (*(EmittedToken(8, text, "accepted") for text in texts), own)
+            sure = [rounded(self._random.uniform(0.1, 1.0), PROBABILITY_STEPS) for _ in range(width)]
+            kept = [DraftToken(8, text, p, p) for text, p in zip(texts, sure, strict=False)]
+            draft = (*kept, *wrong, *(DraftToken(8, text, p) for text, p in zip(rest, sure, strict=False)))
+            own = EmittedToken(8, left[accepted], "corrected" if accepted < width else "bonus", probability=0.62)
+            given = [EmittedToken(8, token.text, "accepted", probability=token.probability) for token in kept]
+            emitted = (*given, own)
         return Step(
             turn, index, time.monotonic() - started, draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
             52 + place, block, temperature,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,11 +15,14 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from dflash_tui.core.chat import Chat
+from dflash_tui.core.gpu import GpuMonitor
 from dflash_tui.core.reducer import Span
 from dflash_tui.core.slash import SlashError, parse_slash
 from dflash_tui.core.start import Start
 from dflash_tui.core.starters import STARTERS
-from engine.commands import MAX_BLOCK_SIZE, MAX_TEMPERATURE, MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
+from dflash_tui.core.statistics import TurnSnapshot
+from dflash_tui.core.tables import GaugeFacts, tables
+from engine.commands import MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
 from engine.events import EngineReady, Event, TurnFinished
 
 from ..actions import ACTIONS, SLASH
@@ -26,20 +30,25 @@ from ..completion import Candidate, complete
 from ..pump import FramePump
 from ..source import EventQueue, SourceFactory
 from ..talk import Talk
+from ..viewer import Viewer
 from ..widgets.completion_menu import CompletionMenu
-from ..widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
+from ..widgets.gauge_panel import GaugePanel
+from ..widgets.gauges import Gauge, HistogramGauge
+from ..widgets.lens_legend import lens_legend
 from ..widgets.loading import LoadPanel
+from ..widgets.panel import Panel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
 from ..widgets.queued import QueuedQuestions
 from ..widgets.rendered import RenderedView
-from ..widgets.round_strip import RoundStrip, legend
-from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
+from ..widgets.round_strip import RoundStrip
+from ..widgets.scrubber import Scrubber
+from ..widgets.slider import BlockSlider, PaceSlider, Slider, TemperatureSlider
 from ..widgets.starters import Starter, Starters
 from ..widgets.status import Header, StatusFacts, StatusLine
+from ..widgets.step_view import StepView
 from ..widgets.token_log import TokenLog
 from .help import HelpScreen
-
-TEMPERATURE_STEP = 0.05
+from .statistics import StatisticsScreen
 
 
 class ChatScreen(Screen[None]):
@@ -47,8 +56,8 @@ class ChatScreen(Screen[None]):
 
     CSS_PATH = "chat.tcss"
     AUTO_FOCUS = "#prompt"
-    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (80, "-narrow"), (100, "-wide")]
-    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (32, "-tall")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-slim"), (80, "-narrow"), (100, "-wide"), (150, "-vast")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (18, "-low"), (20, "-short"), (32, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(action.keys, f"act('{action.id}')", action.title, action.listed, priority=action.priority, id=action.id)
         for action in ACTIONS.values()
@@ -73,11 +82,13 @@ class ChatScreen(Screen[None]):
         self.quit_until = 0.0
         """Until when a second Ctrl+C leaves."""
         self.talk = Talk(self)
+        self.viewer = Viewer(self)
+        self.gpu = GpuMonitor()
+        self._gpu_shown = self.gpu.latest
         self._log_failure_told = False
         self._started = False
 
     def compose(self) -> ComposeResult:
-        settings = self.chat.settings
         yield Header(id="header")
         with Container(id="body"):
             with Container(id="conversation"):
@@ -85,17 +96,9 @@ class ChatScreen(Screen[None]):
                 yield TokenLog(id="transcript")
                 yield RenderedView(id="rendered")
                 yield Starters(STARTERS, id="starters")
-            with Container(id="panel"):
-                with Container(id="gauges"):
-                    yield RateGauge(id="rate")
-                    yield HistogramGauge(id="histogram")
-                    yield PositionGauge(id="positions")
-                with Container(id="sliders"):
-                    yield BlockSlider("block", MIN_BLOCK_SIZE, MAX_BLOCK_SIZE, 1, settings.block_size, id="block")
-                    yield TemperatureSlider(
-                        "temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, settings.temperature, id="temperature"
-                    )
+            yield Panel(self.chat.settings, id="panel")
         yield RoundStrip(id="round")
+        yield StepView(id="steps")
         yield QueuedQuestions(id="queue")
         yield CompletionMenu(id="completion")
         with Horizontal(id="ask"):
@@ -105,7 +108,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.query_one(LoadPanel).show_progress([])
-        self.query_one("#ask").border_title = legend()
+        self.show_legend()
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
         prompt.offer = self._offer
@@ -121,6 +124,7 @@ class ChatScreen(Screen[None]):
         self.run_worker(self.pump.run(), name="frames")
 
     def on_unmount(self) -> None:
+        self.gpu.stop()
         self.source.send(Stop())
         self.source.send(Close())
 
@@ -136,10 +140,12 @@ class ChatScreen(Screen[None]):
         if not self.app.is_running:
             return  # leaving: the widgets go before the pump does
         self.query_one(TokenLog).append(self.chat.reducer.take_spans())
+        self.viewer.frame()
         if not self.chat.reducer.busy and events:
             self._draw_loading(events)
         if gauges:
-            if events:
+            if events or self.gpu.latest is not self._gpu_shown:
+                self._gpu_shown = self.gpu.latest
                 self.draw_gauges()
             self.draw_status()
         if any(isinstance(event, TurnFinished) for event in events):
@@ -160,7 +166,9 @@ class ChatScreen(Screen[None]):
     def _become_ready(self, ready: EngineReady) -> None:
         self.query_one(LoadPanel).display = False
         self.query_one(Header).show(ready)
-        self.pump.on_gpu(ready.device.startswith("cuda"))
+        if ready.device.startswith("cuda"):
+            self.pump.on_gpu(True)
+            self.gpu.start()
         self._limit_block(ready.max_block_size)
         if ready.banner:
             self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
@@ -181,10 +189,40 @@ class ChatScreen(Screen[None]):
         slider.refresh()
 
     def draw_gauges(self) -> None:
-        turn = self.chat.reducer.turn
-        for gauge in self.query(Gauge):
-            gauge.show(turn)
-        self.query_one(RoundStrip).show(turn.latest_drafted or turn.latest if turn else None)
+        self.query_one(GaugePanel).show(self._gauge_facts())
+        self.query_one(RoundStrip).show(self.viewer.step)
+        self.viewer.show_steps()
+
+    def _gauge_facts(self) -> GaugeFacts:
+        """Where the user looks."""
+        turn, ready = self.viewer.turn, self.chat.reducer.ready
+        return GaugeFacts(
+            self.viewer.snapshot or TurnSnapshot(),
+            max_context=ready.max_context if ready else 0,
+            plain_ms=self.chat.reducer.plain_ms,
+            speculation=turn.speculation if turn else True,
+            gpu=self.gpu.latest,
+            num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
+            num_reused_tokens=turn.num_reused_tokens if turn else 0,
+            screen_load=self.pump.governor.load if self.chat.busy else None,
+        )
+
+    def show_statistics(self, section: str = "") -> None:
+        """The tables behind the gauges, from one of them on. Raises ``SlashError`` when there is nothing to show."""
+        facts = self._gauge_facts()
+        if facts.turn.step is None:
+            raise SlashError("There are no numbers before the first answer.")
+        where = f"at round {facts.turn.step}" if self.viewer.place else "newest answer"
+        self.app.push_screen(StatisticsScreen(where, tables(facts), section))
+
+    @on(Gauge.Opened)
+    def open_table(self, message: Gauge.Opened) -> None:
+        self._look(lambda: self.show_statistics(message.section))
+
+    @on(HistogramGauge.Picked)
+    def visit_like(self, message: HistogramGauge.Picked) -> None:
+        """A round that kept as many guesses as the bar that was clicked; again, and the next such."""
+        self._look(lambda: ACTIONS["kept"].run(self, ACTIONS["kept"].argument(str(message.accepted))))
 
     def draw_status(self) -> None:
         self.query_one(Prompt).cursor_blink = not self.chat.busy
@@ -222,6 +260,47 @@ class ChatScreen(Screen[None]):
         if failure and not self._log_failure_told:
             self._log_failure_told = True
             self.notify(failure, title="The conversation is not being recorded", severity="error", timeout=12)
+
+    # Looking
+
+    @on(TokenLog.Picked)
+    def pick_token(self, message: TokenLog.Picked) -> None:
+        self._look(lambda: self.viewer.pick(message.turn, message.token))
+
+    @on(TokenLog.Released)
+    def follow_again(self) -> None:
+        self.viewer.go_live()
+
+    @on(Scrubber.Moved)
+    def scrub(self, message: Scrubber.Moved) -> None:
+        self._look(lambda: self.viewer.visit(self.viewer.travel.at(self.viewer.here().turn, message.step)))
+
+    @on(StepView.Moved)
+    def move_in_steps(self, message: StepView.Moved) -> None:
+        self._look(lambda: self.viewer.move(message.move))
+
+    @on(StepView.Numbered)
+    def go_to_number(self, message: StepView.Numbered) -> None:
+        self._look(lambda: self.viewer.go_to_number(message.number))
+
+    @on(StepView.Closed)
+    def close_steps(self) -> None:
+        self.viewer.close()
+
+    def _look(self, go: Callable[[], None]) -> None:
+        """Go somewhere, or say why not."""
+        try:
+            go()
+        except SlashError as error:
+            self.notify(str(error), severity="warning", timeout=4)
+
+    def show_pace(self, pace: float) -> None:
+        """The pace was changed by something else than its slider."""
+        self.query_one(PaceSlider).value = pace
+
+    def show_legend(self) -> None:
+        """What the colours of the transcript mean."""
+        self.query_one("#ask").border_title = lens_legend(self.viewer.lens)
 
     # Asking and stopping
 
@@ -301,6 +380,10 @@ class ChatScreen(Screen[None]):
     @on(Slider.Changed, "#temperature")
     def temperature_moved(self, message: Slider.Changed) -> None:
         self.set_temperature(message.value)
+
+    @on(Slider.Changed, "#pace")
+    def pace_moved(self, message: Slider.Changed) -> None:
+        self.viewer.set_pace(message.value)
 
     def set_block(self, size: int) -> None:
         """From the next round on. Raises ``ValueError`` when out of range."""

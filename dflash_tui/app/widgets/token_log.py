@@ -26,10 +26,11 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from dflash_tui.core.lenses import SHADES, Shade
+from dflash_tui.core.lenses import Shade
 from dflash_tui.core.reducer import Look, Span
 
 from ..wrapping import Document, Mark, Row, width_of
+from .lens_legend import SHADE_STYLES
 
 CACHED_ROWS = 1024
 _BLANKS = re.compile(r"(\s+)")
@@ -51,13 +52,15 @@ class Spotlight:
     cursor: int | None = None
     hide: bool = False
     """Blank what comes later instead of dimming it."""
+    label: str = ""
+    """Stands in the corner."""
 
 
 class TokenLog(ScrollView, can_focus=True):
     """Follows the end while the reader is there, and lets go when they scroll up."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"token-log--{name}" for name in (*get_args(Look), *SHADES, *get_args(Role), "chip")
+        f"token-log--{name}" for name in (*get_args(Look), *get_args(Role), "chip")
     }
     DEFAULT_CSS = """
     TokenLog {
@@ -77,19 +80,6 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--thought { color: $verdict-pending; text-style: italic; }
         & > .token-log--note { color: $verdict-pending; }
         & > .token-log--error { color: $text-error; text-style: bold; }
-        & > .token-log--sure-5 { color: $foreground; }
-        & > .token-log--sure-4 { color: $foreground; background: $primary 15%; text-style: italic; }
-        & > .token-log--sure-3 { color: $foreground; background: $primary 30%; text-style: underline; }
-        & > .token-log--sure-2 { color: $foreground; background: $primary 45%; text-style: italic underline; }
-        & > .token-log--sure-1 { color: $foreground; background: $primary 60%; text-style: bold underline; }
-        & > .token-log--undrafted { color: $verdict-pending; }
-        & > .token-log--even { color: $foreground; }
-        & > .token-log--odd { color: $foreground; background: $primary 30%; text-style: underline; }
-        & > .token-log--fast-1 { color: $foreground; background: $verdict-corrected 60%; text-style: bold underline; }
-        & > .token-log--fast-2 { color: $foreground; background: $verdict-corrected 45%; text-style: italic underline; }
-        & > .token-log--fast-3 { color: $foreground; background: $verdict-corrected 30%; text-style: underline; }
-        & > .token-log--fast-4 { color: $foreground; background: $verdict-corrected 15%; text-style: italic; }
-        & > .token-log--fast-5 { color: $foreground; }
         & > .token-log--after { color: $foreground 38%; }
         & > .token-log--hidden { color: $background; }
         & > .token-log--step { background: $foreground 16%; }
@@ -257,6 +247,8 @@ class TokenLog(ScrollView, can_focus=True):
     @property
     def _chip(self) -> str:
         """What waits below the view, while the reader is elsewhere."""
+        if self._spotlight is not None:
+            return self._spotlight.label
         new = len(self.rows) - self._seen_rows
         if self.following:
             return ""
@@ -353,12 +345,12 @@ class TokenLog(ScrollView, can_focus=True):
                 yield (blank if part.isspace() else style), part
 
     def _load_styles(self) -> None:
-        names = (*get_args(Look), *SHADES, "after", "hidden", "chip")
+        names = (*get_args(Look), *get_args(Role), "chip")
         self._styles = {name: self.get_component_rich_style(f"token-log--{name}") for name in names}
-        # These lie over what is there already.
-        for name in ("step", "cursor"):
-            style = self.get_component_rich_style(f"token-log--{name}")
-            self._styles[name] = style if name == "cursor" else Style(bgcolor=style.bgcolor)
+        # A band lies over what is there already.
+        self._styles["step"] = Style(bgcolor=self._styles["step"].bgcolor)
+        for shade, style in SHADE_STYLES.items():
+            self._styles[shade] = (self.visual_style + self.app.stylesheet.parse_style(style)).rich_style
 
     # Selection
 

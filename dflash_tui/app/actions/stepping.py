@@ -1,0 +1,112 @@
+"""Actions on where the user looks: the step view, going through the rounds, slow motion, lenses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.lenses import LENSES, next_lens
+from dflash_tui.core.slash import Argument, SlashError
+
+from .action import Action
+
+if TYPE_CHECKING:
+    from ..screens.chat import ChatScreen
+
+NO_MORE = "There is no further round that way."
+NO_REJECTION = "There is no further rejection that way."
+ROUNDS, REJECTIONS, PHASES = "one round back or on", "back or on to a rejection", "one phase of a round back or on"
+
+
+def steps(screen: ChatScreen, argument: Argument) -> None:
+    """Without a number, open or close the view."""
+    if argument.text:
+        screen.viewer.visit(screen.viewer.travel.at(screen.viewer.here().turn, argument.integer()))
+    else:
+        screen.viewer.toggle()
+
+
+def back(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.visit(screen.viewer.travel.next_step(screen.viewer.here(), -1), NO_MORE)
+
+
+def forward(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.visit(screen.viewer.travel.next_step(screen.viewer.here(), 1), NO_MORE)
+
+
+def rejection_back(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.visit(screen.viewer.travel.next_rejection(screen.viewer.here(), -1), NO_REJECTION)
+
+
+def rejection_forward(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.visit(screen.viewer.travel.next_rejection(screen.viewer.here(), 1), NO_REJECTION)
+
+
+def with_accepted(screen: ChatScreen, argument: Argument) -> None:
+    accepted = argument.integer()
+    place = screen.viewer.travel.next_with(screen.viewer.here(), accepted)
+    screen.viewer.visit(place, f"No round of this answer kept {accepted}.")
+
+
+def phase_back(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.change_phase(-1)
+
+
+def phase_forward(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.change_phase(1)
+
+
+def teach(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.teach()
+
+
+def play(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.play()
+
+
+def predict(screen: ChatScreen, argument: Argument) -> None:
+    screen.viewer.predict(argument.switch() if argument.text else screen.viewer.motion.quiz is None)
+
+
+def set_pace(screen: ChatScreen, argument: Argument) -> None:
+    screen.viewer.set_pace(argument.number())
+
+
+def lens_names(_: ChatScreen) -> list[str]:
+    return list(LENSES)
+
+
+def lens(screen: ChatScreen, argument: Argument) -> None:
+    """Without a name, the next one."""
+    if not argument.text:
+        screen.viewer.set_lens(next_lens(screen.viewer.lens))
+        return
+    chosen = next((name for name in LENSES if name == argument.text), None)
+    if chosen is None:
+        raise SlashError(f"Lenses: {', '.join(LENSES)}")
+    screen.viewer.set_lens(chosen)
+
+
+ACTIONS = (
+    Action("steps", "look at the rounds one by one", steps, "f3,alt+s", "steps", "[n]", priority=True),
+    Action("step-back", ROUNDS, back, "comma"),
+    Action("step-forward", ROUNDS, forward, "full_stop"),
+    Action("rejection-back", REJECTIONS, rejection_back, "left_curly_bracket"),
+    Action("rejection-forward", REJECTIONS, rejection_forward, "right_curly_bracket"),
+    Action("kept", "go to the next round that kept n guesses", with_accepted, slash="kept", takes="n"),
+    Action(
+        "lens",
+        "colour the text by another figure",
+        lens,
+        "f4,alt+l",
+        "lens",
+        "[name]",
+        choices=lens_names,
+        priority=True,
+    ),
+    Action("teach", "slow motion, phase by phase", teach, "f5,alt+t", "teach", priority=True),
+    Action("phase-back", PHASES, phase_back, "left_square_bracket"),
+    Action("phase-forward", PHASES, phase_forward, "right_square_bracket"),
+    Action("play", "pause the view, or go on; the engine never waits", play, "space"),
+    Action("predict", "guess how many will be kept", predict, "p", "predict", "[on|off]"),
+    Action("pace", "how fast rounds are shown; 1 is the engine's pace", set_pace, slash="pace", takes="0.05…1"),
+)

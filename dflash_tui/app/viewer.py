@@ -1,0 +1,351 @@
+"""Where the user looks: at the live end, at a round of the past, or at rounds in slow motion.
+
+The engine runs on whatever the user looks at. Every gauge, the transcript and the step view show the same place.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.inspection import Inspection, inspect
+from dflash_tui.core.lenses import Lens, Reading, Shade
+from dflash_tui.core.moments import snapshot_at
+from dflash_tui.core.playback import FULL, Quiz
+from dflash_tui.core.reducer import TurnState
+from dflash_tui.core.slash import SlashError
+from dflash_tui.core.slow_motion import SlowMotion
+from dflash_tui.core.statistics import TurnSnapshot
+from dflash_tui.core.travel import Place, Traveller
+from engine.events import Step
+
+from .widgets.prompt import Prompt
+from .widgets.step_table import Scene
+from .widgets.step_view import MAX_DIGITS, Move, StepView
+from .widgets.token_log import Spotlight, TokenLog
+
+if TYPE_CHECKING:
+    from .screens.chat import ChatScreen
+
+NOTHING = "There is no round to look at yet: ask something first."
+NOT_KEPT = "The rounds of this answer were not kept."
+
+
+class Viewer:
+    """Keeps the place, the lens and slow motion, and shows them."""
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+        self.travel = Traveller(lambda: screen.chat.reducer.turns)
+        self.place: Place | None = None
+        """None is the live end."""
+        self.lens: Lens = "verdict"
+        self.motion = SlowMotion()
+        self._readings: dict[int, Reading] = {}
+        self._seen_turns = 0
+
+    # What is on show
+
+    @property
+    def _view(self) -> StepView:
+        return self._screen.query_one(StepView)
+
+    @property
+    def open(self) -> bool:
+        """The step view is on the screen."""
+        return bool(self._view.display)
+
+    @property
+    def turn(self) -> TurnState | None:
+        """The turn on show."""
+        if self.place is None:
+            return self._screen.chat.reducer.turn
+        return self._turn(self.place.turn)
+
+    def _turn(self, number: int) -> TurnState | None:
+        return next((turn for turn in self._screen.chat.reducer.turns if turn.number == number), None)
+
+    @property
+    def snapshot(self) -> TurnSnapshot | None:
+        """What the gauges show."""
+        turn = self.turn
+        if turn is None or self.place is None:
+            return turn.snapshot if turn else None
+        return snapshot_at(turn, self.place.step)
+
+    @property
+    def step(self) -> Step | None:
+        """The round on show; live, the latest that had a draft."""
+        turn = self.turn
+        if turn is None or self.place is None:
+            return (turn.latest_drafted or turn.latest) if turn else None
+        return turn.history[self.place.step]
+
+    @property
+    def inspection(self) -> Inspection | None:
+        """The round on show taken apart."""
+        place = self.place or self.travel.latest()
+        turn = self._turn(place.turn) if place else None
+        if place is None or turn is None:
+            return None
+        plain_ms = self._screen.chat.reducer.plain_ms
+        return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms)
+
+    # Going somewhere
+
+    def here(self) -> Place:
+        """The place on show, the newest round when live. Raises ``SlashError`` when there is none."""
+        place = self.place or self.travel.latest()
+        if place is None:
+            raise SlashError(NOTHING)
+        return place
+
+    def toggle(self) -> None:
+        """Open the step view, or close it and go back to the live end."""
+        if self.open:
+            self.close()
+        else:
+            self._open()
+            self.show()
+
+    def _open(self) -> None:
+        self._view.display = True
+        self._screen.set_class(True, "-stepping")
+        self._view.focus()
+
+    def close(self) -> None:
+        """Back to the live end, without the step view."""
+        self.motion.teaching, self.motion.quiz = False, None
+        self._view.display = False
+        self._screen.set_class(False, "-stepping")
+        self.go_live()
+        self._screen.query_one(Prompt).focus()
+
+    def go_live(self) -> None:
+        """Back to the newest round and to the engine's own pace."""
+        self.motion.set_pace(FULL)
+        self._screen.show_pace(FULL)
+        self._leave()
+
+    def _leave(self) -> None:
+        self.place = None
+        self.motion.end()
+        self.show()
+
+    def visit(self, place: Place | None, otherwise: str = NOTHING) -> None:
+        """Stand at a place, with the step view. Raises ``SlashError`` with ``otherwise`` when there is none."""
+        if place is None:
+            raise SlashError(otherwise)
+        self.place = place
+        history = self.travel.history(place.turn)
+        self.motion.playing = False
+        if history is not None and self.motion.active:
+            self.motion.stand(history, place.step)
+        if not self.open:
+            self._open()
+        self.show()
+
+    def go_to_number(self, number: int) -> None:
+        """A round of the turn on show, or a guess where one was asked for."""
+        if self.motion.waiting:
+            self.motion.answer(number, time.monotonic())
+            self._follow_motion()
+        else:
+            self.visit(self.travel.at(self.here().turn, number))
+
+    def move(self, move: Move) -> None:
+        """By one of the step view's own keys."""
+        here = self.here()
+        match move:
+            case "first":
+                self.visit(self.travel.at(here.turn, 0))
+            case "live":
+                self.go_live()
+            case "token-back" | "token-forward":
+                place = self.travel.next_token(here, -1 if move == "token-back" else 1)
+                self.visit(place, "There is no further token that way.")
+
+    def pick(self, turn: int, token: int) -> None:
+        """Put the cursor on a token of the transcript."""
+        self.visit(self.travel.of_token(turn, token), NOT_KEPT)
+
+    # Slow motion
+
+    def teach(self) -> None:
+        """Slow motion with the phases of every round, or an end to it."""
+        if self.motion.teaching:
+            self.close()
+            return
+        here = self.here()
+        turn = self._turn(here.turn)
+        # An answer that has ended is shown from its first draft on; one that runs, from now on.
+        ended = self.place is None and turn is not None and turn.reason is not None
+        self.motion.teach()
+        self._screen.show_pace(self.motion.pace)
+        self._play_from(self.travel.at(here.turn, 1 if ended else here.step))
+        self._open()
+        self.show()
+
+    def _play_from(self, place: Place | None) -> None:
+        history = self.travel.history(place.turn) if place else None
+        if place is not None and history is not None:
+            self.place = place
+            self.motion.begin(history, place.step, time.monotonic())
+
+    def set_pace(self, pace: float) -> None:
+        """How fast rounds are shown, as a share of the engine's own speed. Raises ``ValueError`` out of range."""
+        self.motion.set_pace(pace)
+        self._screen.show_pace(pace)
+        if self.motion.active and not self.motion.wanted:
+            self._leave()
+        else:
+            self.show_steps()
+
+    def play(self) -> None:
+        """Pause or go on: slow motion, or without it the live view, which stands while the engine goes on."""
+        if self.motion.active:
+            self.motion.toggle(time.monotonic())
+            self.show_steps()
+        elif self.place is None:
+            self.visit(self.here())
+        else:
+            self.go_live()
+
+    def change_phase(self, direction: int) -> None:
+        """One phase of the round on (1), or back (-1)."""
+        if not self.motion.teaching:
+            self.teach()
+            self.motion.playing = False
+        elif not self.motion.active:
+            self._play_from(self.here())
+        self.motion.change_phase(direction)
+        self._follow_motion()
+
+    def predict(self, on: bool) -> None:
+        """Play the game of guessing how many will be kept, or end it."""
+        self.motion.quiz = Quiz() if on else None
+        if on and not self.motion.teaching:
+            self.teach()
+        self.show_steps()
+
+    # Frames
+
+    def frame(self) -> None:
+        """Called with every frame, after the events were applied."""
+        turns = self._screen.chat.reducer.turns
+        if len(turns) != self._seen_turns:
+            self._seen_turns = len(turns)
+            self._readings.clear()
+            if self.place is not None:  # a question was asked, or a new chat begun: what was looked at is over
+                self._leave()
+        if self.place is None and self.motion.wanted and self._screen.chat.busy:
+            self._fall_behind()
+        if self.motion.playing:
+            self._tick()
+        self._screen.pump.lively = self.motion.playing
+
+    def _fall_behind(self) -> None:
+        """The view begins to play a running answer in slow motion."""
+        turn, place = self._screen.chat.reducer.turn, self.travel.latest()
+        if turn is not None and place is not None and place.turn == turn.number:
+            self._play_from(place)
+            self.show()
+
+    def _tick(self) -> None:
+        motion, turn = self.motion, self.turn
+        before = (motion.step, motion.phase, motion.waiting)
+        motion.tick(time.monotonic())
+        if motion.at_end and turn is not None and turn.reason is not None:
+            motion.playing = False
+            if not motion.teaching:
+                self._leave()
+                return
+        if (motion.step, motion.phase, motion.waiting) != before or not motion.playing:
+            self._follow_motion()
+
+    def _follow_motion(self) -> None:
+        if self.place is not None and self.motion.active:
+            if self.motion.step != self.place.step:
+                self.place = Place(self.place.turn, self.motion.step)
+            self.show()
+
+    # Showing
+
+    def show(self) -> None:
+        """Bring everything on the screen to the place."""
+        self._screen.query_one(TokenLog).show_at(self._spotlight())
+        self._screen.draw_gauges()
+
+    def show_steps(self) -> None:
+        """Draw the step view, if it is open."""
+        if not self.open:
+            return
+        view, inspection, place = self._view, self.inspection, self.place or self.travel.latest()
+        if inspection is None or place is None:
+            view.show(None, 0, 0, live=True)
+            return
+        motion = self.motion
+        scene = Scene(
+            inspection,
+            phase=motion.phase,
+            cursor=None if place.token is None else inspection.column_of(place.token),
+            title=f"round {place.step}{f' of answer {place.turn}' if len(self.travel.turns) > 1 else ''}",
+            note=self._note(),
+            remark=_remark(motion, inspection),
+            phases=motion.teaching and motion.active,
+        )
+        view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
+        view.show(scene, place.step, len(self.travel.history(place.turn) or ()), live=self.place is None)
+
+    def _note(self) -> str:
+        motion = self.motion
+        if not motion.active:
+            return "the view stands, the engine goes on · End: live" if self.place else ""
+        pause = "" if motion.playing else " · paused, Space plays" if motion.moves else " · ] next phase"
+        return f"slowed for viewing {motion.pace:.2g}×{pause}"
+
+    def _spotlight(self) -> Spotlight | None:
+        place = self.place
+        history = self.travel.history(place.turn) if place else None
+        if place is None or history is None:
+            return None
+        first, behind = history.tokens_before(place.step), history.emitted_sum[place.step]
+        return Spotlight(
+            place.turn,
+            first,
+            behind if self.motion.phase == "emit" else first,
+            place.token,
+            hide=self.motion.active,
+            label=f" round {place.step} · End: live ",
+        )
+
+    # Lenses
+
+    def set_lens(self, lens: Lens) -> None:
+        """Colour the transcript by something else."""
+        self.lens = lens
+        self._readings.clear()
+        self._screen.query_one(TokenLog).paint(None if lens == "verdict" else self._shade)
+        self._screen.show_legend()
+
+    def _shade(self, turn: int, token: int) -> Shade | None:
+        if turn not in self._readings:
+            history = self.travel.history(turn)
+            if history is None:
+                return None
+            self._readings[turn] = Reading(self.lens, history)
+        return self._readings[turn].shade(token)
+
+
+def _remark(motion: SlowMotion, inspection: Inspection) -> str:
+    """What the game says."""
+    quiz = motion.quiz
+    if quiz is None:
+        return ""
+    score = f" {quiz.score}." if quiz.score else ""
+    if quiz.asked:
+        return f"How many of the {motion.num_guesses} guesses will be kept? Type a number.{score}"
+    if quiz.guess is None:
+        return ""
+    kept = inspection.step.num_accepted
+    return f"You said {quiz.guess}: {'right' if quiz.guess == kept else f'it was {kept}'}.{score}"

@@ -1,0 +1,37 @@
+"""How the shades of the lenses look, and the line that says what they mean."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from dflash_tui.core.lenses import LEGENDS, Lens, Shade
+
+from .round_strip import legend
+
+SHADE_STYLES: dict[Shade, str] = {
+    "sure-1": "bold underline $foreground on $primary 60%",
+    "sure-2": "italic underline $foreground on $primary 45%",
+    "sure-3": "underline $foreground on $primary 30%",
+    "sure-4": "italic $foreground on $primary 15%",
+    "sure-5": "$foreground",
+    "undrafted": "$verdict-pending",
+    "even": "$foreground",
+    "odd": "underline $foreground on $primary 30%",
+    "fast-1": "bold underline $foreground on $verdict-corrected 60%",
+    "fast-2": "italic underline $foreground on $verdict-corrected 45%",
+    "fast-3": "underline $foreground on $verdict-corrected 30%",
+    "fast-4": "italic $foreground on $verdict-corrected 15%",
+    "fast-5": "$foreground",
+}
+"""The stronger, the more there is to look at: an unsure drafter, a dear token. Each step also has its own attributes,
+so that none depends on colour."""
+
+
+def lens_legend(lens: Lens) -> Content:
+    """What the colours of the transcript mean through this lens."""
+    if lens == "verdict":
+        return legend()
+    name = Content.styled(f"{lens}  ", "bold")
+    return name + Content("  ").join(
+        Content.styled(words, SHADE_STYLES[shade]) for shade, words in LEGENDS.get(lens, ())
+    )

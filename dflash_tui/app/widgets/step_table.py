@@ -1,0 +1,215 @@
+"""One round as a table: a column per position of the block, and under it why the round went as it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap as wrap_words
+
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+from textual.widget import Widget
+
+from dflash_tui.core.inspection import Column, Inspection, Outcome
+from dflash_tui.core.playback import PHASES, Phase
+from engine.events import DraftToken, EmittedToken
+
+from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible
+
+LABEL_WIDTH = 10
+SHORTEST_CELL = 4
+"""A random number needs as much."""
+PENDING, NUMBERS = "italic $verdict-pending", "$verdict-pending"
+MASK = "░░░"
+GAP = 2
+"""Cells by which the rejected part moves away from what was kept."""
+
+DRAFT_STYLES: dict[Outcome, str] = {
+    "accepted": STYLES["accepted"],
+    "rejected": STYLES["rejected"],
+    "discarded": STYLES["discarded"],
+    "unverified": PENDING,
+    "ended": PENDING,
+    "bonus": PENDING,
+    "plain": PENDING,
+}
+CHOICE_STYLES: dict[Outcome, str] = {"rejected": STYLES["corrected"], "bonus": STYLES["bonus"]}
+VERDICTS: dict[Outcome, str] = {
+    "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "bonus": "+", "plain": "○",
+}  # fmt: skip
+PHASE_WORDS: dict[Phase, str] = {
+    "block": "The drafter fills the whole block in one pass: {drafts} places, all at once.",
+    "draft": "All {drafts} guesses are there together, each with the drafter's own probability.",
+    "verify": "One pass of the target says what it would have written at each of those places.",
+    "judge": "Guesses are kept up to the first that is not the target's own choice.",
+    "emit": "The target's own token joins what was kept: {tokens} in one round.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the table shows."""
+
+    inspection: Inspection
+    phase: Phase = "emit"
+    cursor: int | None = None
+    """The column under the cursor."""
+    title: str = ""
+    note: str = ""
+    """At the right end of the title."""
+    remark: str = ""
+    """Takes the place of the explanation, such as a question to the viewer."""
+    phases: bool = False
+    """Explain the phase instead of the column."""
+
+    def reached(self, phase: Phase) -> bool:
+        return PHASES.index(self.phase) >= PHASES.index(phase)
+
+
+class StepTable(Widget):
+    """Draws a scene in as many rows as it gets; the explanation gives way before the table does."""
+
+    DEFAULT_CSS = """
+    StepTable { height: 12; color: $foreground; text-wrap: nowrap; text-overflow: clip; }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.scene: Scene | None = None
+
+    def show(self, scene: Scene | None) -> None:
+        if scene != self.scene:
+            self.scene = scene
+            self.refresh()
+
+    def render(self) -> Content:
+        if self.scene is None:
+            return Content.styled("The rounds of an answer show here: ask something.", "$verdict-pending")
+        return Content("\n").join(scene_lines(self.scene, self.size.width, self.size.height))
+
+
+def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
+    """The scene in at most ``height`` lines of ``width`` cells."""
+    table = _table(scene, width)
+    words = [Content(line) for line in wrap_words(_explanation(scene), max(width, 20))]
+    cost = [Content.styled(line, NUMBERS) for line in wrap_words(scene.inspection.cost, max(width, 20))]
+    room = max(height - 1 - len(table), 0)
+    words = words[:room]
+    return [_title(scene, width), *table, *words, *cost[: room - len(words)]][: max(height, 1)]
+
+
+def _title(scene: Scene, width: int) -> Content:
+    left = Content.assemble((scene.title, "bold"), f" · {scene.inspection.summary}" if scene.reached("judge") else "")
+    gap = width - left.cell_length - cell_len(scene.note)
+    return left + Content.styled(" " * gap + scene.note, "$primary") if scene.note and gap > 1 else left
+
+
+def _explanation(scene: Scene) -> str:
+    inspection = scene.inspection
+    if scene.remark:
+        return scene.remark
+    if scene.phases and inspection.step.draft:
+        return PHASE_WORDS[scene.phase].format(
+            drafts=len(inspection.step.draft), tokens=_count(len(inspection.step.emitted), "token")
+        )
+    return inspection.why(_explained(scene))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _explained(scene: Scene) -> int:
+    """The column that is explained: the cursor's, or else the one that ended the round."""
+    if scene.cursor is not None:
+        return scene.cursor
+    return max(len(scene.inspection.step.emitted) - 1, 0)
+
+
+Cell = tuple[str, str]
+"""A text and its style."""
+
+
+def _table(scene: Scene, width: int) -> list[Content]:
+    """The rows: what was drafted, the drafter's and the target's odds for it, the target's choice and its odds, the
+    random number, the verdict."""
+    labels = ["draft", "drafter p", "target p", "target", "target p", "u", ""]
+    columns = scene.inspection.columns
+    cells = [_cells(scene, place) for place in range(len(columns))]
+    if not any(column.noise is not None for column in columns):
+        labels.remove("u")
+        cells = [[*column[:5], column[6]] for column in cells]
+    first, widths = _fit([[cell_len(text) for text, _ in column] for column in cells], width - LABEL_WIDTH, scene)
+    lines = []
+    for row, label in enumerate(labels):
+        parts: list[Cell] = [(f"{label:<{LABEL_WIDTH}}", NUMBERS)]
+        for place, size in enumerate(widths, start=first):
+            if place == _split(scene):
+                parts.append((" " * GAP, ""))
+            text, style = cells[place][row]
+            shown = text if cell_len(text) <= size else set_cell_size(text, size - 1) + "…"
+            # The gap is outside the struck-through and underlined text.
+            parts += [(shown, style), (" " * (size - cell_len(shown) + 1), "")]
+        if first + len(widths) < len(cells):
+            parts.append(("›", NUMBERS))
+        lines.append(Content.assemble(*parts))
+    return lines
+
+
+def _split(scene: Scene) -> int | None:
+    """Before which column the kept and the fallen part."""
+    step = scene.inspection.step
+    return step.num_accepted if scene.reached("judge") and 0 < step.num_accepted < len(step.draft) else None
+
+
+def _fit(sizes: list[list[int]], room: int, scene: Scene) -> tuple[int, list[int]]:
+    """The first column to show and the widths of those that fit: all of them if they can be made narrow enough, else
+    those around the cursor."""
+    wanted = [max(column) for column in sizes]
+    room -= GAP
+    for longest in range(LONGEST_CELL, SHORTEST_CELL - 1, -1):
+        widths = [min(size, longest) for size in wanted]
+        if sum(widths) + len(widths) <= room:
+            return 0, widths
+    per_view = max((room - 1) // (SHORTEST_CELL + 1), 1)
+    first = min(max(_explained(scene) - per_view // 2, 0), max(len(sizes) - per_view, 0))
+    return first, [min(size, SHORTEST_CELL) for size in wanted[first : first + per_view]]
+
+
+def _cells(scene: Scene, place: int) -> list[Cell]:
+    """One column from top to bottom."""
+    column = scene.inspection.columns[place]
+    cells = [
+        *_draft_cells(scene, column),
+        *_choice_cells(scene, column),
+        ("" if column.noise is None or not scene.reached("verify") else f"{column.noise:.3f}"[1:], NUMBERS),
+        (f"{VERDICTS[column.outcome]}{column.number}" if scene.reached("judge") else f" {column.number}", NUMBERS),
+    ]
+    if place == scene.cursor:
+        return [(text or " ", f"{style} reverse".strip()) for text, style in cells]
+    return cells
+
+
+def _draft_cells(scene: Scene, column: Column) -> list[Cell]:
+    draft: DraftToken | None = column.draft
+    if draft is None:
+        return [("", "")] * 3
+    if not scene.reached("draft"):
+        return [(MASK, PENDING), ("", ""), ("", "")]
+    style = DRAFT_STYLES[column.outcome] if scene.reached("judge") else "$foreground"
+    given = draft.target_probability if scene.reached("verify") else None
+    return [
+        (visible(draft.text), style),
+        (probability(draft.probability), NUMBERS),
+        ("" if given is None else probability(given), NUMBERS),
+    ]
+
+
+def _choice_cells(scene: Scene, column: Column) -> list[Cell]:
+    choice: EmittedToken | None = column.choice
+    if choice is None or not scene.reached("verify"):
+        return [("", "")] * 2
+    joined = scene.reached("emit")
+    style = CHOICE_STYLES.get(column.outcome, "$foreground") if joined else "$foreground"
+    mark = MARKS.get(choice.verdict, "") if joined else ""
+    name = "‹end›" if choice.channel == "control" else visible(choice.text)
+    return [(mark + name, style), (probability(choice.probability), NUMBERS)]

@@ -1,0 +1,150 @@
+"""Slow motion as the user steers it: its pace, phase by phase, and the game of guessing how many will be kept."""
+
+from __future__ import annotations
+
+from .history import StepHistory
+from .playback import FULL, SLOWEST, Phase, Player, Quiz
+
+TEACHING_PACE = SLOWEST
+"""Where slow motion with phases begins when the pace was full."""
+
+
+class SlowMotion:
+    """Plays the rounds of one answer at a time."""
+
+    def __init__(self) -> None:
+        self.pace = FULL
+        """What a viewer sees of the engine's speed, from ``SLOWEST`` to ``FULL``."""
+        self.teaching = False
+        """Rounds show phase by phase, not whole."""
+        self.moves = True
+        """False for those who asked for less motion: phases change by keys only."""
+        self.playing = False
+        self.quiz: Quiz | None = None
+        """The game, while it is on."""
+        self._player: Player | None = None
+        self._clock = 0.0
+
+    @property
+    def active(self) -> bool:
+        """Some answer is being played, or held at a phase."""
+        return self._player is not None
+
+    @property
+    def wanted(self) -> bool:
+        """The user asked for slow motion, whether or not there is an answer to play."""
+        return self.teaching or self.pace < FULL
+
+    @property
+    def step(self) -> int:
+        """The round on show; meaningless unless ``active``."""
+        return self._player.step if self._player else 0
+
+    @property
+    def phase(self) -> Phase:
+        return self._player.phase if self._player and self.teaching else "emit"
+
+    @property
+    def at_end(self) -> bool:
+        return self._player is None or self._player.at_end
+
+    def set_pace(self, pace: float) -> None:
+        """Raises ``ValueError`` in words for people when out of range."""
+        if not SLOWEST <= pace <= FULL:
+            raise ValueError(f"pace must be between {SLOWEST} and {FULL:g}, not {pace:g}")
+        self.pace = pace
+
+    def teach(self) -> None:
+        """Show phases from now on, slowly."""
+        self.teaching = True
+        self.pace = TEACHING_PACE if self.pace >= FULL else self.pace
+
+    def begin(self, history: StepHistory, step: int, now: float) -> None:
+        """Play from round ``step`` on. ``now`` is the viewer's clock in seconds, here and below."""
+        self.stand(history, step)
+        self.resume(now)
+
+    def stand(self, history: StepHistory, step: int) -> None:
+        """Go to a round: to its beginning where phases show, else to its end."""
+        self._player = Player(history, step, 0.0 if self.teaching else 1.0)
+        self._clear_question()
+
+    def end(self) -> None:
+        """Play nothing any more."""
+        self._player, self.playing = None, False
+        self._clear_question()
+
+    def resume(self, now: float) -> None:
+        self.playing, self._clock = self.moves, now
+
+    def toggle(self, now: float) -> None:
+        """Pause, or go on."""
+        if self.playing:
+            self.playing = False
+        else:
+            self.resume(now)
+
+    def change_phase(self, direction: int) -> None:
+        """To the next phase (1) or back to the one before (-1), and stay there."""
+        if self._player is None:
+            return
+        self.playing, before = False, self._player.step
+        if direction > 0:
+            self._player.next_phase()
+        else:
+            self._player.previous_phase()
+        if self._player.step != before:
+            self._clear_question()
+        if self._before_the_verdict:
+            self._ask()
+
+    def tick(self, now: float) -> None:
+        """Let the time pass that went by since the last call."""
+        passed, self._clock = now - self._clock, now
+        player = self._player
+        if player is None or not self.playing or self.waiting:
+            return
+        before = player.step
+        player.advance(passed, self.pace)
+        if player.step != before:
+            self._clear_question()
+        if self._before_the_verdict:
+            self._ask()
+
+    # The game
+
+    @property
+    def waiting(self) -> bool:
+        """The game waits for a guess."""
+        return self.quiz is not None and self.quiz.asked
+
+    @property
+    def num_guesses(self) -> int:
+        """Drafts of the round on show that the target verified."""
+        return self._player.history.verified[self._player.step] if self._player else 0
+
+    def answer(self, guess: int, now: float) -> None:
+        """Say how many will be kept; the round goes on to its verdict."""
+        player, quiz = self._player, self.quiz
+        if player is None or quiz is None or not self.waiting:
+            return
+        quiz.answer(guess, player.history.accepted[player.step])
+        player.show_from("judge")
+        self.resume(now)
+
+    @property
+    def _before_the_verdict(self) -> bool:
+        quiz, player = self.quiz, self._player
+        if quiz is None or player is None or not self.teaching:
+            return False
+        return player.phase in ("draft", "verify") and quiz.guess is None and self.num_guesses > 0
+
+    def _ask(self) -> None:
+        """The target's choices would give the answer away: the round stands at its drafts."""
+        if self._player is not None and self.quiz is not None:
+            self._player.show_from("draft")
+            self.quiz.ask()
+
+    def _clear_question(self) -> None:
+        if self.quiz is not None:
+            self.quiz.forget()
