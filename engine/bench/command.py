@@ -19,6 +19,7 @@ from ..errors import EngineFailure
 from ..models.dflash import DFlashDrafter
 from ..models.gemma4 import Gemma4
 from ..runner import use_fitting_threads
+from . import kernels
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
@@ -194,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The bench, or with ``kernels`` as the first argument the bench of each kernel alone. Returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return run(words)
+        return kernels.run(words[1:]) if words[:1] == ["kernels"] else run(words)
     except (EngineFailure, ValueError) as problem:
         hint = getattr(problem, "hint", "") or f"{PROG} --help lists the flags."
         print(f"{problem}\n  {hint}", file=sys.stderr)

@@ -1,0 +1,341 @@
+"""Each kernel of a round alone, at the shapes of a pair: what it reads, and how to launch it with any tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..config import AttentionConfig, TargetConfig
+from ..kernels.attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
+from ..kernels.dense import Activation, gate_up, partial_sums, project
+from ..kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
+from ..kernels.jit import MAX_ROWS
+from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, reference_assignment, route_rows
+from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
+from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
+from ..kernels.tiles import ROW_TILES, RowTiles, Tiles, target_tiles
+from .routing import Routing, forced_scores
+from .shapes import Shape
+
+Launch = Callable[[], None]
+AnyTiles = Tiles | RowTiles | AttendTiles
+
+ROTATED_BYTES = 400 << 20
+"""Of weights that a case goes through in turn: several times what a GPU's cache holds."""
+MOST_COPIES = 24
+SHARED_MEMORY = 220_000
+"""Bytes that a program may use; tiles that need more are left out of a sweep."""
+RING_SLACK = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One kernel at one shape."""
+
+    name: str
+    num_bytes: float
+    """What a launch can't avoid reading and writing."""
+    tiles: AnyTiles
+    """In use now."""
+    others: tuple[AnyTiles, ...]
+    """To be tried in a sweep."""
+    prepare: Callable[[torch.device, torch.dtype, int], Callable[[Any], list[Launch]]]
+    """(device, dtype, copies) -> (tiles -> one launch for each copy of the weights)."""
+    code: str = ""
+    """Cases with the same one share machine code."""
+
+
+def cases_of(shape: Shape, itemsize: int, contexts: Sequence[int]) -> list[Case]:
+    """Every kernel of a round of this pair, the target's first, attention at each of the contexts."""
+    return [case for part in (_target(shape, itemsize, contexts), _drafter(shape, itemsize, contexts)) for case in part]
+
+
+def copies_for(num_bytes: float) -> int:
+    return max(2, min(MOST_COPIES, int(ROTATED_BYTES / max(num_bytes, 1.0)) + 1))
+
+
+def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
+    config = shape.target
+    tiles, hidden = target_tiles(config), config.hidden_size
+    for layer in dict.fromkeys(config.layers):
+        kind = layer.kind.partition("_")[0]
+        columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
+        width = layer.num_heads * layer.head_dim
+        yield _product(f"qkv, {kind}", columns, hidden, tiles.qkv, itemsize, split=False)
+        yield _rope(f"norm, rope, store, {kind}", layer, columns, itemsize)
+        yield from (_attention(f"attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
+        yield _product(f"output, {kind}", hidden, width, tiles.output, itemsize)
+    yield _after_attention(config, itemsize)
+    experts = config.moe.num_experts if config.moe else 0
+    yield _gate_up("gate and up", config.intermediate_size, hidden, experts, "gelu_tanh", tiles.gate_up, itemsize)
+    yield _product("down", hidden, config.intermediate_size, tiles.down, itemsize)
+    if config.moe is not None:
+        yield _route(config)
+        routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
+        for routing, rows in routings:
+            yield from _experts(config, routing, rows, itemsize)
+    yield _after_feed_forward(config, itemsize)
+    yield _head("head", config, tiles.head, itemsize, quantised=False, keep_logits=True)
+    yield _pick(config, tiles.head)
+
+
+def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
+    config, target = shape.drafter, shape.target
+    if config is None:
+        return
+    tiles, hidden = target_tiles(target), config.hidden_size
+    for layer in dict.fromkeys(config.layers):
+        kind = layer.kind.partition("_")[0]
+        columns = (layer.num_heads + 2 * layer.num_kv_heads) * layer.head_dim
+        if layer is config.layers[0]:
+            yield _product("draft qkv", columns, hidden, tiles.qkv, itemsize, split=False)
+            yield _product("draft output", hidden, layer.num_heads * layer.head_dim, tiles.output, itemsize)
+        yield from (_attention(f"draft attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
+    yield _gate_up("draft gate and up", config.intermediate_size, hidden, 0, "silu", tiles.gate_up, itemsize)
+    yield _product("draft down", hidden, config.intermediate_size, tiles.down, itemsize)
+    yield _product("draft features", hidden, len(config.target_layer_ids) * hidden, tiles.output, itemsize)
+    yield _head("draft head", target, tiles.head, itemsize, quantised=False, keep_logits=False)
+    yield _head("draft head, 8 bits", target, tiles.head, 1, quantised=True, keep_logits=False)
+
+
+# --- candidates
+
+
+def _tile_choices(default: Tiles, per_step: int, itemsize: int, *, split: bool = False) -> tuple[Tiles, ...]:
+    """``per_step``: weight tiles that a program reads in each step."""
+    # Every choice has to be compiled, so splits are tried with the stages in use.
+    stages, splits = ((default.stages,), (1, 2, 4, 8)) if split else ((3, 4, 6), (default.splits,))
+    found = [
+        replace(default, columns=columns, depth=depth, stages=each, splits=parts)
+        for columns, depth, each, parts in product((16, 32, 64), (64, 128, 256), stages, splits)
+    ]
+    return tuple(
+        tiles
+        for tiles in found
+        if tiles.stages * tiles.depth * (per_step * tiles.columns + MAX_ROWS) * itemsize <= SHARED_MEMORY
+    )
+
+
+def refinements(tiles: AnyTiles) -> tuple[AnyTiles, ...]:
+    """Neighbours of the best of a sweep, in what the sweep left fixed."""
+    if not isinstance(tiles, Tiles):
+        return ()
+    warps = [replace(tiles, warps=warps) for warps in (2, 8)]
+    return (*warps, *(replace(tiles, programs=programs) for programs in (264, 396, 528, 792)))
+
+
+def _attend_choices(default: AttendTiles, layer: AttentionConfig) -> tuple[AttendTiles, ...]:
+    found = []
+    group_rows = MAX_ROWS * layer.num_heads // layer.num_kv_heads
+    for keys, rows, warps, stages in product((32, 64), (16, 32, 64), (4, 8), (2, 3)):
+        for split in (default.split, 2 * default.split):
+            if rows <= group_rows and rows * layer.head_dim <= 64 * 512:
+                found.append(replace(default, split=split, keys=keys, rows=rows, warps=warps, stages=stages))
+    return tuple(found)
+
+
+ROW_CHOICES = tuple(RowTiles(warps) for warps in (1, 2, 4, 8, 16))
+
+
+# --- the cases
+
+
+def _noise(device: torch.device, dtype: torch.dtype, *shape: int) -> Tensor:
+    return torch.randn(shape, device=device, dtype=dtype).mul_(1 / math.sqrt(shape[-1]))
+
+
+def _rows(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
+    return torch.randn(MAX_ROWS, width, device=device, dtype=dtype)
+
+
+def _product(name: str, columns: int, depth: int, tiles: Tiles, itemsize: int, split: bool = True) -> Case:
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
+        weights = [_noise(device, dtype, columns, depth) for _ in range(copies)]
+        x = _rows(device, dtype, depth)
+
+        def launches(tiles: Tiles) -> list[Launch]:
+            out = partial_sums(tiles, columns, device) if split else _rows(device, dtype, columns)
+            return [partial(project, x, weight, out, tiles) for weight in weights]
+
+        return launches
+
+    return Case(name, columns * depth * itemsize, tiles, _tile_choices(tiles, 1, itemsize, split=split), prepare)
+
+
+def _gate_up(
+    name: str, inter: int, depth: int, experts: int, activation: Activation, tiles: Tiles, itemsize: int
+) -> Case:
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
+        weights = [_noise(device, dtype, 2 * inter, depth) for _ in range(copies)]
+        x, out = _rows(device, dtype, depth), _rows(device, dtype, inter)
+        router = None
+        if experts:
+            router = (x, _noise(device, dtype, experts, depth), torch.zeros(MAX_ROWS, experts, device=device))
+
+        def launches(tiles: Tiles) -> list[Launch]:
+            return [partial(gate_up, x, weight, out, activation, tiles, MAX_ROWS, router) for weight in weights]
+
+        return launches
+
+    return Case(name, (2 * inter + experts) * depth * itemsize, tiles, _tile_choices(tiles, 2, itemsize), prepare)
+
+
+def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
+    moe, hidden = config.moe, config.hidden_size
+    assert moe is not None
+    tiles = target_tiles(config)
+    scores = forced_scores(routing, 1, moe.num_experts, torch.device("cpu"))[0][:rows]
+    found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
+    distinct = int((found.experts >= 0).sum())
+    max_rows = 1 if rows == 1 else MAX_ROWS
+
+    def assigned(device: torch.device) -> Assignment:
+        return Assignment(found.experts.to(device), found.pairs.to(device), found.weights.to(device))
+
+    def prepare_up(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
+        shape = (moe.num_experts, 2 * moe.intermediate_size, hidden)
+        weights = [_noise(device, dtype, *shape) for _ in range(copies)]
+        x, out = _rows(device, dtype, hidden), _pair_rows(device, dtype)
+        where = assigned(device)
+        return lambda tiles: [partial(expert_gate_up_rows, x, w, where, out, tiles, max_rows) for w in weights]
+
+    def prepare_down(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
+        weights = [_noise(device, dtype, moe.num_experts, hidden, moe.intermediate_size) for _ in range(copies)]
+        act, out = _pair_rows(device, dtype), torch.zeros(MAX_ROWS, moe.top_k, hidden, device=device)
+        where = assigned(device)
+        return lambda tiles: [partial(expert_down_rows, act, w, where, out, tiles, max_rows) for w in weights]
+
+    def _pair_rows(device: torch.device, dtype: torch.dtype) -> Tensor:
+        return torch.randn(MAX_ROWS * moe.top_k, moe.intermediate_size, device=device, dtype=dtype)
+
+    size = distinct * moe.intermediate_size * hidden * itemsize
+    what = f"{rows} rows, {routing}, {distinct} experts"
+    up, down = tiles.expert_gate_up, tiles.expert_down
+    name = "experts gate and up"
+    yield Case(f"{name}, {what}", 2 * size, up, _tile_choices(up, 2, itemsize), prepare_up, code=name)
+    name = "experts down"
+    yield Case(f"{name}, {what}", size, down, _tile_choices(down, 1, itemsize), prepare_down, code=name)
+
+
+def _route(config: TargetConfig) -> Case:
+    moe = config.moe
+    assert moe is not None
+
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
+        scores = forced_scores("uniform", copies, moe.num_experts, device)
+        rows = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device)
+        scale = torch.ones(moe.num_experts, device=device, dtype=dtype)
+        out = Assignment.allocate(moe.num_experts, moe.top_k, device)
+        return lambda tiles: [partial(route_rows, each, rows, scale, out, tiles) for each in scores]
+
+    return Case("route", MAX_ROWS * moe.num_experts * 8.0, ROW_TILES, ROW_CHOICES, prepare)
+
+
+def _after_attention(config: TargetConfig, itemsize: int) -> Case:
+    hidden, splits = config.hidden_size, target_tiles(config).output.splits
+
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
+        x, dense, experts, routed = (_rows(device, dtype, hidden) for _ in range(4))
+        weight = torch.ones(hidden, device=device, dtype=dtype)
+        weights = AttentionJoin(weight, weight, weight, weight)
+        partials = torch.randn(splits, MAX_ROWS, hidden, device=device)
+        run = partial(after_attention, partials, x, weights, 1e-6, dense, experts, routed)
+        return lambda tiles: [partial(run, tiles)] * copies
+
+    return Case("after attention", MAX_ROWS * hidden * (4.0 * splits + 5 * itemsize), ROW_TILES, ROW_CHOICES, prepare)
+
+
+def _after_feed_forward(config: TargetConfig, itemsize: int) -> Case:
+    hidden, splits = config.hidden_size, target_tiles(config).down.splits
+    top_k = config.moe.top_k if config.moe else 0
+
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
+        def weight(size: int) -> Tensor:
+            return torch.ones(size, device=device, dtype=dtype)
+
+        x, normed = _rows(device, dtype, hidden), _rows(device, dtype, hidden)
+        branch = weight(hidden) if top_k else None
+        weights = FeedForwardJoin(branch, branch, weight(hidden), weight(1), weight(hidden))
+        partials = torch.randn(splits, MAX_ROWS, hidden, device=device)
+        pairs = torch.randn(MAX_ROWS, top_k, hidden, device=device) if top_k else None
+        run = partial(after_feed_forward, partials, pairs, x, weights, 1e-6, normed, None)
+        return lambda tiles: [partial(run, tiles)] * copies
+
+    size = MAX_ROWS * hidden * (4.0 * (splits + top_k) + 3 * itemsize)
+    return Case("after feed-forward", size, ROW_TILES, ROW_CHOICES, prepare)
+
+
+def _rope(name: str, layer: AttentionConfig, columns: int, itemsize: int) -> Case:
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
+        weights = [torch.ones(layer.head_dim, device=device, dtype=dtype) for _ in range(2)]
+        norms = HeadNorms(weights[0], weights[1], 1e-6, rounded_first=False, norm_values=True)
+        projected = _rows(device, dtype, columns)
+        q = torch.empty(MAX_ROWS, layer.num_heads, layer.head_dim, device=device, dtype=dtype)
+        k, v = (_noise(device, dtype, layer.num_kv_heads, 1024, layer.head_dim) for _ in range(2))
+        cursor, rows = (torch.full((1,), n, dtype=torch.int32, device=device) for n in (100, MAX_ROWS))
+        frequencies = inverse_frequencies(layer.rope, device)
+        run = partial(
+            norm_rope_store, projected, norms, frequencies, k, v, cursor, rows, q, value_is_key=layer.value_is_key
+        )
+        return lambda tiles: [run] * copies
+
+    return Case(name, 2.0 * MAX_ROWS * columns * itemsize, ROW_TILES, (), prepare)
+
+
+def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int) -> Case:
+    # A full layer's cache is as long as the context allowed, whatever part of it is in use.
+    capacity = max(32_768 + RING_SLACK, context + MAX_ROWS) if layer.window is None else layer.window - 1 + RING_SLACK
+    tiles = attend_tiles(layer, capacity)
+
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[AttendTiles], list[Launch]]:
+        shape = (layer.num_kv_heads, capacity, layer.head_dim)
+        stores = [[torch.randn(shape, device=device, dtype=dtype) for _ in range(2)] for _ in range(min(copies, 8))]
+        q = torch.randn(MAX_ROWS, layer.num_heads, layer.head_dim, device=device, dtype=dtype) * 0.1
+        out = torch.empty(MAX_ROWS, layer.num_heads * layer.head_dim, device=device, dtype=dtype)
+        cursor, rows = (torch.full((1,), n, dtype=torch.int32, device=device) for n in (context, MAX_ROWS))
+
+        def launches(tiles: AttendTiles) -> list[Launch]:
+            scratch = AttendScratch([layer], [capacity], device, tiles)
+            return [partial(attend_rows, q, k, v, cursor, rows, layer, out, scratch, tiles) for k, v in stores]
+
+        return launches
+
+    seen = min(context, layer.window or context) + MAX_ROWS
+    size = 2.0 * layer.num_kv_heads * seen * layer.head_dim * itemsize
+    return Case(name, size, tiles, _attend_choices(tiles, layer), prepare, code=name.rpartition(",")[0])
+
+
+def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int, *, quantised: bool, keep_logits: bool) -> Case:
+    vocab, hidden = config.vocab_size, config.hidden_size
+
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
+        embedding: Tensor | QuantisedEmbedding = _noise(device, dtype, vocab, hidden)
+        if quantised:
+            assert isinstance(embedding, Tensor)
+            embedding = QuantisedEmbedding.of(embedding)
+        x = _rows(device, dtype, hidden)
+
+        def launches(tiles: Tiles) -> list[Launch]:
+            out = HeadOutput.allocate(vocab, tiles, device, keep_logits)
+            return [partial(head_rows, x, embedding, config.logit_softcap, out, tiles)] * 2  # larger than any cache
+
+        return launches
+
+    choices = _tile_choices(tiles, 1, itemsize)
+    wider = tuple(replace(each, columns=128) for each in choices if each.columns == 64 and each.depth <= 128)
+    return Case(name, float(vocab * hidden * itemsize), tiles, (*choices, *wider), prepare)
+
+
+def _pick(config: TargetConfig, tiles: Tiles) -> Case:
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
+        out = HeadOutput.allocate(config.vocab_size, tiles, device, keep_logits=False)
+        return lambda rows: [partial(pick_rows, out, rows)] * copies
+
+    return Case("pick", MAX_ROWS * config.vocab_size / tiles.columns * 12.0, ROW_TILES, ROW_CHOICES, prepare)

@@ -1,0 +1,274 @@
+"""``python -m engine.bench kernels``: each kernel alone against its floor, and with ``--sweep`` with every tile choice.
+
+Launches of one kernel over several copies of its weights are captured in a CUDA graph and replayed, so that neither
+the host nor a cache that still holds the weights takes part. Kernels are compiled beforehand by several processes. A
+choice that fails is noted and the sweep goes on; one that leaves the GPU in an error state costs its process, and the
+rest of that kernel's choices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from ..checkpoint import compute_dtype, pick_device
+from ..kernels.jit import HAS_TRITON, INTERPRETED
+from .cases import AnyTiles, Case, Launch, cases_of, copies_for, refinements
+from .ceiling import Ceiling, measure_ceiling, time_calls
+from .report import ceiling_line, table
+from .shapes import SHAPES, TINY, read_shape
+
+PROG = "python -m engine.bench kernels"
+CONTEXTS = (128, 2048, 32_768)
+REPLAYS = 12
+LAUNCHES = 24
+"""In a graph, at least: its own start costs a few microseconds."""
+CASE_SECONDS = 90.0
+COMPILERS = 12
+"""Processes that compile side by side, where there are as many cores."""
+HEADS = ("kernel", "MB", "floor us", "us", "share", "best us", "share", "best tiles")
+
+
+@dataclass(slots=True)
+class KernelFigures:
+    """One kernel: microseconds with each choice of tiles."""
+
+    name: str
+    num_bytes: float
+    floor_us: float
+    tiles: dict[str, Any]
+    """In use now."""
+    us: float | None
+    """With those; None when the launch failed."""
+    best_tiles: dict[str, Any]
+    best_us: float | None
+    tried: list[tuple[dict[str, Any], float]] = field(default_factory=list)
+    failures: list[tuple[dict[str, Any], str]] = field(default_factory=list)
+
+    def row(self) -> list[str]:
+        better = self.best_us is not None and self.us is not None and self.best_us < self.us
+        changes = {key: value for key, value in self.best_tiles.items() if value != self.tiles.get(key)}
+        return [
+            self.name,
+            f"{self.num_bytes / 1e6:.2f}",
+            f"{self.floor_us:.2f}",
+            "failed" if self.us is None else f"{self.us:.2f}",
+            self._share(self.us),
+            f"{self.best_us:.2f}" if better else "",
+            self._share(self.best_us) if better else "",
+            " ".join(f"{key}={value}" for key, value in changes.items()) if better else "",
+        ]
+
+    def _share(self, us: float | None) -> str:
+        return "" if us is None else f"{100 * self.floor_us / us:.0f}%"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to time; travels to the processes that do it."""
+
+    shape: str
+    device: str
+    contexts: tuple[int, ...]
+    sweep: bool
+    copy_rate: float = 1e12
+    """Bytes per second, for the floors."""
+
+    def cases(self) -> list[Case]:
+        device = torch.device(self.device)
+        return cases_of(read_shape(self.shape), compute_dtype(device).itemsize, self.contexts)
+
+
+def time_launches(launches: Sequence[Launch], device: torch.device) -> float:
+    """Microseconds of one launch, the median of a few runs over all of them."""
+    launches = list(launches) * -(-LAUNCHES // len(launches)) if device.type == "cuda" else list(launches)
+    for launch in launches[:2]:
+        launch()  # compiled here if not before
+    if device.type != "cuda":
+        return sum(median(time_calls(launch, 1, device)) for launch in launches) / len(launches) * 1e3
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for launch in launches:
+            launch()
+    graph.replay()
+    return median(time_calls(graph.replay, REPLAYS, device)) / len(launches) * 1e3
+
+
+def time_case(plan: Plan, name: str) -> KernelFigures:
+    """Times one kernel with the tiles in use and, in a sweep, with others. Runs in a process of its own."""
+    case, device = _find(plan, name), torch.device(plan.device)
+    torch.manual_seed(0)
+    dtype = compute_dtype(device)
+    launches_of = case.prepare(device, dtype, copies_for(case.num_bytes) if device.type == "cuda" else 2)
+    figures = KernelFigures(
+        name, case.num_bytes, case.num_bytes / plan.copy_rate * 1e6, asdict(case.tiles), None, {}, None
+    )
+    tried: dict[AnyTiles, float] = {}
+
+    def attempt(tiles: AnyTiles) -> None:
+        try:
+            tried[tiles] = time_launches(launches_of(tiles), device)
+        except Exception as error:
+            figures.failures.append((asdict(tiles), f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"))
+
+    attempt(case.tiles)
+    if plan.sweep:
+        for tiles in case.others:
+            if tiles not in tried:
+                attempt(tiles)
+        if tried:
+            for tiles in refinements(min(tried, key=lambda each: tried[each])):
+                attempt(tiles)
+    figures.us = tried.get(case.tiles)
+    if tried:
+        best = min(tried, key=lambda each: tried[each])
+        figures.best_tiles, figures.best_us = asdict(best), tried[best]
+    figures.tried = [(asdict(tiles), us) for tiles, us in sorted(tried.items(), key=lambda item: item[1])]
+    return figures
+
+
+def compile_case(plan: Plan, name: str) -> int:
+    """Launches a kernel once with every choice, so that the compiler's cache holds them; returns how many worked."""
+    case, device = _find(plan, name), torch.device(plan.device)
+    launches_of = case.prepare(device, compute_dtype(device), 1)
+    worked = 0
+    for tiles in (case.tiles, *case.others):
+        try:
+            launches_of(tiles)[0]()
+            worked += 1
+        except Exception:  # the timing meets it again, and reports it
+            continue
+    return worked
+
+
+def _find(plan: Plan, name: str) -> Case:
+    return next(case for case in plan.cases() if case.name == name)
+
+
+def time_cases(plan: Plan, names: Sequence[str]) -> Iterator[KernelFigures | str]:
+    """The figures of each case as they come; a string says which one could not be had, and why."""
+    if plan.device == "cpu":
+        yield from (time_case(plan, name) for name in names)
+        return
+    if plan.sweep:
+        compile_cases(plan, names)
+    waiting = list(names)
+    while waiting:
+        with _processes(1) as pool:
+            for name in list(waiting):
+                waiting.remove(name)
+                try:
+                    figures = pool.submit(time_case, plan, name).result(timeout=CASE_SECONDS)
+                except (BrokenProcessPool, TimeoutError) as error:
+                    yield f"{name}: {type(error).__name__}"
+                    _end(pool)
+                    break
+                yield figures
+                if _is_broken(figures):
+                    break
+
+
+def _is_broken(figures: KernelFigures) -> bool:
+    """Whether the GPU refuses everything since some launch: then the process has to be replaced."""
+    return bool(figures.failures) and "CUDA error" in figures.failures[-1][1]
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """Ends a process that hangs; its pool would wait for it."""
+    for process in list((pool._processes or {}).values()):
+        process.kill()
+
+
+def compile_cases(plan: Plan, names: Sequence[str]) -> None:
+    """Fills the compiler's cache from several processes at once; what fails here fails again when it is timed."""
+    by_code = {case.code or case.name: case.name for case in plan.cases() if case.name in names}
+    with _processes(max(1, min(COMPILERS, (os.cpu_count() or 2) - 2))) as pool:
+        for done in [pool.submit(compile_case, plan, name) for name in by_code.values()]:
+            try:
+                done.result(timeout=CASE_SECONDS)
+            except (BrokenProcessPool, TimeoutError, RuntimeError):
+                _end(pool)
+                return
+
+
+def _processes(count: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROG, description="Time each kernel of a round alone, at a shape's sizes.")
+    parser.add_argument("--shape", choices=SHAPES, help="26B-A4B on a GPU, tiny on a CPU")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--contexts", type=int, nargs="+", default=list(CONTEXTS), metavar="N", help="for attention")
+    parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="kernels whose name holds one of these")
+    parser.add_argument("--sweep", action="store_true", help="with every choice of tiles")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the JSON there as well")
+    return parser
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Times and prints; returns the exit code, 1 when a kernel could not be timed with the tiles in use."""
+    options = make_parser().parse_args(arguments)
+    device = pick_device(options.device)
+    if not HAS_TRITON or (device.type == "cpu" and not INTERPRETED):
+        raise ValueError("kernels need a GPU and Triton; on a CPU, TRITON_INTERPRET=1 runs them slowly")
+    started = perf_counter()
+    shape = options.shape or (TINY if device.type == "cpu" else "26B-A4B")
+    ceiling = measure_ceiling(device)
+    plan = Plan(shape, str(device), tuple(options.contexts), options.sweep, ceiling.copy)
+    wanted = [case.name for case in plan.cases() if _is_wanted(case.name, options.only)]
+    figures, lost = [], []
+    for done in time_cases(plan, wanted):
+        if isinstance(done, str):
+            lost.append(done)
+        else:
+            figures.append(done)
+        _save(options.out, shape, ceiling, figures, lost)  # what is there when time runs out
+    if options.json:
+        print(json.dumps(_as_object(shape, ceiling, figures, lost)))
+    else:
+        _print(shape, ceiling, figures, lost, perf_counter() - started)
+    return 1 if lost or any(each.us is None for each in figures) else 0
+
+
+def _is_wanted(name: str, only: Sequence[str]) -> bool:
+    return not only or any(text in name for text in only)
+
+
+def _as_object(shape: str, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]) -> dict[str, Any]:
+    return {
+        "shape": shape,
+        "ceiling": asdict(ceiling),
+        "kernels": [asdict(each) for each in figures],
+        "lost": list(lost),
+    }
+
+
+def _save(
+    path: Path | None, shape: str, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]
+) -> None:
+    if path is not None:
+        path.write_text(json.dumps(_as_object(shape, ceiling, figures, lost), indent=1))
+
+
+def _print(shape: str, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str], seconds: float) -> None:
+    for each in figures:
+        for tiles, why in each.failures[:1]:
+            print(f"{each.name}: {len(each.failures)} choices failed, the first is {tiles}: {why}")
+    for name in lost:
+        print(f"not timed: {name}")
+    print(f"{shape}, {ceiling_line(ceiling)}, {seconds:.0f} s")
+    print(table(HEADS, [each.row() for each in figures]))

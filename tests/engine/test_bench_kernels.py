@@ -1,0 +1,76 @@
+"""The kernel bench: every case launches, counts its bytes, and survives choices that fail. Times mean nothing here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.bench import kernels
+from engine.bench.cases import SHARED_MEMORY, Case, cases_of, refinements
+from engine.bench.command import main
+from engine.bench.shapes import read_shape
+from engine.kernels.jit import INTERPRETED
+from engine.kernels.tiles import Tiles
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
+
+CPU = torch.device("cpu")
+
+
+@cache
+def tiny_cases() -> dict[str, Case]:
+    return {case.name: case for case in cases_of(read_shape("tiny", 6), 4, (40,))}
+
+
+@pytest.mark.parametrize("name", tiny_cases())
+def test_every_case_launches_with_the_tiles_in_use(name: str) -> None:
+    case = tiny_cases()[name]
+    launches = case.prepare(CPU, torch.float32, 2)(case.tiles)
+    launches[0]()
+    assert len(launches) == 2
+
+
+def test_bytes_of_the_26b_layers() -> None:
+    cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), 2, (2048,))}
+    assert cases["qkv, sliding"].num_bytes == 2 * 8192 * 2816
+    assert cases["output, full"].num_bytes == 2 * 8192 * 2816
+    assert cases["head"].num_bytes == 2 * 738_197_504
+    assert cases["draft head, 8 bits"].num_bytes == 738_197_504
+    experts = next(case for name, case in cases.items() if name.startswith("experts gate and up, 1 rows"))
+    assert experts.num_bytes == 8 * 2 * 2 * 704 * 2816
+    assert cases["attention, sliding, 2048"].num_bytes == 2 * 2 * 8 * (1024 + 16) * 256
+
+
+def test_no_choice_needs_more_memory_than_a_program_has() -> None:
+    for case in cases_of(read_shape("31B"), 2, (2048,)):
+        for tiles in (*case.others, *refinements(case.tiles)):
+            if isinstance(tiles, Tiles):
+                assert tiles.stages * tiles.depth * (tiles.columns + 16) * 2 <= SHARED_MEMORY
+
+
+def test_a_sweep_finds_a_best_and_notes_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the choices has a size that no kernel takes."""
+    case = tiny_cases()["qkv, sliding"]
+    assert isinstance(case.tiles, Tiles)
+    bad, good = replace(case.tiles, columns=24), replace(case.tiles, columns=64)
+    monkeypatch.setattr(kernels.Plan, "cases", lambda plan: [replace(case, others=(bad, good))])
+    figures = kernels.time_case(kernels.Plan("tiny", "cpu", (40,), sweep=True), case.name)
+    assert [failed["columns"] for failed, _ in figures.failures] == [24]
+    assert figures.us is not None and figures.best_us == min(us for _, us in figures.tried)
+    assert {tiles["columns"] for tiles, _ in figures.tried} == {case.tiles.columns, 64}
+
+
+def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["kernels", "--shape", "tiny", "--device", "cpu", "--contexts", "40", "--only", "down", "--out"]
+    assert main([*words, str(tmp_path / "out.json")]) == 0
+    written = json.loads((tmp_path / "out.json").read_text())
+    names = [each["name"] for each in written["kernels"]]
+    assert "down" in names and "draft down" in names and all("down" in name for name in names)
+    assert all(each["us"] > 0 for each in written["kernels"]) and written["lost"] == []
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "draft down" in last
