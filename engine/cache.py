@@ -131,6 +131,11 @@ class Cache:
         """Moves the cursor: positions below ``length`` are committed, whatever was written past it is refused."""
         self.length = length
 
+    def note_written(self, end: int) -> None:
+        """Says that rows up to ``end`` were written without ``write``: by kernels, at a cursor of the device's own."""
+        for layer in self.layers:
+            layer.written = max(layer.written, end)
+
     def can_rewind_to(self, length: int) -> bool:
         """Whether the cursor may go back to ``length``: the rings still hold what a query there sees."""
         return length <= self.length and all(layer.holds_for(length) for layer in self.layers)

@@ -6,8 +6,7 @@ is the newest token, which the caches don't hold yet; every forward pass of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 import torch
@@ -15,9 +14,10 @@ from torch import Tensor
 
 from .cache import Cache, Snapshot
 from .commands import GenerationSettings
-from .events import FinishReason, Verdict
+from .events import FinishReason
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4, TargetOutput
+from .rounds import Outcome, Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
 from .sampling import Samples, num_accepted, sample
 
 PREFILL_CHUNK = 256
@@ -26,58 +26,7 @@ PREFILL_CHUNK = 256
 GPU_PREFILL_CHUNK = 2048
 """Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute."""
 
-Poll = Callable[[], GenerationSettings | None]
-"""Asked before every round and every piece of the prompt: the settings in force, or None to stop."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """Token ids to continue."""
-
-    ids: tuple[int, ...]
-    stable_length: int
-    """The first so many ids will stand in the next turn's prompt as well; the generation prompt may not."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrefillStarted:
-    num_reused: int
-    """How many of the prompt's tokens the caches still hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prefilled:
-    milliseconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What one round did; times in milliseconds."""
-
-    draft_ids: tuple[int, ...]
-    draft_probabilities: tuple[float, ...]
-    """What the drafter gave each draft."""
-    target_probabilities: tuple[float, ...]
-    """What the target gave each draft, up to the first that was not accepted."""
-    num_accepted: int
-    emitted: tuple[int, ...]
-    probabilities: tuple[float, ...]
-    """What the target gave each emitted token."""
-    verify_width: int
-    draft_ms: float
-    verify_ms: float
-    total_ms: float
-    context_length: int
-    settings: GenerationSettings
-    finish: FinishReason | None
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """One per emitted token: the accepted drafts, then what the target added of its own."""
-        own: Verdict = (
-            "corrected" if self.num_accepted < len(self.draft_ids) else "bonus" if self.draft_ids else "plain"
-        )
-        return tuple("accepted" if index < self.num_accepted else own for index in range(len(self.emitted)))
+__all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", "Turn"]
 
 
 class Decoder:
@@ -99,6 +48,7 @@ class Decoder:
         self.script: Sequence[int] | None = None
         """For measuring: how many drafts each round of a turn accepts, over again, whatever the target says."""
         self._snapshots: dict[Cache, Snapshot] = {}
+        self.rounds: Rounds = HostRounds()
 
     @torch.inference_mode()
     def decode(self, prompt: Prompt, poll: Poll) -> Iterator[PrefillStarted | Prefilled | Round]:
@@ -110,7 +60,7 @@ class Decoder:
         settings = poll()
         if settings is None:
             return
-        turn = _Turn(self, settings, prompt)
+        turn = Turn(self, settings, prompt)
         started = perf_counter()
         start = self.reuse(prompt.ids, turn.caches)
         yield PrefillStarted(start)
@@ -118,11 +68,10 @@ class Decoder:
         if hidden is None:
             return
         yield Prefilled(_milliseconds_since(started))
-        last = turn.first_round(hidden)
-        yield last
-        while last.finish is None and (now := poll()) is not None:
-            last = turn.round(now)
-            yield last
+        first = turn.first_round(hidden)
+        yield first
+        if first.finish is None:
+            yield from self.rounds.run(turn, poll)
 
     def clear(self) -> None:
         """Forgets the conversation."""
@@ -162,7 +111,18 @@ class Decoder:
         self._snapshots = {cache: cache.snapshot() for cache in caches}
 
 
-class _Turn:
+class HostRounds:
+    """Rounds that the host runs step by step, with PyTorch: the definition, and what a CPU does."""
+
+    def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
+        finish: FinishReason | None = None
+        while finish is None and (settings := poll()) is not None:
+            done = turn.round(settings)
+            finish = done.finish
+            yield done
+
+
+class Turn:
     """The state of one answer while it is being decoded."""
 
     def __init__(self, decoder: Decoder, settings: GenerationSettings, prompt: Prompt):
@@ -217,7 +177,14 @@ class _Turn:
         """Samples the answer's first token from the prompt's last row."""
         started = perf_counter()
         samples = self._sample(hidden)
-        return self._finish_round((), (), samples, 0, samples.ids, 0.0, 0.0, started, verify_width=0)
+        return self.book(
+            Outcome(
+                emitted=tuple(samples.ids),
+                probabilities=tuple(samples.probabilities),
+                verify_width=0,
+                total_ms=_milliseconds_since(started),
+            )
+        )
 
     def round(self, settings: GenerationSettings) -> Round:
         """Drafts a block behind the anchor, verifies it in one pass, accepts what the target would have said."""
@@ -233,16 +200,19 @@ class _Turn:
         emitted = self._cut_at_stop([*draft_ids[:accepted], samples.ids[accepted]])
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         self._commit(rows[: len(emitted)], output)
-        return self._finish_round(
-            draft_ids,
-            draft_probabilities,
-            samples,
-            min(accepted, len(emitted)),
-            emitted,
-            (drafted - started) * 1e3,
-            (verified - drafted) * 1e3,
-            started,
-            verify_width=len(rows),
+        return self.book(
+            Outcome(
+                draft_ids=draft_ids,
+                draft_probabilities=draft_probabilities,
+                target_probabilities=tuple(samples.draft_probabilities[: min(accepted, len(emitted)) + 1]),
+                num_accepted=min(accepted, len(emitted)),
+                emitted=tuple(emitted),
+                probabilities=tuple(samples.probabilities[: len(emitted)]),
+                verify_width=len(rows),
+                draft_ms=(drafted - started) * 1e3,
+                verify_ms=(verified - drafted) * 1e3,
+                total_ms=_milliseconds_since(started),
+            )
         )
 
     def _draft(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -287,10 +257,14 @@ class _Turn:
             seed=settings.seed,
         )
 
-    def _commit(self, ids: Sequence[int], output: TargetOutput) -> None:
-        """Commits the first rows of a forward pass: exactly those of ``ids``."""
+    def commit(self, ids: Sequence[int]) -> None:
+        """Says that the rows behind the cursor, whose tokens these are, count."""
         self.decoder.tokens.extend(ids)
         self.cache.commit(self.cache.length + len(ids))
+
+    def _commit(self, ids: Sequence[int], output: TargetOutput) -> None:
+        """Commits the first rows of a forward pass: exactly those of ``ids``."""
+        self.commit(ids)
         if output.features is not None:
             features = output.features[: len(ids)]
             self.pending = features if self.pending is None else torch.cat((self.pending, features))
@@ -307,32 +281,12 @@ class _Turn:
                 return ids[: index + 1]
         return ids
 
-    def _finish_round(
-        self,
-        draft_ids: tuple[int, ...],
-        draft_probabilities: tuple[float, ...],
-        samples: Samples,
-        accepted: int,
-        emitted: list[int],
-        draft_ms: float,
-        verify_ms: float,
-        started: float,
-        *,
-        verify_width: int,
-    ) -> Round:
-        self.anchor = emitted[-1]
-        self.num_emitted += len(emitted)
+    def book(self, outcome: Outcome) -> Round:
+        """Enters a round into the turn's books; its rows must be committed."""
+        self.anchor = outcome.emitted[-1]
+        self.num_emitted += len(outcome.emitted)
         return Round(
-            draft_ids=draft_ids,
-            draft_probabilities=draft_probabilities,
-            target_probabilities=tuple(samples.draft_probabilities[: accepted + 1]),
-            num_accepted=accepted,
-            emitted=tuple(emitted),
-            probabilities=tuple(samples.probabilities[: len(emitted)]),
-            verify_width=verify_width,
-            draft_ms=draft_ms,
-            verify_ms=verify_ms,
-            total_ms=_milliseconds_since(started),
+            **outcome._asdict(),
             context_length=self.cache.length,
             settings=self.settings,
             finish=self._finish_reason(),

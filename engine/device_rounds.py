@@ -1,0 +1,245 @@
+"""Rounds that the device runs by itself: drafting, verifying, sampling, accepting, moving the cursor, stopping.
+
+The host enqueues a round before it reads the one before, so the GPU never waits for Python. It learns what a round
+said from a small record, copied behind the round. A round enqueued after the answer has ended has no rows and changes
+nothing. ``decoder`` defines what a round is; this says the same tokens.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor
+
+from .commands import GenerationSettings
+from .graphs import Flight, Step, captured
+from .kernels.accept import (
+    ACCEPTED,
+    DRAFT_PROBABILITIES,
+    EMITTED,
+    MAX_STOPS,
+    PROBABILITIES,
+    RECORD_SIZE,
+    ROWS,
+    TARGET_PROBABILITIES,
+    TOKENS,
+    WIDTH,
+    RoundState,
+    accept_rows,
+    begin_round,
+)
+from .kernels.head import QuantisedEmbedding
+from .kernels.jit import MAX_ROWS
+from .kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
+from .models.drafter_rows import DrafterRows, RoundRows
+from .models.target_rows import TargetRows
+from .rounds import Outcome, Poll, Round
+
+if TYPE_CHECKING:
+    from .decoder import Decoder, Turn
+
+Kind = Literal["draft", "verify", "plain"]
+
+AHEAD = 1
+"""Rounds enqueued beyond the one being read."""
+
+BEGUN, DRAFTED, VERIFIED, READ = range(4)
+"""Moments of a round."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Departed:
+    """A round that was enqueued."""
+
+    flight: Flight
+    settings: GenerationSettings
+
+
+class DeviceRounds:
+    """The rounds of one decoder, on its device."""
+
+    def __init__(self, decoder: Decoder, embedding: QuantisedEmbedding | None = None):
+        """``embedding`` is an 8-bit copy of the target's, to draft with."""
+        target, drafter, device = decoder.target, decoder.drafter, decoder.device
+        self._decoder, self._device = decoder, device
+        self._state = RoundState.allocate(device)
+        self._ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
+        """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
+        taps = () if drafter is None else drafter.config.target_layer_ids
+        self._target = TargetRows(target, decoder.cache, self._state.cursor, self._state.width, taps)
+        self._target.ids = self._ids[:MAX_ROWS]
+        self._drafter: DrafterRows | None = None
+        self._block, self._mask_token = torch.zeros_like(self._target.ids), 0
+        self._drafter_probability = torch.zeros(MAX_ROWS, device=device)
+        if drafter is not None and decoder.draft_cache is not None:
+            state = self._state
+            rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
+            tokens, features = self._ids[1:], self._target.features
+            self._drafter = DrafterRows(
+                drafter, target, decoder.draft_cache, features, tokens, rows, embedding=embedding
+            )
+            self._block, self._mask_token = self._drafter.block, drafter.config.mask_token_id
+            self._drafter_probability = self._drafter.out.probability
+        self._sampling = SamplingSettings.allocate(device)
+        self._sampled = SampledRows.allocate(device)
+        self._sample_scratch = SampleScratch(target.config.vocab_size, device)
+        self._steps: dict[tuple[Kind, bool], Step] = {}
+        self._free = [Flight(RECORD_SIZE, device, READ + 1) for _ in range(AHEAD + 1)]
+        self._in_force: GenerationSettings | None = None
+
+    def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
+        """Runs rounds until one has a ``finish``, or ``poll`` says stop; asked before each is enqueued."""
+        departed: deque[_Departed] = deque()
+        self._start(turn)
+        over = False
+        try:
+            while departed or not over:
+                now = None if over else poll()
+                over = now is None
+                if now is not None:
+                    departed.append(self._depart(turn, now))
+                if len(departed) > AHEAD or (over and departed):
+                    done = self._arrive(turn, departed)
+                    if done is not None:
+                        over = over or done.finish is not None
+                        yield done
+        finally:  # whoever reads the rounds may have left: what is under way counts all the same
+            while departed:
+                self._arrive(turn, departed)
+
+    def prepare(self) -> None:
+        """Captures every step that a turn may need, so that none waits for it."""
+        self._state.done.fill_(1)
+        for greedy in (True, False):
+            self._step("plain", greedy)
+            if self._drafter is not None:
+                self._step("verify", greedy)
+        if self._drafter is not None:
+            self._step("draft", True)
+
+    def _start(self, turn: Turn) -> None:
+        """Tells the device where a turn stands."""
+        state, target = self._state, self._decoder.target
+        stops = torch.full((MAX_STOPS,), -1, dtype=torch.int32)
+        stops[: len(target.config.stop_token_ids)] = torch.tensor(target.config.stop_token_ids, dtype=torch.int32)
+        script = list(self._decoder.script or ())
+        state.stops.copy_(stops)
+        state.script[: len(script)] = torch.tensor(script, dtype=torch.int32)
+        state.script_length.fill_(len(script))
+        state.script_place.zero_()
+        state.cursor.fill_(self._decoder.cache.length)
+        state.anchor.fill_(turn.anchor)
+        state.pending.zero_()
+        state.done.zero_()
+        self._in_force = None
+
+    def _depart(self, turn: Turn, settings: GenerationSettings) -> _Departed:
+        """Enqueues a round under these settings."""
+        if settings != self._in_force:
+            self._put_in_force(turn, settings)
+        greedy = settings.temperature == 0
+        draft = None if turn.drafter is None else self._step("draft", True)
+        verify = self._step("verify" if draft else "plain", greedy)
+        flight = self._free.pop()
+        flight.stopwatch.mark(BEGUN)
+        if draft is not None:
+            draft()
+        flight.stopwatch.mark(DRAFTED)
+        verify()
+        flight.stopwatch.mark(VERIFIED)
+        flight.depart(self._state.record)
+        flight.stopwatch.mark(READ)
+        return _Departed(flight, settings)
+
+    def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
+        block = 1 if turn.drafter is None else min(settings.block_size, turn.drafter.config.block_size, MAX_ROWS)
+        self._state.block_size.fill_(block)
+        self._state.end.fill_(min(len(turn.prompt.ids) + settings.max_new_tokens, self._decoder.max_context))
+        if settings.temperature > 0:
+            self._sampling.temperature.fill_(settings.temperature)
+        self._sampling.top_k.fill_(settings.top_k)
+        self._sampling.top_p.fill_(settings.top_p)
+        self._sampling.seed.fill_(settings.seed)
+        self._in_force = settings
+
+    def _arrive(self, turn: Turn, departed: deque[_Departed]) -> Round | None:
+        """Waits for the oldest round and books it; None for one that came after the end."""
+        oldest = departed.popleft()
+        record = oldest.flight.arrived()
+        self._free.append(oldest.flight)
+        width = int(record[WIDTH])
+        if width == 0:
+            return None
+        turn.settings = oldest.settings
+        emitted, accepted = int(record[EMITTED]), int(record[ACCEPTED])
+        self._commit(turn, _ints(record, ROWS, emitted), width)
+        drafts, watch = width - 1, oldest.flight.stopwatch
+        return turn.book(
+            Outcome(
+                emitted=_ints(record, TOKENS, emitted),
+                probabilities=_reals(record, PROBABILITIES, emitted),
+                verify_width=width,
+                total_ms=watch.milliseconds(BEGUN, READ),
+                draft_ids=_ints(record, ROWS + 1, drafts),
+                draft_probabilities=_reals(record, DRAFT_PROBABILITIES, drafts),
+                target_probabilities=_reals(record, TARGET_PROBABILITIES, min(drafts, accepted + 1)),
+                num_accepted=accepted,
+                draft_ms=watch.milliseconds(BEGUN, DRAFTED),
+                verify_ms=watch.milliseconds(DRAFTED, VERIFIED),
+            )
+        )
+
+    def _commit(self, turn: Turn, rows: tuple[int, ...], width: int) -> None:
+        """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
+        start = turn.cache.length
+        turn.cache.note_written(start + width)
+        if turn.draft_cache is not None:
+            turn.draft_cache.note_written(start + width)
+            turn.draft_cache.commit(start)
+        turn.commit(rows)
+
+    def _step(self, kind: Kind, greedy: bool) -> Step:
+        """One of the pieces that rounds are made of, captured when it is first wanted."""
+        if (kind, greedy) not in self._steps:
+            step = self._draft if kind == "draft" else partial(self._verify, kind, greedy)
+            was_done = self._state.done.clone()
+            self._state.done.fill_(1)  # trying it out must change nothing
+            self._state.width.zero_()
+            self._steps[kind, greedy] = captured(step, self._device, what=kind)
+            self._state.done.copy_(was_done)
+        return self._steps[kind, greedy]
+
+    def _begin(self) -> None:
+        begin_round(self._state, self._target.ids, self._block, self._mask_token)
+
+    def _draft(self) -> None:
+        assert self._drafter is not None
+        self._begin()
+        self._drafter.ingest()
+        self._drafter.draft()
+
+    def _verify(self, kind: Kind, greedy: bool) -> None:
+        """The target's pass and what follows from it; alone in a round when nothing is drafted."""
+        if kind == "plain":
+            self._begin()
+        self._target.forward(1 if kind == "plain" else MAX_ROWS)
+        state, sampled = self._state, None if greedy else self._sampled
+        if sampled is not None:
+            drafted = self._ids[1:]
+            sample_rows(
+                self._target.out, self._sampling, state.cursor, state.width, drafted, sampled, self._sample_scratch
+            )
+        accept_rows(state, self._ids, self._target.out, sampled, self._drafter_probability)
+
+
+def _ints(record: Tensor, start: int, count: int) -> tuple[int, ...]:
+    return tuple(record[start : start + count].tolist())
+
+
+def _reals(record: Tensor, start: int, count: int) -> tuple[float, ...]:
+    return tuple(record.view(torch.float32)[start : start + count].tolist())
