@@ -23,9 +23,11 @@ from engine.hub.pairs import NO_DRAFTER
 
 from .bench import bench
 from .doctor import doctor
+from .export import export
 from .first_contact import BUNDLED, suggest_model
 from .headless import OutputFormat, Request, answer, silence_stdout
 from .help import TOPICS, Flag, flag, help_command, write_options
+from .lesson import lesson
 from .logs import log_to_file
 from .output import check_directory
 from .problems import Problem, show_problem
@@ -59,6 +61,8 @@ COMMANDS: dict[str, click.Command] = {
     "pull": pull,
     "doctor": doctor,
     "race": race,
+    "lesson": lesson,
+    "export": export,
     "bench": bench,
     "selftest": selftest,
     "sessions": sessions,

@@ -148,6 +148,13 @@ class RaceResult:
         return max(lane.shown.decode_seconds for lane in self.lanes)
 
 
+def as_race(question: str, answers: Sequence[tuple[str, Answer]]) -> RaceResult:
+    """Answers that were recorded some other time, by name, as a race; the first is what the others are held against."""
+    lanes = (Lane(name, GenerationSettings(**answer.settings)) for name, answer in answers)
+    runs = ((Run(answer),) for _, answer in answers)
+    return RaceResult(question, tuple(LaneResult(lane, run) for lane, run in zip(lanes, runs, strict=True)))
+
+
 def _at(tokens: list[EmittedToken], index: int) -> EmittedToken | None:
     return tokens[index] if index < len(tokens) else None
 

@@ -31,7 +31,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """Paragraphs, separated by empty lines."""
+    """Paragraphs, separated by empty lines. One that begins with four blanks keeps its lines and columns."""
 
     text: str
 

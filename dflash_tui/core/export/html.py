@@ -21,7 +21,7 @@ from ..rounds import round_cells, round_summary
 from ..wrapping import sanitise
 from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
 from .palette import DARK, LIGHT, Palette, bundled_palette
-from .spans import answer_summary
+from .spans import answer_summary, visible
 
 _LEGEND = (
     ("accepted", "the drafter had guessed what the target chose"),
@@ -85,6 +85,10 @@ def _section(section: Section, number: int) -> str:
             return _answer(section, number)
 
 
+def _paragraph(text: str) -> str:
+    return f'<div class="wide"><pre>{_text(text)}</pre></div>' if text.startswith("    ") else f"<p>{_text(text)}</p>"
+
+
 def _answer(answer: Answer, number: int) -> str:
     label = f'<p class="label">{_text(answer.label)}</p>' if answer.label else ""
     error = f'<p class="error">{_text(answer.error)}</p>' if answer.error else ""
@@ -128,7 +132,7 @@ def _scrubber(steps: int) -> str:
 
 def _round(figure: RoundFigure) -> str:
     cells = "".join(
-        f'<span class="cell"><span class="{cell.fate}">{_text(_visible(cell.text))}</span>'
+        f'<span class="cell"><span class="{cell.fate}">{_text(visible(cell.text))}</span>'
         f"<small>{'' if cell.probability is None else f'{cell.probability:.3f}'}</small></span>"
         for cell in round_cells(figure.step)
     )
@@ -180,7 +184,7 @@ def _rounds(answer: Answer) -> Iterator[dict[str, Any]]:
             "summary": f"round {step.index}: {round_summary(step)}",
             "cost": f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms, {step.total_ms:.1f} ms in all",
             "corrected": any(token.verdict == "corrected" for token in step.emitted),
-            "cells": [[_visible(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
+            "cells": [[_shown(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
             "tokens": list(_token_facts(answer, step, position)),
         }
         position += len(step.emitted)
@@ -192,12 +196,11 @@ def _token_facts(answer: Answer, step: Step, position: int) -> Iterator[list[Any
     for place, token in enumerate(step.emitted):
         drafted = step.draft[place].probability if place < step.num_accepted else None
         chance = uniform(seed, position + place) if step.temperature > 0 and isinstance(seed, int) else None
-        yield [_visible(token.text), token.verdict, token.probability, drafted, chance and round(chance, 4)]
+        yield [_shown(token.text), token.verdict, token.probability, drafted, chance and round(chance, 4)]
 
 
-def _visible(text: str) -> str:
-    """A token with its blanks shown."""
-    return sanitise(text.replace("\n", "⏎").replace("\t", "⇥")).replace(" ", "·") or "∅"
+def _shown(text: str) -> str:
+    return sanitise(visible(text))
 
 
 def _text(text: str) -> str:

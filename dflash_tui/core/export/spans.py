@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from engine.events import EmittedToken
+from engine.events import EmittedToken, Step
 
 from ..reducer import Look, Span
+from ..rounds import Fate, round_cells
 from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
 
 
@@ -28,7 +29,7 @@ def section_spans(section: Section) -> Iterator[Span]:
         case Table():
             yield Span("\n".join(table_lines(section)) + "\n\n", "plain")
         case RoundFigure():
-            yield from token_spans(section.step.emitted)
+            yield Span(round_line(section.step), "plain")
             yield Span(f"\n{section.caption}\n\n", "note")
         case Answer():
             yield from question_spans(section)
@@ -56,6 +57,20 @@ def token_spans(tokens: Iterable[EmittedToken]) -> Iterator[Span]:
         thinking = thought
         look: Look = "thought" if thought else token.verdict
         yield Span(token.text, look)
+
+
+MARKS: dict[Fate, str] = {"accepted": "✓", "rejected": "✗", "discarded": "✂", "corrected": "⇒", "bonus": "+"}
+"""In front of a round's tokens, where they stand in a row."""
+
+
+def round_line(step: Step) -> str:
+    """A round's drafts and the target's own token, each behind its mark, blanks made visible."""
+    return "  ".join(f"{MARKS.get(cell.fate, '')}{visible(cell.text)}" for cell in round_cells(step))
+
+
+def visible(text: str) -> str:
+    """A token with its blanks shown."""
+    return text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "·") or "∅"
 
 
 def gap_after(answer: Answer) -> str:

@@ -10,6 +10,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
@@ -21,6 +22,8 @@ from .parsing import FigureRequest, LessonError, Stop, TextLine
 
 Fact = float | int | str
 Facts = Mapping[str, Fact]
+SET_LINE = "    "
+"""What a line begins with that keeps its columns."""
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -100,7 +103,7 @@ def _common(first: list[int], second: list[int]) -> int:
 
 
 def _shown(text: str) -> str:
-    return text.strip() or repr(text)
+    return text.replace("\n", "⏎").replace("\t", "⇥").strip() or "␣"
 
 
 def choose_round(path: Path, request: FigureRequest, answer: Answer) -> int:
@@ -130,8 +133,16 @@ def _ends_with(step: Step, verdict: str) -> bool:
 
 
 def fill(path: Path, stop: Stop, facts: Facts) -> str:
-    """The stop's text with its numbers. Raises :class:`LessonError` for a hole that can't be filled."""
-    return "\n".join(_fill_line(path, line, facts) for line in stop.lines).strip("\n")
+    """The stop's text with its numbers, a paragraph per line of its own, empty lines between them; lines that begin
+    with four blanks stay as they are. Raises :class:`LessonError` for a hole that can't be filled."""
+    lines = (_fill_line(path, line, facts) for line in stop.lines)
+    groups = (list(group) for blank, group in groupby(lines, key=lambda line: not line) if not blank)
+    return "\n\n".join("\n".join(group) if is_set(group[0]) else " ".join(group) for group in groups)
+
+
+def is_set(line: str) -> bool:
+    """Whether a line of a lesson keeps its columns."""
+    return line.startswith(SET_LINE)
 
 
 def _fill_line(path: Path, line: TextLine, facts: Facts) -> str:

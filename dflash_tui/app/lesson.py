@@ -1,0 +1,39 @@
+"""Opens a lesson by itself, without models: the entrance for ``dflash-chat lesson``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+os.environ.setdefault("ESCDELAY", "40")  # see main.py; Textual reads it when it is imported
+
+from dflash_tui.core.export.document import Origin
+from dflash_tui.core.lesson.pages import Page
+from dflash_tui.core.lesson.parsing import Lesson
+
+from .screens.lesson import LessonScreen
+from .themed import ThemedApp
+
+
+class LessonApp(ThemedApp):
+    """Ends when the lesson is left."""
+
+    TITLE = "dflash-chat lesson"
+
+    def __init__(
+        self, lesson: Lesson, pages: Sequence[Page], origin: Origin, out_dir: Path, theme: str | None = None
+    ) -> None:
+        super().__init__(theme)
+        self.animation_level = "none"
+        self.lesson_screen = LessonScreen(lesson, pages, origin, out_dir)
+
+    def on_mount(self) -> None:
+        self.push_screen(self.lesson_screen, lambda _: self.exit())
+
+
+def run_lesson(lesson: Lesson, pages: Sequence[Page], origin: Origin, out_dir: Path, theme: str | None) -> int:
+    """Show a lesson until it is left; returns the exit code."""
+    app = LessonApp(lesson, pages, origin, out_dir, theme)
+    app.run()
+    return app.return_code or 0

@@ -1,0 +1,215 @@
+"""The lesson: a page of text and what it speaks of, taken from a recorded conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from dflash_tui.core.export.document import Origin
+from dflash_tui.core.export.formats import render
+from dflash_tui.core.export.spans import token_spans
+from dflash_tui.core.lesson.pages import Figure, Page, lesson_document
+from dflash_tui.core.lesson.parsing import Lesson
+from dflash_tui.core.lesson.progress import keep_place, read_place
+from dflash_tui.core.playback import PHASES
+from dflash_tui.core.race import RaceClock
+from dflash_tui.core.saving import SavingError, save_text
+
+from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines
+from ..widgets.step_table import Scene, StepTable
+from ..widgets.token_log import TokenLog
+
+FRAME = 1 / 30
+
+
+class LessonScreen(Screen[None]):
+    """Remembers its page whenever it changes, and begins with the one it was left at."""
+
+    CSS_PATH = "lesson.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,enter,n,pagedown", "turn(1)", "next page"),
+        Binding("left,b,pageup", "turn(-1)", "page before"),
+        Binding("home", "go(0)", "first page"),
+        Binding("end", "go(-1)", "last page"),
+        Binding("space", "play", "play the figure"),
+        Binding("comma", "step(-1)", "round before"),
+        Binding("full_stop", "step(1)", "next round"),
+        Binding("down,j", "scroll_text(1)", "scroll the text"),
+        Binding("up,k", "scroll_text(-1)", "scroll the text"),
+        Binding("e", "export", "save as a page"),
+        Binding("escape,q", "leave", "leave"),
+    ]
+
+    def __init__(self, lesson: Lesson, pages: Sequence[Page], origin: Origin, out_dir: Path) -> None:
+        super().__init__()
+        self.lesson = lesson
+        self.pages = pages
+        self.place = read_place(lesson)
+        """The page that is shown, counted from 0."""
+        self._origin = origin
+        self._out_dir = out_dir
+        self._round = 0
+        self._phase = len(PHASES) - 1
+        self._clock: RaceClock | None = None
+        self._began = 0.0
+        self._resumed = self.place > 0
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="lesson-head")
+        yield Static(id="lesson-title")
+        with VerticalScroll(id="lesson-text", can_focus=False):
+            yield Static(id="lesson-words")
+        with Container(id="lesson-figure"):
+            yield StepTable(id="lesson-round")
+            yield TokenLog(id="lesson-answer")
+            yield Static(id="lesson-chart")
+        yield Static(id="lesson-keys")
+
+    def on_mount(self) -> None:
+        self.set_interval(FRAME, self._frame)
+        self._show()
+
+    def on_resize(self) -> None:
+        self._draw_figure()
+
+    @property
+    def figure(self) -> Figure | None:
+        return self.pages[self.place].figure
+
+    # Pages
+
+    def action_turn(self, by: int) -> None:
+        self.action_go(min(max(self.place + by, 0), len(self.pages) - 1))
+
+    def action_go(self, place: int) -> None:
+        """To a page; negative numbers count from the last."""
+        self.place = range(len(self.pages))[place]
+        self._resumed = False
+        keep_place(self.lesson, self.place)
+        self._show()
+
+    def action_leave(self) -> None:
+        self.dismiss()
+
+    def action_scroll_text(self, by: int) -> None:
+        self.query_one("#lesson-text").scroll_relative(y=by, animate=False)
+
+    def _show(self) -> None:
+        page = self.pages[self.place]
+        self._round = 0 if page.figure is None else page.figure.round
+        self._phase = len(PHASES) - 1
+        self._clock = None
+        self.query_one("#lesson-title", Static).update(Content(page.title))
+        self.query_one("#lesson-words", Static).update(Content(page.text))
+        self.query_one("#lesson-text").scroll_home(animate=False)
+        self._draw_head()
+        self._choose_widget(page.figure)
+        if page.figure is not None and page.figure.kind == "race":
+            self.action_play()
+        self._draw_figure()
+
+    def _draw_head(self) -> None:
+        dots = "●" * (self.place + 1) + "○" * (len(self.pages) - self.place - 1)
+        note = " · you left here; Home begins again" if self._resumed else ""
+        self.query_one("#lesson-head", Static).update(
+            Content.assemble(
+                (self.lesson.title, "bold $primary"), f"  {dots}  {self.place + 1} of {len(self.pages)}{note}"
+            )
+        )
+        self.query_one("#lesson-keys", Static).update(_keys(self.figure))
+
+    def _choose_widget(self, figure: Figure | None) -> None:
+        kind = "" if figure is None else figure.kind
+        self.query_one("#lesson-figure").display = figure is not None
+        self.query_one("#lesson-round").display = kind == "round"
+        self.query_one("#lesson-answer").display = kind == "answer"
+        self.query_one("#lesson-chart").display = kind in ("histogram", "race", "times")
+        self.query_one("#lesson-text").set_class(figure is None, "-alone")
+        log = self.query_one(TokenLog)
+        log.clear()
+        if figure is not None and kind == "answer":
+            log.append(list(token_spans(figure.answers[0].tokens)))
+            log.scroll_home(animate=False)
+
+    # Figures
+
+    def _draw_figure(self) -> None:
+        figure = self.figure
+        if figure is None:
+            return
+        chart = self.query_one("#lesson-chart", Static)
+        width = max(self.query_one("#lesson-figure").size.width, 40)
+        match figure.kind:
+            case "round":
+                self.query_one(StepTable).show(self._scene(figure))
+            case "histogram":
+                chart.update(Content("\n").join(histogram_lines(figure.answers, width)))
+            case "times":
+                chart.update(Content("\n").join(times_lines(figure.answers, width)))
+            case "race":
+                self._draw_race(figure, width)
+
+    def _scene(self, figure: Figure) -> Scene:
+        inspection = figure.inspection(self._round)
+        phase = PHASES[self._phase]
+        answer = figure.answers[0]
+        playing = self._phase < len(PHASES) - 1
+        title = f"round {inspection.step.index} of {len(answer.steps) - 1}"
+        return Scene(inspection, phase=phase, title=title, note=answer.question, phases=playing)
+
+    def _draw_race(self, figure: Figure, width: int) -> None:
+        result = figure.race()
+        seconds = result.seconds if self._clock is None else monotonic() - self._began
+        self.query_one("#lesson-chart", Static).update(Content("\n").join(race_lines(result, seconds, width)))
+
+    def _frame(self) -> None:
+        clock, figure = self._clock, self.figure
+        if clock is None or figure is None:
+            return
+        if monotonic() - self._began >= clock.result.seconds:
+            self._clock = None
+        self._draw_figure()
+
+    def action_play(self) -> None:
+        """A race runs again; a round goes on by one phase."""
+        figure = self.figure
+        if figure is None:
+            return
+        if figure.kind == "race":
+            self._clock, self._began = RaceClock(figure.race()), monotonic()
+        elif figure.kind == "round":
+            self._phase = (self._phase + 1) % len(PHASES)
+            self._draw_figure()
+
+    def action_step(self, by: int) -> None:
+        """Look at the rounds before and after the one that the text speaks of."""
+        figure = self.figure
+        if figure is not None and figure.kind == "round":
+            self._round = min(max(self._round + by, 0), len(figure.answers[0].steps) - 1)
+            self._phase = len(PHASES) - 1
+            self._draw_figure()
+
+    def action_export(self) -> None:
+        page = render(lesson_document(self.lesson, self.pages, self._origin), "html")
+        try:
+            path = save_text(page, self._out_dir, "lesson.html")
+        except SavingError as error:
+            self.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=8, markup=False)
+        else:
+            self.notify(str(path.resolve()), title="Saved", timeout=6, markup=False)
+
+
+def _keys(figure: Figure | None) -> str:
+    doing = {"round": "Space phase by phase · , . other rounds · ", "race": "Space again · "}
+    return f"→ next · ← back · {doing.get(figure.kind, '') if figure else ''}e save as a page · Esc leave"

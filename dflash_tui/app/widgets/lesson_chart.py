@@ -1,0 +1,91 @@
+"""What a lesson draws besides rounds and answers: bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from textual.content import Content
+
+from dflash_tui.core.export.document import Answer
+from dflash_tui.core.lesson.facts import turn_facts
+from dflash_tui.core.lesson.pages import name_of
+from dflash_tui.core.race import RaceResult
+
+from ..glyphs import bars, scaled
+
+NAME_WIDTH, FIGURES_WIDTH = 22, 30
+CHART_HEIGHT, PITCH = 4, 3
+NUMBERS = "$verdict-pending"
+
+
+def race_lines(result: RaceResult, seconds: float, width: int) -> list[Content]:
+    """A bar per lane, as long as its time; a race that has run ``seconds`` so far."""
+    room = max(width - NAME_WIDTH - FIGURES_WIDTH, 10)
+    lines = []
+    for lane in result.lanes:
+        whole = lane.shown.decode_seconds
+        now = min(seconds, whole)
+        steps = lane.shown.answer.steps
+        tokens = sum(len(step.emitted) for step in steps if step.time - steps[0].time <= now)
+        done = now >= whole
+        figures = f" {now:5.2f} s {tokens:>4} tokens" + (f" {result.speed_up(lane):.2f}×" if done else "")
+        lines.append(_bar(lane.lane.name, now / result.seconds, room, figures, "✓ " if done else "▸ "))
+    passes = ", ".join(f"{lane.target_passes}" for lane in result.lanes)
+    return [*lines, Content(), Content.styled(f"runs of the target: {passes}", NUMBERS)]
+
+
+def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Content:
+    full = round(min(part, 1.0) * room)
+    return Content.assemble(
+        (f"{mark}{name}"[:NAME_WIDTH].ljust(NAME_WIDTH), "bold"),
+        ("━" * full, "$primary"),
+        ("─" * (room - full), "$panel-lighten-2"),
+        figures,
+    )
+
+
+def histogram_lines(answers: Sequence[Answer], width: int) -> list[Content]:
+    """A chart per answer, side by side as far as they fit: rounds by the number of guesses kept."""
+    charts = [_histogram(answer) for answer in answers]
+    pitch = max(width // len(charts), 1)
+    return [Content("").join(_padded(line, pitch) for line in row) for row in zip_longest(*charts, fillvalue=Content())]
+
+
+def _histogram(answer: Answer) -> list[Content]:
+    facts = answer.statistics
+    counts = facts.acceptance_histogram
+    pitch = PITCH if len(counts) > 1 else 1
+    rows = bars(scaled([float(count) for count in counts]), CHART_HEIGHT)
+    spread = [(" " * (pitch - 2) + " ").join(f"{cell}{cell}"[:2] for cell in row) for row in rows]
+    return [
+        Content.assemble((answer.question, "bold")),
+        *(Content.styled(row, "$verdict-accepted") for row in spread),
+        Content.styled("".join(f"{kept:<{pitch}}" for kept in range(len(counts))), NUMBERS),
+        Content.styled("".join(f"{count or '·':<{pitch}}" for count in counts), NUMBERS),
+        Content.styled(f"{facts.mean_acceptance_length:.2f} tokens per round, {facts.num_spec_steps} rounds", NUMBERS),
+    ]
+
+
+def _padded(line: Content, width: int) -> Content:
+    return line + " " * max(width - line.cell_length, 0) if line.cell_length <= width else line.truncate(width)
+
+
+def times_lines(answers: Sequence[Answer], width: int) -> list[Content]:
+    """A bar per answer: what a round takes, drafting and verifying."""
+    facts = [turn_facts(1, answer) for answer in answers]
+    longest = max(float(values["t1.round_ms"]) for values in facts)
+    room = max(width - NAME_WIDTH - FIGURES_WIDTH, 10)
+    return [_times(answer, values, room / longest) for answer, values in zip(answers, facts, strict=True)]
+
+
+def _times(answer: Answer, values: dict[str, float | int | str], cells_per_ms: float) -> Content:
+    draft, verify, whole = (float(values[f"t1.{name}"]) for name in ("draft_ms", "verify_ms", "round_ms"))
+    drafting, verifying, other = (round(each * cells_per_ms) for each in (draft, verify, whole - draft - verify))
+    return Content.assemble(
+        (name_of(answer)[:NAME_WIDTH].ljust(NAME_WIDTH), "bold"),
+        ("░" * drafting, "$verdict-corrected"),
+        ("█" * verifying, "$verdict-accepted"),
+        ("─" * other, NUMBERS),
+        f" draft {draft:.1f} + verify {verify:.1f} = {whole:.1f} ms",
+    )

@@ -1,0 +1,45 @@
+"""``dflash-chat lesson``: the guided tour, on the screen or as text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from dflash_tui.core.exit_codes import ExitCode
+
+from .export import FORCE, FORMAT, OUTPUT, print_or_write
+from .problems import Problem
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--theme", metavar="NAME", help="Colours of the screen.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("dflash-out"), metavar="DIR", show_default=True,
+              help="Where the screen saves pages.")  # fmt: skip
+@FORMAT
+@OUTPUT
+@FORCE
+def lesson(
+    file: Path | None, theme: str | None, out: Path, wanted: str | None, output: Path | None, force: bool
+) -> int:
+    """How speculative decoding works, in about five minutes, on a recorded conversation. No model is loaded.
+
+    FILE is a lesson of your own; without it, the one that comes with the program. Leaving keeps your place. In a pipe
+    the lesson is printed as text; with --format or -o it becomes a file.
+    """
+    from dflash_tui.core.lesson.bundled import open_lesson
+    from dflash_tui.core.lesson.pages import lesson_document
+    from dflash_tui.core.lesson.parsing import LessonError
+
+    try:
+        read, pages, origin = open_lesson(file)
+    except LessonError as error:
+        raise Problem(str(error), "Correct it, or run dflash-chat lesson without a file for the bundled one.") from None
+    if wanted is None and output is None and sys.stdout.isatty():
+        from dflash_tui.app.lesson import run_lesson
+
+        return run_lesson(read, pages, origin, out, theme)
+    print_or_write(lesson_document(read, pages, origin), wanted, output, force)
+    return ExitCode.OK

@@ -1,0 +1,48 @@
+"""Finds lessons and the traces they are about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..export.document import Answer, Origin, collect, origin_of
+from ..traces.format import SUFFIX
+from ..traces.reader import TraceError, read_trace
+from .pages import Page, lesson_pages
+from .parsing import Lesson, LessonError, read_lesson
+
+_PACKAGE = Path(__file__).parents[2]
+DEFAULT_LESSON = _PACKAGE / "lessons" / "speculation.md"
+TRACES = _PACKAGE / "traces"
+
+
+def open_lesson(path: Path | None) -> tuple[Lesson, tuple[Page, ...], Origin]:
+    """A lesson with its pages, and what its trace was made with; None opens the bundled one.
+
+    Raises :class:`LessonError` when the lesson or its trace can't be used.
+    """
+    lesson = read_lesson(path or DEFAULT_LESSON)
+    answers, origin = _read_answers(lesson)
+    return lesson, lesson_pages(lesson, answers), origin
+
+
+def _read_answers(lesson: Lesson) -> tuple[tuple[Answer, ...], Origin]:
+    path = find_trace(lesson.trace, lesson.path.parent)
+    if path is None:
+        known = ", ".join(sorted(each.stem for each in TRACES.glob(f"*{SUFFIX}")))
+        message = f"there is no trace {lesson.trace!r}, neither beside the lesson nor among the bundled ones ({known})."
+        raise LessonError(lesson.path, 0, message)
+    try:
+        trace = read_trace(path)
+    except TraceError as error:
+        raise LessonError(lesson.path, 0, f"its trace can't be used. {error} {error.hint}") from None
+    except OSError as error:
+        raise LessonError(lesson.path, 0, f"its trace {path} can't be read: {error.strerror}.") from None
+    collector = collect(trace.events())
+    program = f"{trace.header.program} {trace.header.version}".strip()
+    return collector.answers(), origin_of(collector.ready, trace.header.created, program)
+
+
+def find_trace(name: str, folder: Path) -> Path | None:
+    """A trace's file: a path, seen from ``folder``, wins over the bundled trace of that name."""
+    candidates = (folder / name, TRACES / f"{name}{SUFFIX}")
+    return next((each for each in candidates if each.is_file()), None)

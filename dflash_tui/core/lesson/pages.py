@@ -1,0 +1,137 @@
+"""A lesson on its trace: pages with every number filled in, or a complaint that names the line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..export.document import Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
+from ..inspection import Inspection, inspect_step
+from ..race import RaceResult, as_race
+from ..race_report import race_table
+from .facts import choose_round, fill, round_facts, same_tokens, turn_facts
+from .parsing import FigureKind, FigureRequest, Lesson, LessonError, Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What a page shows of the trace."""
+
+    kind: FigureKind
+    turns: tuple[int, ...]
+    """Counted from 1."""
+    answers: tuple[Answer, ...]
+    """Those turns."""
+    round: int = 0
+    """Index of the round in the first answer; for ``round`` only."""
+    plain_ms: float | None = None
+    """What a token costs without speculation, as another turn of the trace tells."""
+
+    def inspection(self, index: int) -> Inspection:
+        """Round ``index`` of the first answer, taken apart."""
+        answer = self.answers[0]
+        before = sum(len(step.emitted) for step in answer.steps[:index])
+        seed = int(answer.settings.get("seed", 0))
+        return inspect_step(answer.steps[index], before, answer.num_prompt_tokens + before, seed, self.plain_ms)
+
+    def race(self) -> RaceResult:
+        """The answers as lanes."""
+        return as_race(self.answers[0].question, [(name_of(answer), answer) for answer in self.answers])
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    title: str
+    text: str
+    """Paragraphs separated by empty lines; a line that begins with four blanks keeps its columns."""
+    figure: Figure | None
+
+
+def name_of(answer: Answer) -> str:
+    """What tells an answer from others of a trace."""
+    if not answer.settings.get("speculation", True):
+        return "one token at a time"
+    return f"DFlash, block {answer.settings.get('block_size', '?')}"
+
+
+def lesson_pages(lesson: Lesson, answers: Sequence[Answer]) -> tuple[Page, ...]:
+    """``answers``: the turns of the lesson's trace, in order. Raises :class:`LessonError`."""
+    common = same_tokens(answers)
+    for number, answer in enumerate(answers, start=1):
+        common |= turn_facts(number, answer)
+    return tuple(_page(lesson.path, stop, answers, common) for stop in lesson.stops)
+
+
+def _page(path: Path, stop: Stop, answers: Sequence[Answer], common: dict[str, float | int | str]) -> Page:
+    figure = None if stop.figure is None else _figure(path, stop.figure, answers)
+    facts = common
+    if figure is not None and figure.kind == "round":
+        facts = common | round_facts(figure.answers[0], figure.round)
+    return Page(stop.title, fill(path, stop, facts), figure)
+
+
+def _figure(path: Path, request: FigureRequest, answers: Sequence[Answer]) -> Figure:
+    for turn in request.turns:
+        if turn > len(answers):
+            raise LessonError(path, request.line, f"the trace has {len(answers)} turns, there is no turn {turn}.")
+    chosen = tuple(answers[turn - 1] for turn in request.turns)
+    place = choose_round(path, request, chosen[0]) if request.kind == "round" else 0
+    return Figure(request.kind, request.turns, chosen, place, _plain_ms(chosen[0], answers))
+
+
+def _plain_ms(answer: Answer, answers: Sequence[Answer]) -> float | None:
+    """Milliseconds per token of the same question answered without speculation."""
+    alone = (
+        other.statistics.tok_s
+        for other in answers
+        if other.question == answer.question and not other.settings.get("speculation", True)
+    )
+    return next((1000 / tok_s for tok_s in alone if tok_s), None)
+
+
+def lesson_document(lesson: Lesson, pages: Sequence[Page], origin: Origin) -> Document:
+    """The lesson as something to export or to print. Every answer it shows stands at its first mention."""
+    sections: list[Section] = []
+    for number, page in enumerate(pages, start=1):
+        sections += [Heading(f"{number}. {page.title}"), Prose(page.text)]
+        if page.figure is not None:
+            sections.append(_section(page.figure))
+    return Document(lesson.title, tuple(sections), origin)
+
+
+def _section(figure: Figure) -> Section:
+    match figure.kind:
+        case "answer":
+            return figure.answers[0]
+        case "round":
+            inspection = figure.inspection(figure.round)
+            caption = f"round {inspection.step.index}: {inspection.summary}; {inspection.cost}"
+            return RoundFigure(inspection.step, caption)
+        case "histogram":
+            return histogram_table(figure)
+        case "race":
+            return race_table(figure.race())
+        case "times":
+            return times_table(figure)
+
+
+def histogram_table(figure: Figure) -> Table:
+    """A row per number of drafts kept, a column per answer."""
+    histograms = [answer.statistics.acceptance_histogram for answer in figure.answers]
+    longest = max(map(len, histograms), default=0)
+    rows = (
+        (str(kept), *(str(histogram[kept] if kept < len(histogram) else 0) for histogram in histograms))
+        for kept in range(longest)
+    )
+    return Table((("kept", *(answer.question for answer in figure.answers)), *rows))
+
+
+def times_table(figure: Figure) -> Table:
+    """What a round costs on the machine of the trace, a row per answer."""
+    rows = []
+    for turn, answer in zip(figure.turns, figure.answers, strict=True):
+        facts = turn_facts(turn, answer)
+        values = [float(facts[f"t{turn}.{name}"]) for name in ("draft_ms", "verify_ms", "round_ms", "ms_per_token")]
+        rows.append((f"{answer.question}, {name_of(answer)}", *(f"{value:.1f}" for value in values)))
+    return Table((("milliseconds", "draft", "verify", "whole round", "per token"), *rows))
