@@ -1,4 +1,4 @@
-"""Makes Triton's interpreter round to bf16 as GPUs do: to nearest, ties to even. By itself it cuts the bits off."""
+"""Corrections to Triton's interpreter, so that kernels compute there what they compute on a GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from triton.runtime import interpreter
 
 
 def round_as_gpus_do() -> None:
-    """Once per process, before the first kernel runs."""
+    """Rounds to bf16 to nearest, ties to even; by itself the interpreter cuts the bits off.
+
+    Once per process, before the first kernel runs.
+    """
     convert = interpreter._convert_float
 
     def converted(values: Any, source: Any, target: Any, rounding: Any) -> Any:
@@ -24,3 +27,17 @@ def round_as_gpus_do() -> None:
         return convert(values, source, target, rounding)
 
     interpreter._convert_float = converted
+
+
+def allow_computed_loop_bounds() -> None:
+    """Lets loops run between computed bounds: newer numpy takes no array, even of one number, for an integer.
+
+    Once per process, before the first kernel runs.
+    """
+    patch = interpreter._patch_lang_tensor
+
+    def patched(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    interpreter._patch_lang_tensor = patched

@@ -4,9 +4,8 @@ On a machine without Triton the files still import, so that the PyTorch referenc
 raises ``TritonMissing``. With ``TRITON_INTERPRET=1`` set before the first import, kernels run on the CPU in Triton's
 interpreter: slow, and exact enough to test them.
 
-The interpreter knows no bf16 arithmetic with constants (kernels cast to fp32 first), and bounds of loops must be
-``constexpr`` there. Arguments of kernels are annotated ``tl.tensor`` (pointers and scalars) or ``tl.constexpr``: the
-compiler looks every annotation up.
+The interpreter knows no bf16 arithmetic with constants (kernels cast to fp32 first). Arguments of kernels are
+annotated ``tl.tensor`` (pointers and scalars) or ``tl.constexpr``: the compiler looks every annotation up.
 """
 
 from __future__ import annotations
@@ -28,9 +27,10 @@ INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
 
 if INTERPRETED:
-    from .interpreter import round_as_gpus_do
+    from .interpreter import allow_computed_loop_bounds, round_as_gpus_do
 
     round_as_gpus_do()
+    allow_computed_loop_bounds()
 
 MAX_ROWS = 16
 """The most rows of one decoding pass: one tile of a matrix product, at every width."""
