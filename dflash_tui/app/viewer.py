@@ -19,6 +19,7 @@ from dflash_tui.core.statistics import TurnSnapshot
 from dflash_tui.core.travel import Place, Traveller
 from engine.events import Step
 
+from .key_names import keys_in_force
 from .widgets.prompt import Prompt
 from .widgets.step_table import Scene
 from .widgets.step_view import MAX_DIGITS, Move, StepView
@@ -144,6 +145,10 @@ class Viewer:
         if not self.open:
             self._open()
         self.show()
+
+    def visit_kept(self, accepted: int) -> None:
+        """The next round of the answer on show that kept so many drafts, from the start again after the last."""
+        self.visit(self.travel.next_with(self.here(), accepted), f"No round of this answer kept {accepted}.")
 
     def go_to_number(self, number: int) -> None:
         """A round of the turn on show, or a guess where one was asked for."""
@@ -293,9 +298,24 @@ class Viewer:
             note=self._note(),
             remark=_remark(motion, inspection),
             phases=motion.teaching and motion.active,
+            keys=self._keys(),
         )
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
         view.show(scene, place.step, len(self.travel.history(place.turn) or ()), live=self.place is None)
+
+    def _keys(self) -> str:
+        """The keys of the step view, as they are bound now."""
+        keys = keys_in_force(self._screen.active_bindings)
+        slow = (("phase-back", "phase-forward", "phase"), ("play", "", "play")) if self.motion.teaching else ()
+        rows = (
+            ("step-back", "step-forward", "round"),
+            ("rejection-back", "rejection-forward", "rejection"),
+            *slow,
+            ("kept", "", "kept as many"),
+            ("predict", "", "guess"),
+        )
+        hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
+        return " · ".join(["← → token", *hints, "0-9 Enter go to", "Esc close"])
 
     def _note(self) -> str:
         motion = self.motion

@@ -41,10 +41,11 @@ def rejection_forward(screen: ChatScreen, _: Argument) -> None:
     screen.viewer.visit(screen.viewer.travel.next_rejection(screen.viewer.here(), 1), NO_REJECTION)
 
 
-def with_accepted(screen: ChatScreen, argument: Argument) -> None:
-    accepted = argument.integer()
-    place = screen.viewer.travel.next_with(screen.viewer.here(), accepted)
-    screen.viewer.visit(place, f"No round of this answer kept {accepted}.")
+def kept(screen: ChatScreen, argument: Argument) -> None:
+    """Without a number, as many as the round on show."""
+    step = screen.viewer.step
+    alike = step.num_accepted if step else 0
+    screen.viewer.visit_kept(argument.integer() if argument.text else alike)
 
 
 def phase_back(screen: ChatScreen, _: Argument) -> None:
@@ -92,7 +93,7 @@ ACTIONS = (
     Action("step-forward", ROUNDS, forward, "full_stop"),
     Action("rejection-back", REJECTIONS, rejection_back, "left_curly_bracket"),
     Action("rejection-forward", REJECTIONS, rejection_forward, "right_curly_bracket"),
-    Action("kept", "go to the next round that kept n guesses", with_accepted, slash="kept", takes="n"),
+    Action("kept", "the next round that kept n guesses, or as many as this one", kept, "k", "kept", "[n]"),
     Action(
         "lens",
         "colour the text by another figure",

@@ -13,10 +13,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from ..actions.action import Action
+from ..key_names import key_name
 from ..widgets.round_strip import legend
 
 KEY_WIDTH = 20
-_NAMES = {"up": "↑", "down": "↓", "left": "←", "right": "→", "escape": "Esc"}
 COLOURS = (
     "accepted   the drafter had guessed what the target chose",
     "corrected  the target's own choice where the first guess went wrong",
@@ -78,12 +78,8 @@ class HelpScreen(ModalScreen[None]):
         for active in self._active.values():
             binding = active.binding
             if binding.show and binding.description:
-                merged.setdefault(binding.description, []).append(_key_name(binding.key))
+                merged.setdefault(binding.description, []).append(key_name(binding.key))
         return [("  ".join(keys), does) for does, keys in merged.items()]
-
-
-def _key_name(key: str) -> str:
-    return "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
 
 
 def _entry(key: str, does: str) -> Content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap as wrap_words
 
@@ -60,6 +61,8 @@ class Scene:
     """Takes the place of the explanation, such as a question to the viewer."""
     phases: bool = False
     """Explain the phase instead of the column."""
+    keys: str = ""
+    """What can be pressed, for where there is room to spare."""
 
     def reached(self, phase: Phase) -> bool:
         return PHASES.index(self.phase) >= PHASES.index(phase)
@@ -89,12 +92,13 @@ class StepTable(Widget):
 
 def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     """The scene in at most ``height`` lines of ``width`` cells."""
-    table = _table(scene, width)
     words = [Content(line) for line in wrap_words(_explanation(scene), max(width, 20))]
+    table = _table(scene, width, height - 1 - len(words))
     cost = [Content.styled(line, NUMBERS) for line in wrap_words(scene.inspection.cost, max(width, 20))]
-    room = max(height - 1 - len(table), 0)
-    words = words[:room]
-    return [_title(scene, width), *table, *words, *cost[: room - len(words)]][: max(height, 1)]
+    lines = [_title(scene, width), *table, *words, *cost]
+    if len(lines) < height and cell_len(scene.keys) <= width:
+        lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(scene.keys, NUMBERS)]
+    return lines[: max(height, 1)]
 
 
 def _title(scene: Scene, width: int) -> Content:
@@ -129,30 +133,39 @@ Cell = tuple[str, str]
 """A text and its style."""
 
 
-def _table(scene: Scene, width: int) -> list[Content]:
+ROWS = ("draft", "drafter p", "target p", "target", "its p", "u", "")
+DISPENSABLE = ("its p", "drafter p", "u")
+"""What goes first where there is no room: the explanation says some of it."""
+
+
+def _table(scene: Scene, width: int, height: int) -> list[Content]:
     """The rows: what was drafted, the drafter's and the target's odds for it, the target's choice and its odds, the
     random number, the verdict."""
-    labels = ["draft", "drafter p", "target p", "target", "target p", "u", ""]
     columns = scene.inspection.columns
-    cells = [_cells(scene, place) for place in range(len(columns))]
-    if not any(column.noise is not None for column in columns):
-        labels.remove("u")
-        cells = [[*column[:5], column[6]] for column in cells]
-    first, widths = _fit([[cell_len(text) for text, _ in column] for column in cells], width - LABEL_WIDTH, scene)
-    lines = []
-    for row, label in enumerate(labels):
-        parts: list[Cell] = [(f"{label:<{LABEL_WIDTH}}", NUMBERS)]
-        for place, size in enumerate(widths, start=first):
-            if place == _split(scene):
-                parts.append((" " * GAP, ""))
-            text, style = cells[place][row]
-            shown = text if cell_len(text) <= size else set_cell_size(text, size - 1) + "…"
-            # The gap is outside the struck-through and underlined text.
-            parts += [(shown, style), (" " * (size - cell_len(shown) + 1), "")]
-        if first + len(widths) < len(cells):
-            parts.append(("›", NUMBERS))
-        lines.append(Content.assemble(*parts))
-    return lines
+    rows = [row for row in ROWS if row != "u" or any(column.noise is not None for column in columns)]
+    dropped = [row for row in DISPENSABLE if row in rows][: max(len(rows) - height, 0)]
+    rows = [row for row in rows if row not in dropped]
+    cells = [dict(zip(ROWS, _cells(scene, place), strict=True)) for place in range(len(columns))]
+    first, widths = _fit([[cell_len(column[row][0]) for row in rows] for column in cells], width - LABEL_WIDTH, scene)
+    more = "›" if first + len(widths) < len(cells) else ""
+    shown = list(enumerate(widths, start=first))
+    return [
+        Content.assemble(
+            (f"{row:<{LABEL_WIDTH}}", NUMBERS),
+            *(part for place, size in shown for part in _padded(cells[place][row], size, place == _split(scene))),
+            (more, NUMBERS),
+        )
+        for row in rows
+    ]
+
+
+def _padded(cell: Cell, size: int, parted: bool) -> Iterator[Cell]:
+    """A cell cut or filled to its column. The gap is outside the struck-through and underlined text."""
+    text, style = cell
+    shown = text if cell_len(text) <= size else set_cell_size(text, size - 1) + "…"
+    yield " " * GAP * parted, ""
+    yield shown, style
+    yield " " * (size - cell_len(shown) + 1), ""
 
 
 def _split(scene: Scene) -> int | None:
