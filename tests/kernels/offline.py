@@ -65,8 +65,8 @@ class Compiled:
     name: str
     grid: tuple[int, ...]
     registers: int
-    spills: int
-    """Bytes of local memory per thread."""
+    local: int
+    """Bytes of local memory per thread: spilled registers, and tables of sines and cosines."""
     shared: int
     """Bytes per program."""
     wide_loads: int
@@ -104,13 +104,13 @@ def compile_launch(launch: Launch) -> Compiled:
     signature, constants, attributes = _signature(launch)
     source = ASTSource(fn=launch.kernel, signature=signature, constexprs=constants, attrs=attributes)
     built = triton.compile(source, target=HOPPER, options=dict(launch.options))
-    registers, spills = _resources(built.asm["cubin"])
+    registers, local = _resources(built.asm["cubin"])
     ptx = built.asm["ptx"]
     return Compiled(
         name=launch.name,
         grid=launch.grid,
         registers=registers,
-        spills=spills,
+        local=local,
         shared=built.metadata.shared,
         wide_loads=len(re.findall(r"cp\.async\.c[ag]\.shared\.global.*0x10,|ld\.global[.\w:]*\.v4\.b32", ptx)),
         narrow_loads=len(re.findall(r"cp\.async\.ca\.shared\.global.*0x[48],|ld\.global[.\w:]*\.b(?:16|8) ", ptx)),
@@ -155,13 +155,13 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 def table(compiled: list[Compiled]) -> str:
     """Markdown."""
     lines = [
-        "| kernel | grid | warps | registers | spills | shared | 16-byte loads | narrow loads |",
+        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads |",
         "|--|--|--|--|--|--|--|--|",
     ]
     for one in compiled:
         grid = "x".join(map(str, one.grid))
         lines.append(
-            f"| {one.name} | {grid} | {one.warps} | {one.registers} | {one.spills} | {one.shared} "
+            f"| {one.name} | {grid} | {one.warps} | {one.registers} | {one.local} | {one.shared} "
             f"| {one.wide_loads} | {one.narrow_loads} |"
         )
     return "\n".join(lines)

@@ -1,0 +1,56 @@
+"""``python -m tests.kernels.offline_target [26B-A4B | 31B | 12B]``: compiles every kernel of a target's pass for Hopper
+at the published shapes, and prints what each takes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from engine.cache import Cache
+from engine.config import TargetConfig
+from engine.kernels.head import HeadOutput, QuantisedEmbedding, head_rows
+from engine.kernels.jit import MAX_ROWS
+from engine.kernels.tiles import DRAFT_TILES
+from engine.models.gemma4 import Gemma4
+from engine.models.target_rows import TargetRows
+from tests.kernels.offline import Launch, compile_launch, distinct, record, table
+
+CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
+META = torch.device("meta")
+CONTEXT = 32768
+
+
+def launches_of(name: str) -> list[Launch]:
+    """What one pass of this target launches, once per piece of machine code, and its head in 8 bits."""
+    config = TargetConfig.from_json(json.loads((CONFIGS / f"gemma-4-{name}-it.config.json").read_text()))
+    # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
+    first_full = next(index for index, layer in enumerate(config.layers) if layer.window is None)
+    config = replace(config, layers=config.layers[: first_full + 1])
+    with META:
+        target = Gemma4(config).to(torch.bfloat16)
+    target.prepare()
+    cache = Cache(config.layers, CONTEXT, 64, torch.bfloat16, META)
+    cursor, rows = (torch.zeros(1, dtype=torch.int32, device=META) for _ in range(2))
+    passes = TargetRows(target, cache, cursor, rows, taps=(1,))
+    with record() as launches:
+        passes.forward()
+        _launch_draft_head(config)
+    return distinct(launches)
+
+
+def _launch_draft_head(config: TargetConfig) -> None:
+    vocab, hidden = config.vocab_size, config.hidden_size
+    weight = torch.empty(vocab, hidden, dtype=torch.int8, device=META)
+    copy = QuantisedEmbedding(weight, torch.empty(vocab, device=META))
+    out = HeadOutput.allocate(vocab, DRAFT_TILES.head, META, keep_logits=False)
+    rows = torch.empty(MAX_ROWS, hidden, dtype=torch.bfloat16, device=META)
+    head_rows(rows, copy, config.logit_softcap, out, DRAFT_TILES.head)
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or ["26B-A4B"]:
+        print(f"{wanted}\n{table([compile_launch(launch) for launch in launches_of(wanted)])}\n")

@@ -1,0 +1,161 @@
+"""The target's pass of at most 16 rows against its modules, in Triton's interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.cache import Cache
+from engine.checkpoint import load_target
+from engine.kernels.jit import INTERPRETED
+from engine.kernels.tiles import TargetTiles, Tiles
+from engine.models.gemma4 import Gemma4
+from engine.models.layers import linear
+from engine.models.merged import side_by_side
+from engine.models.target_rows import TargetRows
+from tests.engine.conftest import no_progress
+from tests.engine.decoding import prompt_ids
+from tests.engine.published import PUBLISHED, write_published
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+CPU = torch.device("cpu")
+PROMPT = 30
+"""Longer than the window of 24: the rings are full, and the rows wrap around their ends."""
+LARGE = TargetTiles(
+    qkv=Tiles(64, 64),
+    output=Tiles(32, 64, splits=2),
+    gate_up=Tiles(32, 64),
+    down=Tiles(32, 32, splits=3),
+    expert_gate_up=Tiles(32, 64),
+    expert_down=Tiles(64, 32),
+    head=Tiles(128, 64),
+)
+"""Few programs: each costs the interpreter milliseconds."""
+
+
+@pytest.fixture(scope="module", params=list(PUBLISHED))
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Gemma4:
+    """One sliding and one full layer of each published kind."""
+    folder: Path = tmp_path_factory.mktemp(request.param)
+    write_published(folder, request.param, seed=3)
+    whole = load_target(folder, CPU, no_progress)
+    whole.layers = whole.layers[1:3]
+    whole.config = replace(whole.config, layers=whole.config.layers[1:3])
+    assert [layer.window for layer in whole.config.layers] == [24, None]
+    return whole
+
+
+class Pass:
+    """A target's rows over a cache that holds a prompt, and what its modules make of the same."""
+
+    def __init__(self, target: Gemma4, taps: Sequence[int] = (0, 1)):
+        dtype = target.embed_tokens.weight.dtype
+        self.target, self.taps, self.length = target, taps, 0
+        self.caches = [Cache(target.config.layers, 128, PROMPT, dtype, CPU) for _ in range(2)]
+        self.cursor, self.count = (torch.zeros(1, dtype=torch.int32) for _ in range(2))
+        self.rows = TargetRows(target, self.caches[0], self.cursor, self.count, taps, LARGE)
+        self.by_modules(prompt_ids(PROMPT), both=True)
+        self.commit(PROMPT)
+
+    def commit(self, count: int) -> None:
+        self.length += count
+        self.cursor.fill_(self.length)
+
+    def by_modules(self, ids: Sequence[int], both: bool = False) -> tuple[Tensor, Tensor]:
+        """Logits and features."""
+        for cache in self.caches[0 if both else 1 :]:
+            out = self.target(torch.tensor(ids), self.length, cache, self.taps)
+        assert out.features is not None
+        return self.target.logits(out.hidden), out.features
+
+    def by_rows(self, ids: Sequence[int], max_rows: int = 16) -> tuple[Tensor, Tensor]:
+        """The same; rows that don't count hold another pass's tokens."""
+        self.rows.ids[: len(ids)] = torch.tensor(ids)
+        self.count.fill_(len(ids))
+        self.rows.forward(max_rows)
+        logits = self.rows.out.logits
+        assert logits is not None
+        return logits[: len(ids)].clone(), self.rows.features[: len(ids)].clone()
+
+
+@torch.inference_mode()
+def test_equals_the_modules(target: Gemma4) -> None:
+    both = Pass(target)
+    for number, width in enumerate((3, 1, 5)):
+        ids = prompt_ids(width, seed=number + 1)
+        expected, actual = both.by_modules(ids), both.by_rows(ids, max_rows=1 if width == 1 else 16)
+        torch.testing.assert_close(actual[0], expected[0], atol=1e-4, rtol=0)
+        torch.testing.assert_close(actual[1], expected[1], atol=1e-4, rtol=0)
+        best = expected[0].softmax(-1).max(-1)
+        assert torch.equal(both.rows.out.token[:width], best.indices)
+        torch.testing.assert_close(both.rows.out.probability[:width], best.values, atol=1e-5, rtol=1e-4)
+        both.commit(width)
+    for ours, theirs in zip(*(cache.layers for cache in both.caches), strict=True):
+        torch.testing.assert_close(ours.k, theirs.k, atol=1e-4, rtol=0)
+        torch.testing.assert_close(ours.v, theirs.v, atol=1e-4, rtol=0)
+
+
+@torch.inference_mode()
+def test_bf16_is_no_worse_than_the_modules(target: Gemma4) -> None:
+    """Both round their activations to bf16; the modules more often."""
+    rounded = deepcopy(target).to(torch.bfloat16)
+    exact = deepcopy(rounded).float()
+    ids = prompt_ids(6, seed=1)
+    expected, _ = Pass(exact).by_modules(ids)
+    both = Pass(rounded)
+    module_error = (both.by_modules(ids)[0] - expected).square().mean().sqrt()
+    row_error = (both.by_rows(ids)[0] - expected).square().mean().sqrt()
+    assert 0 < row_error <= 1.05 * module_error
+
+
+@torch.inference_mode()
+@pytest.mark.usefixtures("ordered_sums")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_block_has_the_bits_of_its_rows_one_by_one(target: Gemma4, dtype: torch.dtype) -> None:
+    """Logits, features, keys and values: what DFlash computes in one pass, the target alone computes in four."""
+    target = deepcopy(target).to(dtype)
+    ids = prompt_ids(4, seed=1)
+    block, steps = Pass(target), Pass(target)
+    logits, features = block.by_rows(ids)
+    for row, token in enumerate(ids):
+        step_logits, step_features = steps.by_rows([token], max_rows=1)
+        assert torch.equal(step_logits[0], logits[row]) and torch.equal(step_features[0], features[row])
+        steps.commit(1)
+    for one, other in zip(block.caches[0].layers, steps.caches[0].layers, strict=True):
+        assert torch.equal(one.k, other.k) and torch.equal(one.v, other.v)
+
+
+@torch.inference_mode()
+def test_routing_can_be_forced(target: Gemma4) -> None:
+    """For measuring: rows and modules then choose the same experts."""
+    if target.config.moe is None:
+        pytest.skip("no experts")
+    forced = deepcopy(target)
+    for number, layer in enumerate(forced.layers):
+        layer.router.forced = torch.randn(16, 16, generator=torch.Generator().manual_seed(number))
+    ids = prompt_ids(3, seed=1)
+    both = Pass(forced)
+    expected, actual = both.by_modules(ids)[0], both.by_rows(ids)[0]
+    torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)
+    assert not torch.allclose(actual, Pass(target).by_modules(ids)[0], atol=1e-2)
+
+
+def test_merged_weights_are_the_modules_weights() -> None:
+    layers = [linear(8, outputs) for outputs in (4, 2, 6)]
+    x = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
+    before = [layer(x) for layer in layers]
+    merged = side_by_side(*layers)
+    assert merged.shape == (12, 8) and merged.is_contiguous()
+    assert all(torch.equal(layer(x), rows) for layer, rows in zip(layers, before, strict=True))
+    assert all(layer.weight.untyped_storage().data_ptr() == merged.untyped_storage().data_ptr() for layer in layers)
+    again = side_by_side(*layers)
+    assert again.data_ptr() == merged.data_ptr() and torch.equal(again, merged)
+    layers[1].weight.detach().fill_(3)
+    assert (merged[4:6] == 3).all()
