@@ -105,7 +105,7 @@ class _ThemeFile:
             **colors,  # type: ignore[arg-type]  # the keys were checked against _COLORS, whose fields are all colours
         )
 
-    def _table(self, table: str, complaint: Callable[[object], str]) -> dict[str, str]:
+    def _table(self, table: str, complaint: Callable[[Any], str]) -> dict[str, str]:
         entries, allowed = self.data.get(table, {}), _TABLES[table]
         if not isinstance(entries, dict):
             raise self.wrong(table, "", f"[{table}] must be a table")
@@ -124,16 +124,16 @@ def _at(line: int | None) -> str:
     return f", line {line}" if line else ""
 
 
-def _is_color(value: object) -> str:
+def _is_color(value: Any) -> str:
     """What is wrong with a colour; empty when nothing is."""
     try:
-        Color.parse(value)  # type: ignore[arg-type]
+        Color.parse(value)
     except (ColorParseError, TypeError, AttributeError):
         return "is no colour; write one like #2881F4"
     return ""
 
 
-def _is_style(value: object) -> str:
+def _is_style(value: Any) -> str:
     """What is wrong with text attributes; empty when nothing is."""
     words = value.split() if isinstance(value, str) else []
     if words and all(word in ATTRIBUTES for word in words) and (len(words) == 1 or "none" not in words):

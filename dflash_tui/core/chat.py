@@ -49,8 +49,8 @@ class Chat:
 
     @property
     def busy(self) -> bool:
-        """A question is on its way or being answered."""
-        return self._asked is not None
+        """A question is on its way or being answered, whoever asked it."""
+        return self._asked is not None or self.reducer.busy
 
     @property
     def stopping(self) -> bool:
@@ -125,6 +125,10 @@ class Chat:
         """From the next question on."""
         self.settings = replace(self.settings, thinking=thinking)
 
+    def speculate(self, speculation: bool) -> None:
+        """From the next question on."""
+        self.settings = replace(self.settings, speculation=speculation)
+
     def take_back(self) -> Exchange | None:
         """Undo the newest question, with its answer if it got one; None when there is none.
 
@@ -165,6 +169,8 @@ class Chat:
                 self.system = turn.system
 
     def apply(self, event: Event) -> None:
+        if isinstance(event, TurnStarted) and (self._asked is None or self._asked.turn != event.turn):
+            self._watch(event)
         self.reducer.apply(event)
         if isinstance(event, EngineReady):
             self._send_question()
@@ -181,8 +187,24 @@ class Chat:
             self._sent = True
             self._send(self._asked)
 
+    def _watch(self, event: TurnStarted) -> None:
+        """A turn begins that was not asked here: a replay's."""
+        self.reducer.show_question(event.question)
+        self._turns = max(self._turns, event.turn)
+        self._exchanges.append(Exchange(event.turn, event.question))
+
+    def _finish_watched(self, event: TurnFinished) -> None:
+        exchange = self._exchanges[-1] if self._exchanges else None
+        if exchange is not None and exchange.turn == event.turn and event.text:
+            self.messages += [Message("user", exchange.question), Message("assistant", event.text)]
+            self.answers.append(event.text)
+            exchange.answered, exchange.answer = True, event.text
+
     def _finish(self, event: TurnFinished) -> None:
-        if self._asked is None or self._asked.turn != event.turn:
+        if self._asked is None:
+            self._finish_watched(event)
+            return
+        if self._asked.turn != event.turn:
             return
         self._asked = None
         self._stopping = False

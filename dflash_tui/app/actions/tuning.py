@@ -54,6 +54,14 @@ def think(screen: ChatScreen, argument: Argument) -> None:
     screen.notify(f"Thinking is {'on' if thinking else 'off'} from the next question on.", timeout=3)
 
 
+def speculate(screen: ChatScreen, argument: Argument) -> None:
+    """Without speculation the target's own speed is measured, which answers after that are compared with."""
+    speculation = argument.switch()
+    screen.chat.speculate(speculation)
+    words = "the drafter guesses again" if speculation else "the target writes alone, and its speed is measured"
+    screen.notify(f"From the next question on {words}.", timeout=4)
+
+
 ACTIONS = (
     Action("block-up", BLOCK, larger_block, "alt+up", priority=True),
     Action("block-down", BLOCK, smaller_block, "alt+down", priority=True),
@@ -62,8 +70,13 @@ ACTIONS = (
     Action("temperature", "temperature; 0 is greedy", set_temperature, slash="temp", takes="0…2"),
     Action("block", "block size: 16 drafts 15 tokens and adds one", set_block, slash="block", takes="2…16"),
     Action("seed", "seed of the sampling noise", set_seed, slash="seed", takes="n"),
+    Action("system", "system prompt from the next question on, or none", set_system, slash="system", takes="[text]"),
     Action(
-        "system", "system prompt from the next question on, or none", set_system, slash="system", takes="[text]"
+        "speculation",
+        "let the drafter guess, or measure the target alone; from the next question on",
+        speculate,
+        slash="speculation",
+        takes="on|off",
     ),
     Action("think", "let the model think first, from the next question on", think, slash="think", takes="on|off"),
 )

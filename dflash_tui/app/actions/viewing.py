@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.reducer import Span, statistics_table
 from dflash_tui.core.slash import Argument, SlashError
 
 from ..widgets.token_log import TokenLog
@@ -44,10 +43,7 @@ def follow(screen: ChatScreen, _: Argument) -> None:
 
 
 def show_statistics(screen: ChatScreen, _: Argument) -> None:
-    turn = screen.chat.reducer.turn
-    if turn is None or turn.statistics is None:
-        raise SlashError("There are no numbers before the first answer has ended.")
-    screen.query_one(TokenLog).append([Span(f"{statistics_table(turn.statistics)}\n\n", "note")])
+    screen.show_statistics()
 
 
 def theme_names(screen: ChatScreen) -> list[str]:
@@ -71,7 +67,7 @@ ACTIONS = (
     Action("page-up", "scroll the transcript", page_up, "pageup", listed=False),
     Action("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
     Action("follow", "follow the end of the transcript", follow, "ctrl+end"),
-    Action("statistics", "numbers of the last turn", show_statistics, slash="stats"),
+    Action("statistics", "the figures behind the gauges, as tables", show_statistics, slash="stats"),
     Action(
         "theme",
         "change the colours; without a name: look at them first",

@@ -1,37 +1,66 @@
-"""Speed and acceptance, drawn from the reducer's snapshot: one line each where rows are scarce, pictures elsewhere."""
+"""Speed, acceptance and cost at one moment: a line each where rows are scarce, pictures elsewhere."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 
-from dflash_tui.core.reducer import TurnState
-from dflash_tui.core.statistics import MAX_DRAFT, AcceptanceStatistics, RateMeter
+from dflash_tui.core.gpu import GpuReading
+from dflash_tui.core.statistics import MAX_DRAFT, PositionRate, Rate
+from dflash_tui.core.tables import GaugeFacts
 
-from ..glyphs import axis, bars, large_number, resampled, scaled, spaced
+from ..glyphs import EIGHTHS, axis, bars, large_number, resampled, scaled, spaced
 
-PITCH = 2
-"""Cells per column of a chart."""
+NARROW_PITCH, WIDE_PITCH = 2, 4
+"""Cells per column of a chart, at least and at most."""
+MUTED = "$verdict-pending"
 
 
-class Gauge(Widget):
-    """Shows one view of a turn. ``compact`` follows from the height the layout gives it."""
+class Gauge(Widget, can_focus=True):
+    """Shows one part of :class:`GaugeFacts`. One row draws ``compact``, more draw ``lines``. A click on it, or Enter,
+    asks for the table behind it."""
 
     DEFAULT_CSS = """
-    Gauge { color: $foreground; height: auto; }
+    Gauge {
+        color: $foreground; height: auto;
+        &:focus { background: $panel; }
+    }
     """
-    caption: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Table", show=False)]
+    section: ClassVar[str] = ""
+    """The table behind it."""
+    least: ClassVar[int] = 1
+    """Rows that ``lines`` needs."""
+    compact_width: ClassVar[int] = 16
+    """Cells that ``compact`` needs."""
+
+    @dataclass
+    class Opened(Message):
+        """The user wants the table behind a gauge."""
+
+        section: str
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.turn: TurnState | None = None
+        self.facts = GaugeFacts()
+        self.tooltip = "Enter or a click shows the figures"
 
-    def show(self, turn: TurnState | None) -> None:
-        """Draw ``turn`` as it is now."""
-        self.turn = turn
-        self.refresh()
+    def show(self, facts: GaugeFacts) -> None:
+        """Draw these facts; costs nothing when this gauge's part of them is the same."""
+        changed = self.part(facts) != self.part(self.facts)
+        self.facts = facts
+        if changed:
+            self.refresh()
+
+    def part(self, facts: GaugeFacts) -> object:
+        """What of the facts this gauge draws."""
+        raise NotImplementedError
 
     def render(self) -> Content:
         if self.size.height <= 1:
@@ -46,83 +75,292 @@ class Gauge(Widget):
 
     def title(self, left: str, right: str = "") -> Content:
         gap = max(self.size.width - len(left) - len(right), 1)
-        return Content.assemble((left, "bold"), " " * gap, (right, "$verdict-pending"))
+        return Content.assemble((left, "bold"), " " * gap, (right, MUTED))
 
-    @property
-    def acceptance(self) -> AcceptanceStatistics:
-        return self.turn.acceptance if self.turn else AcceptanceStatistics()
+    def action_open(self) -> None:
+        self.post_message(self.Opened(self.section))
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.action_open()
 
 
 class RateGauge(Gauge):
     """Tokens per second and mean acceptance length in large figures, with the rate's history."""
 
+    section = "speed"
+    least = 5
+    compact_width = 14
+
+    def part(self, facts: GaugeFacts) -> object:
+        turn = facts.turn
+        return turn.rate, turn.acceptance, turn.ttft_ms, turn.finished, facts.speedup
+
     def lines(self, height: int) -> list[Content]:
-        rate = self.turn.rate if self.turn else RateMeter()
-        length = self.acceptance.mean_acceptance_length
-        half = self.size.width // 2
-        speed = large_number(self._figure(rate))
-        tau = large_number(f"{length:.2f}" if length else "–")
+        turn, half = self.facts.turn, self.size.width // 2
+        length = turn.acceptance.mean_acceptance_length
+        speed, tau = large_number(self._figure), large_number(f"{length:.2f}" if length else "–")
         figures = [
             Content.assemble((f"{left:<{half}}", "bold $primary"), (right, "bold $verdict-accepted"))
             for left, right in zip(speed, tau, strict=True)
         ]
-        facts = Content.styled(f"mean {rate.mean:.0f} · peak {rate.peak:.0f}", "$verdict-pending")
-        chart = bars(_history(rate, self.size.width), max(height - 5, 1))
         head = Content.assemble((f"{'tokens/s':<{half}}", "bold"), ("acceptance length", "bold"))
-        return [head, *figures, *(Content.styled(row, "$primary") for row in chart), facts]
+        words = [self._speeds(), self._speedup()][: max(height - 4, 0)]
+        room = height - 4 - len(words)
+        chart = bars(_history(turn.rate, self.size.width), room) if room else []
+        return [head, *figures, *(Content.styled(row, "$primary") for row in chart), *words]
 
     def compact(self) -> Content:
-        rate = self.turn.rate if self.turn else RateMeter()
-        history = bars(_history(rate, max(self.size.width - 6, 1)), 1)[0]
-        return Content.assemble(("tok/s ", "$verdict-pending"), (history, "$primary"))
+        history = bars(_history(self.facts.turn.rate, max(self.size.width - 6, 1)), 1)[0]
+        return Content.assemble(("tok/s ", MUTED), (history, "$primary"))
 
-    def _figure(self, rate: RateMeter) -> str:
+    @property
+    def _figure(self) -> str:
         """The last second while it runs, the whole answer once it has ended."""
-        value = rate.mean if self.turn and self.turn.reason else rate.now
+        turn = self.facts.turn
+        value = turn.rate.mean if turn.finished else turn.rate.now
         return f"{value:.0f}" if value else "–"
 
+    def _speeds(self) -> Content:
+        turn = self.facts.turn
+        first = "" if turn.ttft_ms is None else f" · first {milliseconds(turn.ttft_ms)}"
+        return Content.styled(f"mean {turn.rate.mean:.0f} · peak {turn.rate.peak:.0f}{first}", MUTED)
 
-def _history(rate: RateMeter, width: int) -> list[float]:
+    def _speedup(self) -> Content:
+        speedup, plain = self.facts.speedup, self.facts.plain_ms
+        if speedup is not None and plain is not None:
+            return Content.assemble((f"{speedup:.1f}×", "bold"), (f" the target alone ({1e3 / plain:.0f}/s)", MUTED))
+        words = "the target alone: no speculation" if not self.facts.speculation else "speed-up: plain not measured yet"
+        return Content.styled(words, MUTED)
+
+
+def _history(rate: Rate, width: int) -> list[float]:
     """The whole answer, however long it is."""
     return scaled(resampled(rate.history, width))
 
 
-class HistogramGauge(Gauge):
-    """How many drafted tokens each round accepted, 0 to 15."""
+def milliseconds(value: float) -> str:
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1e3:.1f} s"
+
+
+class ColumnChart(Gauge):
+    """One column per number of drafted tokens, ``pitch`` cells apart."""
+
+    least = 3
+    columns: ClassVar[int] = MAX_DRAFT
+
+    @property
+    def pitch(self) -> int:
+        return min(max(self.size.width // (self.columns + 1), NARROW_PITCH), WIDE_PITCH)
+
+    def column_at(self, x: int) -> int | None:
+        """The column drawn in cell ``x``; None right of the chart."""
+        return x // self.pitch if x < self.columns * self.pitch else None
+
+    def widened(self, row: str) -> str:
+        """Bars two cells apart are one cell thick, wider ones leave one cell free."""
+        return (
+            spaced("".join(row), self.pitch)
+            if self.pitch == NARROW_PITCH
+            else "".join(character * (self.pitch - 1) + " " for character in row)
+        )
+
+
+class HistogramGauge(ColumnChart):
+    """How many drafted tokens each round accepted, 0 to 15. A click on a bar picks it."""
+
+    section = "histogram"
+    compact_width = 24
+    columns = MAX_DRAFT + 1
+
+    @dataclass
+    class Picked(Message):
+        """The user clicked a bar that has rounds in it."""
+
+        accepted: int
+
+    def part(self, facts: GaugeFacts) -> object:
+        return facts.turn.acceptance.histogram
 
     def lines(self, height: int) -> list[Content]:
-        acceptance = self.acceptance
+        acceptance = self.facts.turn.acceptance
         rows = bars(scaled(acceptance.histogram), max(height - 2, 1))
         labels = {0: "0", 5: "5", 10: "10", MAX_DRAFT: str(MAX_DRAFT)}
         return [
             self.title("accepted per round", f"n={acceptance.num_spec_steps}"),
-            *(Content.styled(spaced(row, PITCH), "$verdict-accepted") for row in rows),
-            Content.styled(axis(labels, MAX_DRAFT + 1, PITCH), "$verdict-pending"),
+            *(Content.styled(self.widened(row), "$verdict-accepted") for row in rows),
+            Content.styled(axis(labels, self.columns, self.pitch), MUTED),
         ]
 
     def compact(self) -> Content:
-        chart = bars(scaled(self.acceptance.histogram), 1)[0]
+        chart = bars(scaled(self.facts.turn.acceptance.histogram), 1)[0]
         return _labelled("kept 0", chart, "$verdict-accepted")
 
+    def on_click(self, event: events.Click) -> None:
+        column = self.column_at(event.x) if 0 < event.y < self.size.height - 1 else None
+        if column is not None and self.facts.turn.acceptance.histogram[column]:
+            event.stop()
+            self.post_message(self.Picked(column))
+        else:
+            super().on_click(event)
 
-class PositionGauge(Gauge):
-    """How likely the draft at each position is accepted once every draft before it was."""
+
+class PositionGauge(ColumnChart):
+    """How likely the draft at each position is accepted once every draft before it was. Full colour reaches to the
+    lower end of the 95 % interval, the palest to its upper end; the rate itself lies where the middle one ends."""
+
+    section = "positions"
+    compact_width = 26
+
+    def part(self, facts: GaugeFacts) -> object:
+        return facts.turn.acceptance.positions
 
     def lines(self, height: int) -> list[Content]:
-        positions = self.acceptance.positions
-        rows = bars([position.rate or 0.0 for position in positions], max(height - 2, 1))
+        positions = self.facts.turn.acceptance.positions
         reached = [position.reached for position in positions if position.reached]
         labels = {0: "1", 4: "5", 9: "10", MAX_DRAFT - 1: str(MAX_DRAFT)}
+        rows = max(height - 2, 1)
         return [
-            self.title("accepted if reached", f"n={reached[0]}…{reached[-1]}" if reached else "n=0"),
-            *(Content.styled(spaced(row, PITCH), "$verdict-bonus") for row in rows),
-            Content.styled(axis(labels, MAX_DRAFT, PITCH), "$verdict-pending"),
+            self.title("accepted if reached ±95%", f"n={reached[0]}…{reached[-1]}" if reached else "n=0"),
+            *(self._row(positions, rows, level) for level in reversed(range(rows))),
+            Content.styled(axis(labels, self.columns, self.pitch), MUTED),
         ]
 
     def compact(self) -> Content:
-        chart = bars([position.rate or 0.0 for position in self.acceptance.positions], 1)[0]
-        return _labelled("if reached 1", chart, "$verdict-bonus")
+        chart = bars([position.rate or 0.0 for position in self.facts.turn.acceptance.positions], 1)[0]
+        return _labelled("reached 1", chart, "$verdict-bonus")
+
+    def _row(self, positions: tuple[PositionRate, ...], rows: int, level: int) -> Content:
+        cells = [_interval_cell(position, rows, level) for position in positions]
+        gap = " " if self.pitch > 1 else ""
+        thick = max(self.pitch - 1, 1)
+        return Content.assemble(
+            *((part, style) for glyph, style in cells for part, style in ((glyph * thick, style), (gap, "")))
+        )
+
+
+def _interval_cell(position: PositionRate, rows: int, level: int) -> tuple[str, str]:
+    """One cell of a column: glyph and style. Two colours fit in a cell, so the rate wins over the interval's ends."""
+    if position.rate is None:
+        return " ", ""
+    low, high = position.interval
+    ends = (low, position.rate, high)
+    lower, rate, upper = (min(max(round(end * rows * 8) - 8 * level, 0), 8) for end in ends)
+    sure, likely, possible = "$verdict-bonus", "$verdict-bonus 60%", "$verdict-bonus 30%"
+    if rate == 8:
+        behind = f"{sure} on {likely}" if 0 < lower < 8 else sure if lower else likely
+        return EIGHTHS[lower or 8], behind
+    if rate > 0:
+        front = sure if 2 * lower >= rate else likely
+        return EIGHTHS[rate], f"{front} on {possible}" if upper == 8 else front
+    return EIGHTHS[upper], possible
+
+
+class CostGauge(Gauge):
+    """Where the milliseconds of a round go: draft, verify and the rest, as one bar."""
+
+    section = "cost"
+    least = 2
+    compact_width = 22
+    PARTS: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("draft", "▒", "$verdict-corrected"), ("verify", "█", "$verdict-accepted"), ("other", "░", MUTED),
+    )  # fmt: skip
+
+    def part(self, facts: GaugeFacts) -> object:
+        return facts.turn.cost
+
+    def lines(self, height: int) -> list[Content]:
+        parts = self.facts.turn.cost.parts
+        words = [(f" {name} {short(value)}", style) for (name, _, style), value in zip(self.PARTS, parts, strict=True)]
+        return [Content.assemble(("ms", "bold"), *words), self._bar(self.size.width)]
+
+    def compact(self) -> Content:
+        draft, verify, other = self.facts.turn.cost.parts
+        head = f"ms {short(draft)}+{short(verify)}+{short(other)} "
+        return Content.assemble((head, MUTED)) + self._bar(max(self.size.width - len(head), 1))
+
+    def _bar(self, width: int) -> Content:
+        parts = self.facts.turn.cost.parts
+        total = sum(parts)
+        if not total:
+            return Content.styled("░" * width, "$foreground 22%")
+        ends = [round(width * sum(parts[: place + 1]) / total) for place in range(len(parts))]
+        starts = [0, *ends]
+        return Content.assemble(
+            *(
+                (glyph * (end - start), style)
+                for (_, glyph, style), start, end in zip(self.PARTS, starts, ends, strict=False)
+            )
+        )
+
+
+class ContextGauge(Gauge):
+    """How much of the context is used."""
+
+    section = "context"
+    compact_width = 24
+
+    def part(self, facts: GaugeFacts) -> object:
+        return facts.turn.context_length, facts.max_context
+
+    def compact(self) -> Content:
+        used, most = self.facts.turn.context_length, self.facts.max_context
+        return meter("context", used / most if most else 0.0, f"{thousands(used)}/{thousands(most)}", self.size.width)
+
+    def lines(self, height: int) -> list[Content]:
+        return [self.compact()]
+
+
+class GpuGauge(Gauge):
+    """Utilisation and power, memory and temperature of the card; drawn only where a card answers."""
+
+    section = "gpu"
+    least = 2
+    compact_width = 26
+
+    def part(self, facts: GaugeFacts) -> object:
+        return facts.gpu
+
+    def lines(self, height: int) -> list[Content]:
+        gpu = self.facts.gpu
+        if gpu is None:
+            return []
+        width = self.size.width
+        used, most = gpu.memory_used or 0, gpu.memory_total or 0
+        heat = "" if gpu.celsius is None else f" {gpu.celsius} °C"
+        memory = f"{used / 1e9:.0f}/{most / 1e9:.0f} GB{heat}" if most else f"?{heat}"
+        return [self._load(width), meter("memory", used / most if most else 0.0, memory, width)]
+
+    def compact(self) -> Content:
+        return self._load(self.size.width) if self.facts.gpu else Content("")
+
+    def _load(self, width: int) -> Content:
+        gpu = cast(GpuReading, self.facts.gpu)
+        watts = "" if gpu.watts is None else f" {gpu.watts:.0f} W"
+        load = gpu.utilisation
+        return meter("GPU", load or 0.0, ("?" if load is None else f"{load:.0%}") + watts, width)
+
+
+def meter(name: str, share: float, words: str, width: int) -> Content:
+    """A name, a bar filled by ``share`` in [0, 1], and the figure in words."""
+    room = max(width - 8 - len(words) - 1, 0)
+    filled = min(round(share * room), room)
+    return Content.assemble(
+        (f"{name:<8}", "bold"), ("█" * filled, "$primary"), ("░" * (room - filled), "$foreground 22%"), f" {words}"
+    )
+
+
+def short(value: float) -> str:
+    """Milliseconds in at most three characters and a point."""
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def thousands(count: int) -> str:
+    """``812``, ``2.1k``, ``32k``."""
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.1f}k" if count < 10_000 else f"{count / 1000:.0f}k"
 
 
 def _labelled(left: str, chart: str, style: str) -> Content:
-    return Content.assemble((left, "$verdict-pending"), (chart, style), (str(MAX_DRAFT), "$verdict-pending"))
+    return Content.assemble((left, MUTED), (chart, style), (str(MAX_DRAFT), MUTED))

@@ -16,6 +16,8 @@ from textual.widget import Widget
 TYPING_SECONDS = 1.2
 """Digits typed within this time belong to one number."""
 LABEL_WIDTH, VALUE_WIDTH = 6, 10
+PACES = (0.05, 0.1, 0.25, 0.5, 1.0)
+"""Stops of the pace slider; typing reaches the values between."""
 
 
 class Slider(Widget, can_focus=True):
@@ -42,6 +44,8 @@ class Slider(Widget, can_focus=True):
     ]
 
     value: reactive[float] = reactive(0.0)
+    hint: ClassVar[str] = ""
+    """What it sets and when that acts, for the status line while it has the focus."""
 
     @dataclass
     class Changed(Message):
@@ -58,6 +62,7 @@ class Slider(Widget, can_focus=True):
         super().__init__(id=id)
         self.label, self.low, self.high, self.step = label, low, high, step
         self.set_reactive(Slider.value, value)
+        self.tooltip = self.hint
         self._typed = ""
         self._typed_at = 0.0
 
@@ -72,14 +77,27 @@ class Slider(Widget, can_focus=True):
     def render(self) -> Content:
         left, right = self._track
         length = max(right - left, 1)
-        knob = round((self.value - self.low) / (self.high - self.low) * (length - 1))
+        knob = round(self.share * (length - 1))
         return Content.assemble(
             f"{self.label:<{LABEL_WIDTH}}├",
             ("━" * knob, "$primary"),
             ("●", "bold $primary" if not self.has_focus else "bold reverse $primary"),
-            ("─" * (length - 1 - knob), "$panel-lighten-2"),
+            ("─" * (length - 1 - knob), "$foreground 22%"),
             f"┤ {self.describe()}",
         )
+
+    @property
+    def share(self) -> float:
+        """Where the knob is, from 0 on the left to 1 on the right."""
+        return (self.value - self.low) / (self.high - self.low)
+
+    def value_at(self, share: float) -> float:
+        """The value whose knob is there."""
+        return self.low + share * (self.high - self.low)
+
+    def moved(self, steps: int) -> float:
+        """The value so many steps further, which may be out of range."""
+        return self.value + steps * self.step
 
     @property
     def _track(self) -> tuple[int, int]:
@@ -93,7 +111,7 @@ class Slider(Widget, can_focus=True):
             self.post_message(self.Changed(self, self.value))
 
     def action_move(self, steps: int) -> None:
-        self._choose(self.value + steps * self.step)
+        self._choose(self.moved(steps))
 
     def action_jump(self, end: str) -> None:
         self._choose(self.low if end == "low" else self.high)
@@ -127,11 +145,13 @@ class Slider(Widget, can_focus=True):
     def _drag(self, event: events.MouseEvent) -> None:
         left, right = self._track
         part = (event.x - left) / max(right - left - 1, 1)
-        self._choose(self.low + min(max(part, 0.0), 1.0) * (self.high - self.low))
+        self._choose(self.value_at(min(max(part, 0.0), 1.0)))
 
 
 class BlockSlider(Slider):
     """Tokens per round: a block of 16 drafts 15 and adds one."""
+
+    hint = "block size: tokens per round, one of them free · acts from the next round on · digits type it"
 
     def describe(self) -> str:
         size = int(self.value)
@@ -139,5 +159,36 @@ class BlockSlider(Slider):
 
 
 class TemperatureSlider(Slider):
+    """0 always takes the likeliest token."""
+
+    hint = "temperature: 0 is greedy, more is freer · acts from the next round on · digits type it"
+
     def describe(self) -> str:
         return "0 greedy" if self.value == 0 else f"{self.value:.2f}"
+
+
+class PaceSlider(Slider):
+    """How much of the engine's speed the view shows. Its stops are not evenly spaced, its values are exact."""
+
+    hint = "pace: how fast rounds are shown · acts at once, on the view alone · digits type it"
+
+    def __init__(self, label: str, value: float, *, id: str) -> None:
+        super().__init__(label, PACES[0], PACES[-1], 0.01, value, id=id)
+
+    def describe(self) -> str:
+        return "full" if self.value == PACES[-1] else f"{self.value:.2g}×"
+
+    @property
+    def share(self) -> float:
+        below = max(place for place, pace in enumerate(PACES) if pace <= self.value)
+        if below == len(PACES) - 1:
+            return 1.0
+        part = (self.value - PACES[below]) / (PACES[below + 1] - PACES[below])
+        return (below + part) / (len(PACES) - 1)
+
+    def value_at(self, share: float) -> float:
+        return PACES[round(share * (len(PACES) - 1))]
+
+    def moved(self, steps: int) -> float:
+        place = round(self.share * (len(PACES) - 1)) + steps
+        return PACES[min(max(place, 0), len(PACES) - 1)]

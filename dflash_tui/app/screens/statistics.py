@@ -1,0 +1,70 @@
+"""The tables behind the gauges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from dflash_tui.core.tables import Table
+
+MUTED = "$verdict-pending"
+
+
+class StatisticsScreen(ModalScreen[None]):
+    """Shows them all, beginning at one. Any of Esc, Enter or q closes it."""
+
+    DEFAULT_CSS = """
+    StatisticsScreen { align: center middle; }
+    StatisticsScreen > VerticalScroll {
+        width: 84;
+        max-width: 100%;
+        height: auto;
+        max-height: 100%;
+        padding: 0 2;
+        scrollbar-size-vertical: 1;
+        background: $surface;
+        border: round $primary;
+        border-title-color: $primary;
+        border-subtitle-color: $verdict-pending;
+    }
+    StatisticsScreen Static { margin: 0 0 1 0; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "dismiss", "Close", show=False)]
+
+    def __init__(self, title: str, tables: Sequence[Table], section: str = "") -> None:
+        """``title`` names the moment; ``section`` is the id of the table to begin at."""
+        super().__init__()
+        self._title, self._tables, self._section = title, tables, section
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            for table in self._tables:
+                yield Static(drawn(table), id=table.id)
+
+    def on_mount(self) -> None:
+        frame = self.query_one(VerticalScroll)
+        frame.border_title, frame.border_subtitle = self._title, "↑ ↓ scroll · Esc closes"
+        frame.focus()
+        if self._section:
+            for table in self.query(f"#{self._section}"):
+                self.call_after_refresh(frame.scroll_to_widget, table, top=True, animate=False)
+
+
+def drawn(table: Table) -> Content:
+    """The table as text: columns aligned, the first to the left and figures to the right."""
+    grid = [table.head, *table.rows] if table.head else list(table.rows)
+    sizes = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    lines = [Content.styled(table.title, "bold $primary")]
+    for row in grid:
+        cells = [f"{row[0]:<{sizes[0]}}", *(f"{cell:>{size}}" for cell, size in zip(row[1:], sizes[1:], strict=True))]
+        lines.append(Content.styled("  ".join(cells), MUTED if row is table.head else ""))
+    if table.note:
+        lines.append(Content.styled(table.note, MUTED))
+    return Content("\n").join(lines)

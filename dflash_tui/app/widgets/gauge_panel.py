@@ -1,0 +1,162 @@
+"""The gauges in whatever room there is: side by side in one row, or below each other; the important ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.widgets import Static
+
+from dflash_tui.core.tables import GaugeFacts
+
+from .gauges import (
+    ContextGauge,
+    CostGauge,
+    Gauge,
+    GpuGauge,
+    HistogramGauge,
+    PositionGauge,
+    RateGauge,
+)
+
+GAP = 2
+"""Cells between two gauges in one row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How many rows a gauge needs, and up to how many help it."""
+
+    least: int
+    best: int
+
+
+WISHES: Mapping[str, Wish] = {
+    "rate": Wish(5, 10), "histogram": Wish(3, 12), "positions": Wish(3, 12), "cost": Wish(2, 2), "gpu": Wish(2, 2),
+    "context": Wish(1, 1),
+}  # fmt: skip
+"""By importance. The order on the screen is that of ``GaugePanel.compose``."""
+FIRST_GROWTH = (("rate", 7), ("histogram", 4), ("positions", 4))
+LATER_GROWTH = (("histogram", 6), ("positions", 6), ("rate", 10), ("histogram", 12), ("positions", 12))
+"""What rows left over go to, before and after blank rows between the gauges: which one, and up to which height."""
+
+
+def heights(rows: int, wanted: Sequence[str]) -> dict[str, int]:
+    """Rows for each gauge of ``wanted`` (in the order of importance) that finds room; a row is kept free to say that
+    some don't."""
+    shown: dict[str, int] = {}
+    for name in wanted:
+        rest = wanted[len(shown) + 1 :]
+        if sum(shown.values()) + WISHES[name].least + (1 if rest else 0) > rows:
+            break
+        shown[name] = WISHES[name].least
+    spare = rows - sum(shown.values()) - (1 if len(shown) < len(wanted) else 0)
+    spare = _grow(shown, spare, FIRST_GROWTH)
+    gaps = min(spare, max(len(shown) - 1, 0))
+    _grow(shown, spare - gaps, LATER_GROWTH)
+    return shown
+
+
+def _grow(shown: dict[str, int], spare: int, growth: Iterable[tuple[str, int]]) -> int:
+    """Give spare rows away; returns what is left."""
+    for name, height in growth:
+        if name in shown:
+            more = min(max(height - shown[name], 0), max(spare, 0))
+            shown[name] += more
+            spare -= more
+    return max(spare, 0)
+
+
+def widths(cells: int, wanted: Mapping[str, int]) -> dict[str, int]:
+    """Cells for each gauge that finds room in one row, the first growing into what is left."""
+    shown: dict[str, int] = {}
+    for name, width in wanted.items():
+        note = len(note_text(len(wanted) - len(shown) - 1)) + GAP if len(shown) + 1 < len(wanted) else 0
+        if sum(shown.values()) + GAP * len(shown) + width + note > cells:
+            break
+        shown[name] = width
+    if shown:
+        first = next(iter(shown))
+        missing = len(wanted) - len(shown)
+        note = len(note_text(missing)) + GAP if missing else 0
+        shown[first] += cells - sum(shown.values()) - GAP * (len(shown) - 1) - note
+    return shown
+
+
+def note_text(missing: int) -> str:
+    """What stands for gauges without room."""
+    return f"+{missing} more" if missing else ""
+
+
+class GaugePanel(Container):
+    """Arranges the gauges anew whenever its size changes. Those without room are counted, not dropped silently."""
+
+    DEFAULT_CSS = """
+    GaugePanel { layout: vertical; overflow: hidden; }
+    GaugePanel > .missing { height: 1; width: auto; color: $verdict-pending; }
+    """
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.facts = GaugeFacts()
+
+    def compose(self) -> ComposeResult:
+        yield RateGauge(id="rate")
+        yield HistogramGauge(id="histogram")
+        yield PositionGauge(id="positions")
+        yield CostGauge(id="cost")
+        yield ContextGauge(id="context")
+        yield GpuGauge(id="gpu")
+        yield Static(classes="missing")
+
+    def show(self, facts: GaugeFacts) -> None:
+        """Draw these facts; a card that appears or goes away changes what there is to arrange."""
+        rearrange = (facts.gpu is None) != (self.facts.gpu is None)
+        self.facts = facts
+        for gauge in self.query(Gauge):
+            gauge.show(facts)
+        if rearrange:
+            self.share_room()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.share_room()
+
+    def share_room(self) -> None:
+        """Give every gauge its place, by the panel's size and by what there is to show."""
+        if not self.size.area:
+            return
+        wanted = [name for name in WISHES if name != "gpu" or self.facts.gpu is not None]
+        in_a_row = self.size.height == 1
+        if in_a_row:
+            compact = {name: self.query_one(f"#{name}", Gauge).compact_width for name in wanted}
+            shown = widths(self.size.width, compact)
+        else:
+            shown = heights(self.size.height, wanted)
+        self.styles.layout = "horizontal" if in_a_row else "vertical"
+        gauges = list(self.query(Gauge))
+        for gauge in gauges:
+            gauge.display = gauge.id in shown
+        visible = [gauge for gauge in gauges if gauge.display]
+        self._tell_missing(len(wanted) - len(shown), in_a_row)
+        (self._place_in_a_row if in_a_row else self._place_in_a_column)(visible, shown)
+
+    def _tell_missing(self, missing: int, in_a_row: bool) -> None:
+        note = self.query_one(".missing", Static)
+        note.display = missing > 0
+        note.update(note_text(missing) if in_a_row else f"{missing} more in /stats")
+
+    def _place_in_a_row(self, gauges: list[Gauge], shown: Mapping[str, int]) -> None:
+        for gauge in gauges:
+            last = gauge is gauges[-1] and not self.query_one(".missing").display
+            gauge.styles.width, gauge.styles.height = shown[gauge.id or ""], 1
+            gauge.styles.margin = (0, 0 if last else GAP, 0, 0)
+
+    def _place_in_a_column(self, gauges: list[Gauge], shown: Mapping[str, int]) -> None:
+        """Rows left over separate the gauges."""
+        spare = self.size.height - sum(shown.values()) - self.query_one(".missing").display
+        for place, gauge in enumerate(gauges):
+            gauge.styles.width, gauge.styles.height = "1fr", shown[gauge.id or ""]
+            gauge.styles.margin = (0, 0, 1 if place < min(spare, len(gauges) - 1) else 0, 0)

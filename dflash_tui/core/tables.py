@@ -1,0 +1,149 @@
+"""What the gauges show, as facts and as tables in people's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .gpu import GpuReading
+from .statistics import TurnSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeFacts:
+    """Everything the gauges draw: a moment of a turn, and what surrounds it."""
+
+    turn: TurnSnapshot = field(default_factory=TurnSnapshot)
+    max_context: int = 0
+    plain_ms: float | None = None
+    """Milliseconds per token of the target alone, when they were measured in this session."""
+    speculation: bool = True
+    gpu: GpuReading | None = None
+    num_prompt_tokens: int = 0
+    num_reused_tokens: int = 0
+    screen_load: float | None = None
+    """The screen's own recent share of one core, in [0, 1]; None while nothing streams."""
+
+    @property
+    def speedup(self) -> float | None:
+        """Against the target alone; None while that wasn't measured, and for an answer of the target alone."""
+        if self.plain_ms is None or not self.speculation or not self.turn.rate.mean:
+            return None
+        return self.turn.rate.mean * self.plain_ms / 1e3
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under a title; the first column says what the others are."""
+
+    id: str
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    head: tuple[str, ...] = ()
+    note: str = ""
+    """How to read it."""
+
+
+def tables(facts: GaugeFacts) -> tuple[Table, ...]:
+    """The tables behind the gauges, those left out that have nothing to say."""
+    made = (_speed(facts), _acceptance(facts), _histogram(facts), _positions(facts), _cost(facts), _context(facts))
+    return (*(table for table in made if table.rows), *_gpu(facts.gpu), *_screen(facts.screen_load))
+
+
+def _speed(facts: GaugeFacts) -> Table:
+    turn = facts.turn
+    rows = [
+        ("tokens written", f"{turn.num_tokens:,}"),
+        ("tokens per second, whole answer", f"{turn.rate.mean:.1f}"),
+        ("tokens per second, last second", f"{turn.rate.now:.1f}"),
+        ("tokens per second, best second", f"{turn.rate.peak:.1f}"),
+    ]
+    if turn.ttft_ms is not None:
+        rows.append(("time to the first token", f"{turn.ttft_ms:.1f} ms"))
+    if facts.plain_ms is not None:
+        rows.append(("the target alone, measured in this session", f"{1e3 / facts.plain_ms:.1f} tokens/s"))
+    if facts.speedup is not None:
+        rows.append(("speed-up against the target alone", f"{facts.speedup:.2f}×"))
+    unknown = "Speed-up: not measured. Ask once with /speculation off, and the next answer is compared with it."
+    return Table("speed", "Speed", tuple(rows), note="" if facts.plain_ms else unknown)
+
+
+def _acceptance(facts: GaugeFacts) -> Table:
+    acceptance = facts.turn.acceptance
+    drafted, accepted = acceptance.num_draft_tokens, acceptance.num_accepted_draft_tokens
+    if not acceptance.num_spec_steps:
+        return Table("acceptance", "Acceptance", ())
+    rows = (
+        ("rounds with a draft", f"{acceptance.num_spec_steps:,}"),
+        ("drafted tokens that were checked", f"{drafted:,}"),
+        ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
+        ("acceptance length: tokens per round, the target's own included", f"{acceptance.mean_acceptance_length:.2f}"),
+    )
+    note = "The share of accepted drafts falls with the block size by itself; compare block sizes by tokens per second."
+    return Table("acceptance", "Acceptance", rows, note=note)
+
+
+def _histogram(facts: GaugeFacts) -> Table:
+    rounds = facts.turn.acceptance.num_spec_steps
+    counts = enumerate(facts.turn.acceptance.histogram)
+    rows = tuple((str(accepted), f"{count:,}", f"{count / rounds:.1%}") for accepted, count in counts if rounds)
+    return Table("histogram", "Accepted per round", rows, ("accepted drafts", "rounds", "share"))
+
+
+def _positions(facts: GaugeFacts) -> Table:
+    rows = []
+    for place, position in enumerate(facts.turn.acceptance.positions, 1):
+        if position.rate is not None:
+            low, high = position.interval
+            interval = f"{low:.0%} … {high:.0%}"
+            rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}", interval))
+    return Table(
+        "positions",
+        "Accepted if reached",
+        tuple(rows),
+        ("position", "reached", "accepted", "95 % interval"),
+        "A position counts as reached when every draft before it was accepted and the target said something there.",
+    )
+
+
+def _cost(facts: GaugeFacts) -> Table:
+    cost = facts.turn.cost
+    if not cost.rounds:
+        return Table("cost", "Milliseconds per round", ())
+    total = sum(cost.parts) or 1.0
+    names = ("drafting", "verifying", "everything else")
+    parts = tuple((name, f"{part:.2f} ms", f"{part / total:.0%}") for name, part in zip(names, cost.parts, strict=True))
+    whole = ("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds")
+    return Table("cost", "Milliseconds per round", (*parts, whole))
+
+
+def _context(facts: GaugeFacts) -> Table:
+    used, most = facts.turn.context_length, facts.max_context
+    if not most:
+        return Table("context", "Context", ())
+    rows = (
+        ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})"),
+        ("the question and what stood before it", f"{facts.num_prompt_tokens:,} tokens"),
+        ("of these still in the caches", f"{facts.num_reused_tokens:,} tokens"),
+    )
+    return Table("context", "Context", rows)
+
+
+def _gpu(gpu: GpuReading | None) -> Iterator[Table]:
+    if gpu is None:
+        return
+    rows = []
+    if gpu.utilisation is not None:
+        rows.append(("busy", f"{gpu.utilisation:.0%}"))
+    if gpu.memory_used is not None and gpu.memory_total:
+        rows.append(("memory", f"{gpu.memory_used / 1e9:.1f} of {gpu.memory_total / 1e9:.1f} GB"))
+    if gpu.watts is not None:
+        rows.append(("power", f"{gpu.watts:.0f} W"))
+    if gpu.celsius is not None:
+        rows.append(("temperature", f"{gpu.celsius} °C"))
+    yield Table("gpu", gpu.name, tuple(rows), note="Of the whole card, other programs' work included.")
+
+
+def _screen(load: float | None) -> Iterator[Table]:
+    if load is not None:
+        yield Table("screen", "This screen", (("share of one processor core, lately", f"{load:.1%}"),))
