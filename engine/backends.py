@@ -12,9 +12,12 @@ from .commands import AttentionBackend
 from .config import AttentionConfig
 from .errors import UsageFailure
 from .kernels.attention import AttentionFunction, flash_attention, sdpa_attention
+from .kernels.jit import HAS_TRITON
+from .kernels.prefill_attention import triton_attention
 
 FLASH_MAX_HEAD_DIM = 256
 FLASH_DTYPES = (torch.bfloat16, torch.float16)
+TRITON_HEAD_DIMS = (16, 32, 64, 128, 256, 512)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,26 @@ def _flash_why_not(head_dim: int, device: torch.device, dtype: torch.dtype) -> s
     return None
 
 
+def _triton_why_not(head_dim: int, device: torch.device, dtype: torch.dtype) -> str | None:
+    if not HAS_TRITON:
+        return "the package triton isn't installed"
+    if device.type != "cuda":
+        return f"it needs a CUDA device, and this is {device.type}"
+    if dtype not in FLASH_DTYPES:
+        return f"its tiles are made for 16 bits, not for {str(dtype).removeprefix('torch.')}"
+    if head_dim not in TRITON_HEAD_DIMS:
+        return f"the size of its heads is a power of two from 16 to 512, some here have {head_dim} channels"
+    return None
+
+
 SDPA = Backend("sdpa", sdpa_attention, lambda head_dim, device, dtype: None)
 FLASH = Backend("flash_attn", flash_attention, _flash_why_not)
 
-BACKENDS = {backend.name: backend for backend in (SDPA, FLASH)}
+TRITON = Backend("triton", triton_attention, _triton_why_not)
 
-AUTO = (SDPA,)
+BACKENDS = {backend.name: backend for backend in (SDPA, FLASH, TRITON)}
+
+AUTO = (TRITON, SDPA)
 """What ``auto`` tries, in this order. On a CPU sdpa beats the reference in most shapes and is level in the rest
 (bundled pair, 1 to 256 rows over 100 to 4000 keys). flash_attn runs when it is asked for: nobody has measured it here,
 and it can't take the targets' full layers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-AttentionBackend = Literal["auto", "sdpa", "flash_attn"]
+AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0

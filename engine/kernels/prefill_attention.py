@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .attention import LOG2_E
-from .jit import cdiv, dot, jit, tl
+from .attention import LOG2_E, sdpa_attention
+from .jit import MAX_ROWS, cdiv, dot, jit, tl
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,12 @@ def chunk_attention(
         num_stages=tiles.stages,
     )
     return out
+
+
+def triton_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
+    """``chunk_attention`` for the rows of a prompt; a few rows over many keys would leave most of a GPU idle."""
+    attend = sdpa_attention if q.shape[0] <= MAX_ROWS else chunk_attention
+    return attend(q, k, v, causal=causal, window=window, scale=scale)
 
 
 @jit

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine import backends
-from engine.backends import AUTO, FLASH, SDPA, Backend, choose_backends, describe
+from engine.backends import AUTO, FLASH, SDPA, TRITON, Backend, choose_backends, describe
 from engine.cache import Cache
 from engine.checkpoint import load_drafter, load_target
 from engine.commands import EngineOptions
@@ -20,6 +20,7 @@ from engine.config import AttentionConfig
 from engine.errors import UsageFailure
 from engine.events import EngineReady
 from engine.kernels.attention import flash_attention, reference_attention
+from engine.kernels.jit import HAS_TRITON
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.decoding import prompt_ids
 from tests.engine.test_service import Session, running
@@ -49,7 +50,25 @@ def refusal(layers: list[AttentionConfig], device: torch.device, dtype: torch.dt
 @pytest.mark.parametrize("head_dim", [64, 128, 256, 512])
 def test_auto_always_finds_one(head_dim: int, device: torch.device, dense_pair: TinyPair) -> None:
     chosen = choose_backends("auto", sized(dense_pair, head_dim), device, torch.bfloat16, "--attention-backend")
-    assert describe(chosen) == "sdpa" and AUTO[-1] is SDPA
+    fast = HAS_TRITON and device is CUDA
+    assert describe(chosen) == ("triton" if fast else "sdpa") and AUTO[-1] is SDPA
+
+
+@pytest.mark.parametrize(
+    ("head_dim", "device", "dtype", "why"),
+    [
+        (48, CUDA, torch.bfloat16, "power of two"),
+        (1024, CUDA, torch.bfloat16, "from 16 to 512"),
+        (256, CUDA, torch.float32, "not for float32"),
+        (256, CPU, torch.bfloat16, "this is cpu"),
+    ],
+)
+@pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
+def test_auto_takes_what_triton_cannot_elsewhere(
+    head_dim: int, device: torch.device, dtype: torch.dtype, why: str, dense_pair: TinyPair
+) -> None:
+    assert why in str(TRITON.why_not(head_dim, device, dtype))
+    assert describe(choose_backends("auto", sized(dense_pair, head_dim), device, dtype, "")) == "sdpa"
 
 
 def test_an_impossible_choice_says_why(dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
