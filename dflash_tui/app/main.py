@@ -13,10 +13,11 @@ os.environ.setdefault("ESCDELAY", "40")
 from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.start import Start
+from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import EngineOptions, GenerationSettings
 
 from .application import ChatApp
-from .source import EventQueue, SourceFactory, engine_source
+from .source import EventQueue, SourceFactory, engine_source, replay_source
 
 SWITCH_INTERVAL = 0.0005
 """Seconds a thread may keep the interpreter lock while another waits: the default of 5 ms makes the engine wait for
@@ -33,18 +34,33 @@ def run_chat(
     theme: str | None = None,
     begin: Start | None = None,
     log: SessionLog | None = None,
+    trace: TraceWriter | None = None,
 ) -> int:
     """Show the chat until it is left; returns the exit code.
 
     0 when the user left, 128 + the signal's number when one ended it, and the code of the engine's failure when the
-    engine had ended. ``log`` records the conversation that ``begin`` goes on with.
+    engine had ended. ``log`` records the conversation that ``begin`` goes on with, and ``trace`` the whole run.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
-    queue = EventQueue(log or SessionLog.create())
+    queue = EventQueue(log or SessionLog.create(), trace)
     app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme, begin)
     app.run()
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     queue.log.close()
+    if trace is not None:
+        trace.close()
+    if app.return_code == 0 and app.failure_kind is not None:
+        return exit_code_for(app.failure_kind)
+    return app.return_code or 0
+
+
+def run_replay(path: Path, pace: float, out_dir: Path, theme: str | None = None) -> int:
+    """Show a recorded run until it is left; returns the exit code, like :func:`run_chat`."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    queue = EventQueue(SessionLog.nowhere())
+    app = ChatApp(GenerationSettings(), out_dir, queue, replay_source(path, pace), theme)
+    app.run()
+    app.chat_screen.join_engine(JOIN_SECONDS)
     if app.return_code == 0 and app.failure_kind is not None:
         return exit_code_for(app.failure_kind)
     return app.return_code or 0

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.source import EngineSource
+from dflash_tui.core.traces.replaying import ReplaySource
+from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import EngineOptions
 from engine.events import EngineReady, Event
 
@@ -27,14 +30,25 @@ def engine_source(options: EngineOptions) -> SourceFactory:
     return create
 
 
+def replay_source(path: Path, pace: float) -> SourceFactory:
+    """A trace in the engine's place."""
+
+    def create(emit: Emit) -> EngineSource:
+        return ReplaySource(path, emit, pace)
+
+    return create
+
+
 class EventQueue:
     """Carries events from the engine thread to the screen, and writes them down on the way.
 
     The log is written first and by the engine's own thread: what reached the disk never waits for a frame.
     """
 
-    def __init__(self, log: SessionLog) -> None:
+    def __init__(self, log: SessionLog, trace: TraceWriter | None = None) -> None:
         self.log = log
+        self.trace = trace
+        """Records the run, if the user wants that."""
         self.diverted: Emit | None = None
         """Takes the events instead, while the engine works for something that is no part of the conversation. May
         only change while the engine is idle."""
@@ -46,6 +60,8 @@ class EventQueue:
             self.diverted(event)
             return
         self.log.record(event)
+        if self.trace is not None:
+            self.trace.record(event)
         self._events.put(event)
 
     def take(self, limit: int) -> list[Event]:

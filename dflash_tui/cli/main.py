@@ -29,11 +29,12 @@ from .headless import OutputFormat, Request, answer, silence_stdout
 from .help import TOPICS, Flag, flag, help_command, write_options
 from .lesson import lesson
 from .logs import log_to_file
-from .output import check_directory
+from .output import DEFAULT_OUT, check_directory
 from .problems import Problem, show_problem
 from .prompt import read_prompt
 from .pull import pull
 from .race import race
+from .replay import replay
 from .selftest import selftest
 from .sessions import conversation_to_continue, sessions
 
@@ -53,13 +54,13 @@ EXIT_LINE = """\
 Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
 or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader
 of stdout gone, 143 terminated. A partial answer is printed."""
-DEFAULT_OUT = Path("dflash-out")
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
 COMMANDS: dict[str, click.Command] = {
     "pull": pull,
     "doctor": doctor,
+    "replay": replay,
     "race": race,
     "lesson": lesson,
     "export": export,

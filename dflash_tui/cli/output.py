@@ -9,6 +9,9 @@ from typing import Protocol
 
 from .problems import Problem
 
+DEFAULT_OUT = Path("dflash-out")
+"""Where the screen saves code."""
+
 # Terminals obey control characters; an answer has no business moving the cursor or setting the title.
 _UNSAFE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd") | {ord("\n"): "\n", ord("\t"): "\t"}
 

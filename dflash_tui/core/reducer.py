@@ -153,6 +153,11 @@ class Reducer:
             case EngineError():
                 self._error(event)
 
+    def show_question(self, text: str) -> None:
+        """A question that this front end did not ask becomes part of the transcript."""
+        if text:
+            self._spans += [Span(text, "prompt"), Span("\n\n", "plain")]
+
     def forget(self) -> None:
         """A new chat: the last turn's answer and statistics leave the screen."""
         self.turn = None

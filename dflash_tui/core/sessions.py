@@ -78,6 +78,13 @@ class SessionLog:
         log._waiting = [{"type": "resumed", "time": _now()}]
         return log
 
+    @classmethod
+    def nowhere(cls) -> SessionLog:
+        """A log that writes nothing, for what is no conversation of the user's."""
+        log = cls(Path(os.devnull))
+        log._closed, log._waiting = True, []
+        return log
+
     @property
     def started(self) -> bool:
         """The file is there."""

@@ -22,6 +22,7 @@ from dflash_tui.core.start import Start
 from dflash_tui.core.starters import STARTERS
 from dflash_tui.core.statistics import TurnSnapshot
 from dflash_tui.core.tables import GaugeFacts, tables
+from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
 from engine.events import EngineReady, Event, TurnFinished
 
@@ -40,6 +41,7 @@ from ..widgets.panel import Panel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
 from ..widgets.queued import QueuedQuestions
 from ..widgets.rendered import RenderedView
+from ..widgets.replay_bar import ReplayBar
 from ..widgets.round_strip import RoundStrip
 from ..widgets.scrubber import Scrubber
 from ..widgets.slider import BlockSlider, PaceSlider, Slider, TemperatureSlider
@@ -77,6 +79,8 @@ class ChatScreen(Screen[None]):
         self.out_dir = out_dir
         self.queue = queue
         self.source = source(queue.put)
+        self.replay = self.source if isinstance(self.source, ReplaySource) else None
+        """The trace that is played in the engine's place, if one is."""
         self.chat = Chat(settings, self.source.send)
         self.pump = FramePump(self.chat, queue, self.draw)
         self.quit_until = 0.0
@@ -100,6 +104,7 @@ class ChatScreen(Screen[None]):
         yield RoundStrip(id="round")
         yield StepView(id="steps")
         yield QueuedQuestions(id="queue")
+        yield ReplayBar(self.replay, id="replay")
         yield CompletionMenu(id="completion")
         with Horizontal(id="ask"):
             yield Static("❯", id="mark")
@@ -141,6 +146,7 @@ class ChatScreen(Screen[None]):
             return  # leaving: the widgets go before the pump does
         self.query_one(TokenLog).append(self.chat.reducer.take_spans())
         self.viewer.frame()
+        self.query_one(ReplayBar).show()
         if not self.chat.reducer.busy and events:
             self._draw_loading(events)
         if gauges:
@@ -256,10 +262,13 @@ class ChatScreen(Screen[None]):
         return self.chat.reducer.phase
 
     def _tell_log_failure(self) -> None:
-        failure = self.queue.log.failure
+        trace = self.queue.trace
+        failure = self.queue.log.failure or (trace.failure if trace else None)
         if failure and not self._log_failure_told:
             self._log_failure_told = True
-            self.notify(failure, title="The conversation is not being recorded", severity="error", timeout=12)
+            self.notify(
+                failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
+            )
 
     # Looking
 
@@ -301,6 +310,14 @@ class ChatScreen(Screen[None]):
     def show_legend(self) -> None:
         """What the colours of the transcript mean."""
         self.query_one("#ask").border_title = lens_legend(self.viewer.lens)
+
+    @on(ReplayBar.Stepped)
+    def step_replay(self, message: ReplayBar.Stepped) -> None:
+        self._look(lambda: self.viewer.step_replay(message.direction))
+
+    @on(ReplayBar.Sought)
+    def seek_replay(self, message: ReplayBar.Sought) -> None:
+        self._look(lambda: self.viewer.seek_replay(message.end))
 
     # Asking and stopping
 

@@ -115,7 +115,7 @@ def read_trace(path: Path, name: str | None = None) -> Trace:
 
 def read_stream(file: BufferedIOBase, name: str) -> Trace:
     """Read a trace from where ``file`` stands. Raises :class:`TraceError` when nothing in it can be replayed."""
-    _check_version(file, name)
+    check_version(file, name)
     reader = _Reader(Trace(name))
     try:
         for frame, content in _frames(_inflated(file)):
@@ -131,7 +131,8 @@ def read_stream(file: BufferedIOBase, name: str) -> Trace:
     return reader.trace
 
 
-def _check_version(file: BufferedIOBase, name: str) -> None:
+def check_version(file: BufferedIOBase, name: str) -> None:
+    """Reads the first line. Raises :class:`TraceError` unless it begins a trace that this program reads."""
     line = file.readline(len(MAGIC) + 12)
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():

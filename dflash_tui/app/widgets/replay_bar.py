@@ -1,0 +1,113 @@
+"""The line that tells a replay from a chat: what is played, made where, how far it is, and the keys that play it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+
+from dflash_tui.core.traces.replaying import FASTEST, SLOWEST, ReplaySource
+
+
+class ReplayBar(Widget, can_focus=True):
+    """Shown in replays only."""
+
+    DEFAULT_CSS = """
+    ReplayBar { height: 1; background: $boost; color: $foreground; padding: 0 1; text-wrap: nowrap; }
+    ReplayBar:focus { background: $primary 30%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "play", "pause the replay, or go on"),
+        Binding("plus,equals_sign,up", "change_pace(2)", "replay faster"),
+        Binding("minus,down", "change_pace(0.5)", "replay slower"),
+        Binding("full_stop,right", "step(1)", "one round on"),
+        Binding("comma,left", "step(-1)", "one round back"),
+        Binding("home", "edge(0)", "to the first round"),
+        Binding("end", "edge(1)", "to the end of the trace"),
+    ]
+
+    class Stepped(Message):
+        """One round on (1) or back (-1)."""
+
+        def __init__(self, direction: int) -> None:
+            super().__init__()
+            self.direction = direction
+
+    class Sought(Message):
+        """To the first round (0), or the end of the trace (1)."""
+
+        def __init__(self, end: bool) -> None:
+            super().__init__()
+            self.end = end
+
+    def __init__(self, source: ReplaySource | None, *, id: str) -> None:
+        super().__init__(id=id)
+        self.display = source is not None
+        self._source = source
+        self._shown: object = None
+
+    def on_mount(self) -> None:
+        if self._source is not None:
+            self.focus()
+
+    def show(self) -> None:
+        """Draw again if anything changed."""
+        source = self._source
+        if source is None:
+            return
+        state = (source.played, source.playing, source.pace, source.ended, source.trace is None)
+        if state != self._shown:
+            self._shown = state
+            self.refresh()
+
+    def action_play(self) -> None:
+        if self._source is not None:
+            self._source.set_playing(not self._source.playing)
+            self.show()
+
+    def action_change_pace(self, factor: float) -> None:
+        if self._source is not None:
+            self._source.set_pace(min(max(self._source.pace * factor, SLOWEST), FASTEST))
+            self.show()
+
+    def action_step(self, direction: int) -> None:
+        self.post_message(self.Stepped(direction))
+
+    def action_edge(self, end: int) -> None:
+        self.post_message(self.Sought(bool(end)))
+
+    def render(self) -> Content:
+        source = self._source
+        if source is None:
+            return Content()
+        left = f" replay of {source.path.name} · {self._position(source)}"
+        keys = "Space , . + −" if self.has_focus else "Tab: replay keys"
+        room = self.size.width - len(left) - len(keys) - 3
+        origin = _origin(source)
+        middle = f" · {origin}" if origin and len(origin) + 3 <= room else ""
+        mark = "■" if source.ended else "▶" if source.playing else "⏸"
+        gap = " " * max(self.size.width - len(mark + left + middle + keys), 1)
+        return Content.assemble((mark, "bold $primary"), left, (middle + gap + keys, "$verdict-pending"))
+
+    @staticmethod
+    def _position(source: ReplaySource) -> str:
+        if source.trace is None:
+            return "reading"
+        state = "ended" if source.ended else _pace_words(source.pace) if source.playing else "paused"
+        return f"round {source.played} of {len(source.trace.steps)} · {state}"
+
+
+def _pace_words(pace: float) -> str:
+    return "as fast as can be" if pace >= FASTEST else f"{pace:.3g}×"
+
+
+def _origin(source: ReplaySource) -> str:
+    """When and where the trace was made."""
+    if source.trace is None:
+        return ""
+    made = source.trace.header.created[:10]
+    device = source.trace.ready.device if source.trace.ready else ""
+    return f"recorded {made} on {device}" if made and device else f"recorded {made}" if made else ""

@@ -1,0 +1,109 @@
+"""``python -m dflash_tui.cli.record_traces``: runs a pair and writes the bundled traces.
+
+Five on the bundled pair, on the CPU. The sixth is recorded where a GPU is: ``--device cuda --only gpu``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import SimpleQueue
+
+import click
+
+from dflash_tui.core.traces.bundled import TRACES
+from dflash_tui.core.traces.format import SUFFIX
+from dflash_tui.core.traces.reader import read_trace
+from dflash_tui.core.traces.writer import TraceWriter
+from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
+from engine.events import EngineError, EngineReady, Event, TurnFinished
+from engine.service import EngineService
+
+GREEDY = GenerationSettings(max_new_tokens=1024)
+SAMPLED = replace(GREEDY, temperature=1.0, seed=1)
+WARM_UP = Message("user", "Hi")
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A trace to make: questions of one conversation."""
+
+    questions: tuple[str, ...]
+    settings: GenerationSettings = GREEDY
+    device: str = "cpu"
+
+
+RECORDINGS: dict[str, Recording] = {
+    "code": Recording(("Write a quicksort in Python", "Now write a binary search in Python", "Count words in a string")),
+    "code-sampled": Recording(("Write a quicksort in Python", "Write a stack class in Python"), SAMPLED),
+    "html": Recording(("create a single-file HTML animation of a drone swarm",)),
+    "maths": Recording(
+        (
+            "Ben has 12 apples and buys 7 more. How many apples does he have?",
+            "What is 17 + 26?",
+            "A train has 8 wagons with 6 people each. How many people are there?",
+        )
+    ),
+    "chat-sampled": Recording(
+        ("Hello, who are you?", "What is speculative decoding?", "Why is the draft a block?", "Thank you!"), SAMPLED
+    ),
+    "gpu": Recording(("create a single-file HTML animation of a drone swarm",), device="cuda"),
+}
+"""By the name under which they are replayed."""
+
+
+@click.command()
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option("--only", multiple=True, type=click.Choice(list(RECORDINGS)), help="Just this one; may be repeated.")
+def main(device: str, only: tuple[str, ...]) -> None:
+    """Record the bundled traces that belong to DEVICE."""
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    engine = EngineService(EngineOptions(device=device), inbox.put)
+    engine.start()
+    *_, ready = _until(inbox, EngineReady)
+    for name, recording in RECORDINGS.items():
+        if recording.device == device and (not only or name in only):
+            path = TRACES / f"{name}{SUFFIX}"
+            _record(path, recording, engine, inbox, ready)
+            trace, size = read_trace(path), path.stat().st_size
+            tokens = trace.steps.num_tokens
+            print(f"{name:<14}{size:>7} bytes  {tokens:>5} tokens  {size / tokens:.1f} bytes/token", file=sys.stderr)
+    engine.send(Close())
+    engine.join()
+
+
+def _record(
+    path: Path, recording: Recording, engine: EngineService, inbox: SimpleQueue[Event], ready: Event
+) -> None:
+    engine.send(Ask(0, (WARM_UP,), recording.settings))
+    list(_until(inbox, TurnFinished))
+    path.unlink(missing_ok=True)
+    trace = TraceWriter(path)
+    trace.record(ready)
+    messages: tuple[Message, ...] = ()
+    for turn, question in enumerate(recording.questions, start=1):
+        messages = (*messages, Message("user", question))
+        engine.send(Ask(turn, messages, recording.settings))
+        for event in _until(inbox, TurnFinished):
+            trace.record(event)
+            if isinstance(event, TurnFinished):
+                messages = (*messages, Message("assistant", event.text))
+    trace.close()
+    if trace.failure is not None:
+        raise click.ClickException(trace.failure)
+
+
+def _until(inbox: SimpleQueue[Event], last: type[Event]) -> Iterator[Event]:
+    while True:
+        event = inbox.get()
+        yield event
+        if isinstance(event, EngineError):
+            raise click.ClickException(event.message)
+        if isinstance(event, last):
+            return
+
+
+if __name__ == "__main__":
+    main()
