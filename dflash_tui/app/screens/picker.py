@@ -15,6 +15,8 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 Entry = TypeVar("Entry")
+MAX_WIDTH, FRAME = 110, 6
+"""Cells of the box, and of what stands around a line in it: border, padding, scrollbar."""
 SHOWN = 200
 """Entries drawn at once; typing brings the others."""
 
@@ -63,12 +65,17 @@ class PickerScreen(ModalScreen[Entry | None], Generic[Entry]):
         self._words = words
         self._shown: list[Entry] = []
 
+    @property
+    def line_width(self) -> int:
+        """Cells that an entry may take without being wrapped."""
+        return min(self.app.size.width, MAX_WIDTH) - FRAME
+
     def find(self, words: str) -> Iterable[Entry]:
         """The entries that match what was typed, best first."""
         raise NotImplementedError
 
     def describe(self, entry: Entry) -> Content:
-        """One line, or two."""
+        """One line of at most ``line_width`` cells."""
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from dflash_tui.core.prompts import PromptHistory
@@ -29,4 +30,5 @@ class SearchScreen(PickerScreen[str]):
         return self._questions.search(words)
 
     def describe(self, entry: str) -> Content:
-        return Content(sanitise(" ".join(entry[:LENGTH].split())))
+        text = sanitise(" ".join(entry[:LENGTH].split()))
+        return Content(set_cell_size(text, min(cell_len(text), self.line_width)))

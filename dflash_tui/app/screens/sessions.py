@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -47,10 +48,11 @@ class SessionsScreen(PickerScreen[SessionSummary]):
         return [session for session in self._sessions if session.matches(words)]
 
     def describe(self, entry: SessionSummary) -> Content:
-        when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M")
+        when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M  ")
         asked = len(entry.questions)
         facts = f"  {asked} question{'s' if asked != 1 else ''} · {short_name(entry.target or 'unknown model')}"
-        return Content.assemble((f"{when}  ", "$verdict-pending"), sanitise(entry.name), (facts, "$verdict-pending"))
+        name = set_cell_size(sanitise(entry.name), max(self.line_width - len(when) - cell_len(facts), 10))
+        return Content.assemble((when, "$verdict-pending"), name, (facts, "$verdict-pending"))
 
     def action_rename(self) -> None:
         if (session := self.chosen) is not None:

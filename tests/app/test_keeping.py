@@ -1,0 +1,85 @@
+"""Save, open and copy code blocks from the chat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.clipboard import LONGEST_SEQUENCE
+
+from .conftest import Launch
+
+TWO = "```html\n<p>\n```\nand\n```python run.py\nprint(1)\n```\n"
+
+
+async def test_save_by_number_by_name_and_all(launch: Launch) -> None:
+    async with launch(answer=TWO) as chat:
+        await chat.ask_and_wait("two files")
+        await chat.ask("/save")
+        assert [path.name for path in chat.out_dir.iterdir()] == ["run.py"]
+        await chat.ask("/save 1 page.html")
+        assert (chat.out_dir / "page.html").read_text() == "<p>\n"
+        await chat.ask("/save again.py")
+        assert (chat.out_dir / "again.py").read_text() == "print(1)\n"
+        await chat.ask("/save all")
+        assert (chat.out_dir / "index.html").exists() and "Saved 2" in chat.notices()
+        for wrong, why in (("/save 3", "no code block 3"), ("/save 1 ../x", "not a file name")):
+            await chat.ask(wrong)
+            assert why in chat.notices()
+        assert not (chat.out_dir.parent / "x").exists()
+
+
+async def test_a_saved_file_is_a_link_that_no_name_can_break(launch: Launch) -> None:
+    async with launch(answer="```html [b].html\n<p>\n```\n") as chat:
+        await chat.ask_and_wait("a file")
+        await chat.ask("/save")
+        path = chat.out_dir / "[b].html"
+        assert path.exists()
+        (notice,) = chat.app._notifications
+        assert f"link='{path.resolve().as_uri()}'" in notice.message
+        assert path.read_text().strip() == "<p>"
+
+
+async def test_open_saves_first_and_never_runs(launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    monkeypatch.setattr("dflash_tui.core.opener.shutil.which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr("dflash_tui.core.opener.subprocess.Popen", lambda command, **_: opened.append(command[1]))
+    async with launch(answer=TWO) as chat:
+        await chat.ask_and_wait("two files")
+        await chat.ask("/open 1")
+        assert opened == [(chat.out_dir / "index.html").resolve()] and opened[0].exists()
+        await chat.ask("/open 2")
+        assert len(opened) == 1 and "isn't opened" in chat.notices()
+        assert (chat.out_dir / "run.py").exists()
+
+
+async def test_copy_by_key_and_number(launch: Launch) -> None:
+    async with launch(answer=TWO) as chat:
+        await chat.ask_and_wait("two files")
+        await chat.ask("/copy 1")
+        assert chat.app.clipboard == "<p>\n" and "terminal's clipboard" in chat.notices()
+        await chat.pilot.press("y")
+        assert chat.prompt.text == "y", "a letter in the prompt is a letter"
+        chat.log.focus()
+        await chat.pilot.press("y")
+        assert chat.app.clipboard == "print(1)\n"
+
+
+async def test_what_terminals_refuse_goes_into_a_file(launch: Launch) -> None:
+    code = "x" * LONGEST_SEQUENCE
+    async with launch(answer=f"```text\n{code}\n```\n") as chat:
+        await chat.ask_and_wait("much")
+        await chat.ask("/copy")
+        assert chat.app.clipboard == "" and "Not copied" in chat.notices()
+        assert (chat.out_dir / "block-1.txt").read_text() == code + "\n"
+
+
+async def test_nothing_to_keep(launch: Launch) -> None:
+    async with launch(answer="words") as chat:
+        for command in ("/save", "/save all", "/open", "/copy"):
+            await chat.ask(command)
+            assert "no code block yet" in chat.notices(), command
+        await chat.ask_and_wait("words?")
+        await chat.ask("/copy 1")
+        assert "no code block yet" in chat.notices()

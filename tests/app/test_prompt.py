@@ -1,0 +1,178 @@
+"""The prompt: history, completion, lines, pastes, examples and the editor."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import SuspendNotSupported
+
+from dflash_tui.app.actions import ACTIONS
+from dflash_tui.app.completion import complete
+from dflash_tui.app.screens.search import SearchScreen
+from dflash_tui.app.widgets.completion_menu import CompletionMenu
+from dflash_tui.app.widgets.starters import Starter, Starters
+from dflash_tui.core.starters import STARTERS
+from engine.commands import Ask
+
+from .conftest import Driver, Launch
+
+PASTE = "\n".join(f"line {number}" for number in range(20))
+
+
+def menu(chat: Driver) -> str:
+    shown = chat.screen.query_one(CompletionMenu)
+    return str(shown.visual) if shown.display else ""
+
+
+async def type_in(chat: Driver, text: str) -> None:
+    await chat.pilot.press(*({" ": "space", "/": "slash", "\\": "backslash"}.get(key, key) for key in text))
+
+
+async def test_a_command_is_completed_by_tab(launch: Launch) -> None:
+    async with launch() as chat:
+        await type_in(chat, "/thi")
+        assert "/think" in menu(chat) and "/theme" not in menu(chat)
+        assert chat.prompt.suggestion == "nk "
+        await chat.pilot.press("tab")
+        assert chat.prompt.text == "/think " and "/think on" in menu(chat) and chat.prompt.has_focus
+        await chat.pilot.press("down", "tab")
+        assert chat.prompt.text == "/think off" and menu(chat) == ""
+        await chat.pilot.press("enter")
+        assert not chat.screen.chat.settings.thinking and chat.prompt.text == ""
+
+
+async def test_enter_takes_a_choice_that_was_made_in_the_menu(launch: Launch) -> None:
+    async with launch() as chat:
+        await type_in(chat, "/theme dflash-")
+        names = [name for name in sorted(chat.app.available_themes) if name.startswith("dflash-")]
+        assert all(name in menu(chat) for name in names)
+        await chat.pilot.press("down", "up", "up", "enter")
+        assert chat.prompt.text == f"/theme {names[-1]}"
+        await chat.pilot.press("enter")
+        assert chat.app.theme == names[-1]
+
+
+async def test_enter_alone_runs_what_was_typed(launch: Launch) -> None:
+    async with launch() as chat:
+        await type_in(chat, "/th")
+        assert menu(chat)
+        await chat.pilot.press("enter")
+        assert "there is no command /th" in chat.notices() and chat.prompt.text == "/th"
+
+
+async def test_escape_closes_the_menu_before_anything_else(launch: Launch) -> None:
+    async with launch(round_seconds=0.05) as chat:
+        await chat.ask("one")
+        await type_in(chat, "/th")
+        await chat.pilot.press("escape")
+        assert (menu(chat), chat.prompt.text, chat.screen.chat.stopping) == ("", "/th", False)
+        await chat.pilot.press("escape")
+        assert chat.screen.chat.stopping or not chat.screen.chat.busy
+
+
+async def test_nothing_to_complete(launch: Launch) -> None:
+    async with launch() as chat:
+        for text in ("", "hello", "//etc", "/retry", "/nothing", "/system Be brief", "/think on"):
+            assert complete(text, ACTIONS.values(), chat.screen) == [], text
+
+
+async def test_a_recalled_command_does_not_catch_the_arrows(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait("question")
+        await chat.ask("/temp 0.5")
+        await chat.pilot.press("up", "up")
+        assert (chat.prompt.text, menu(chat)) == ("question", "")
+
+
+async def test_a_backslash_before_enter_starts_a_line(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await type_in(chat, "a\\")
+        await chat.pilot.press("enter", "b", "enter")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert chat.sent(Ask)[0].messages[-1].content == "a\nb"
+
+
+async def test_questions_of_earlier_runs_come_back(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        chat.prompt.questions.add("of old")
+        await chat.ask_and_wait("new")
+        await chat.pilot.press("up", "up")
+        assert chat.prompt.text == "of old"
+
+
+async def test_ctrl_r_searches_the_questions(launch: Launch) -> None:
+    async with launch() as chat:
+        for question in ("sort a list", "a page", "sort\nby hand"):
+            chat.prompt.questions.add(question)
+        await type_in(chat, "half")
+        await chat.pilot.press("ctrl+r")
+        assert isinstance(chat.app.screen, SearchScreen)
+        await type_in(chat, "sort")
+        await chat.pilot.press("down", "enter")
+        assert chat.prompt.text == "sort a list" and chat.prompt.has_focus
+        assert chat.prompt.questions.entries[-1] == "half", "what was typed can be recalled"
+
+
+async def test_leaving_the_search_changes_nothing(launch: Launch) -> None:
+    async with launch() as chat:
+        chat.prompt.questions.add("sort")
+        await type_in(chat, "half")
+        await chat.pilot.press("ctrl+r", "z", "enter", "escape")
+        assert chat.app.screen is chat.screen and chat.prompt.text == "half"
+
+
+async def test_a_folded_paste_unfolds(launch: Launch) -> None:
+    async with launch() as chat:
+        chat.prompt.fill(PASTE)
+        assert chat.prompt.text == "[Pasted #1 +20 lines]"
+        await chat.pilot.press("alt+o")
+        assert chat.prompt.text == chat.prompt.unfolded == PASTE
+        await chat.pilot.press("alt+o")
+        assert "no folded paste" in chat.notices()
+
+
+async def test_examples_come_with_a_key_or_a_click_until_something_is_asked(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        assert chat.screen.query_one(Starters).display
+        await chat.pilot.press("right")
+        assert chat.prompt.text == STARTERS[0]
+        await chat.pilot.press("right")
+        assert chat.prompt.text == STARTERS[1]
+        await chat.pilot.click(list(chat.screen.query(Starter))[2])
+        assert chat.prompt.text == STARTERS[2]
+        await chat.pilot.press("enter")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert not chat.screen.query_one(Starters).display
+        await chat.pilot.press("right")
+        assert chat.prompt.text == ""
+
+
+async def test_the_editor_writes_the_question(launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = tmp_path / "my editor"
+    editor.write_text('#!/bin/sh\nprintf " and more\\n" >> "$2"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", f"'{editor}' --wait")
+    async with launch() as chat:
+        monkeypatch.setattr(chat.app, "suspend", nullcontext)
+        chat.prompt.fill(PASTE)
+        await chat.pilot.press("alt+e")
+        assert chat.prompt.unfolded == f"{PASTE} and more"
+
+
+async def test_no_editor_and_no_terminal_for_it(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+
+    def suspend() -> Any:
+        raise SuspendNotSupported
+
+    async with launch() as chat:
+        await chat.pilot.press("alt+e")
+        assert "Set EDITOR" in chat.notices()
+        monkeypatch.setenv("EDITOR", "true")
+        monkeypatch.setattr(chat.app, "suspend", suspend)
+        await chat.pilot.press("alt+e")
+        assert "needs a terminal" in chat.notices()

@@ -1,0 +1,146 @@
+"""Older conversations on the screen: resume, rename, delete, and what a resumed one looks like."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.app.application import ChatApp
+from dflash_tui.app.screens.sessions import SessionsScreen
+from dflash_tui.app.source import EventQueue
+from dflash_tui.core.archive import list_sessions, reopen
+from dflash_tui.core.sessions import load_session, sessions_directory
+from dflash_tui.core.start import Start
+from engine.commands import Ask, GenerationSettings
+from tests.core.test_archive import write
+
+from .conftest import Driver, Launch
+from .scripted_engine import ScriptedEngine
+
+
+async def open_list(chat: Driver) -> SessionsScreen:
+    await chat.pilot.press("ctrl+o")
+    assert isinstance(chat.app.screen, SessionsScreen)
+    return chat.app.screen
+
+
+async def test_a_conversation_is_found_and_goes_on(launch: Launch) -> None:
+    path = write(sessions_directory(), "about drones", answer="They fly.", at=1)
+    write(sessions_directory(), "about boats", at=2)
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait("something else")
+        await open_list(chat)
+        await chat.pilot.press(*"drones", "enter")
+        await chat.until(lambda: chat.app.screen is chat.screen)
+        assert "about drones" in chat.log.text and "They fly." in chat.log.text
+        assert "something else" not in chat.log.text
+        assert "conversation with org/target. demo/gemma4-tiny goes on" in chat.log.text
+        await chat.ask_and_wait("and then?")
+        assert [message.content for message in chat.sent(Ask)[-1].messages] == [
+            "about drones",
+            "They fly.",
+            "and then?",
+        ]
+        assert [turn.question for turn in load_session(path).turns] == ["about drones", "and then?"]
+        assert load_session(path).target == "demo/gemma4-tiny"
+
+
+async def test_resume_by_its_id_and_again(launch: Launch) -> None:
+    path = write(sessions_directory(), "about drones")
+    async with launch(answer="ok") as chat:
+        await chat.ask(f"/resume {path.stem[-6:]}")
+        assert "about drones" in chat.log.text
+        await chat.ask(f"/resume {path.stem}")
+        assert "on the screen" in chat.notices()
+        await chat.ask("/resume zzz")
+        assert "no conversation 'zzz'" in chat.notices()
+
+
+async def test_nothing_is_resumed_while_an_answer_runs_or_elsewhere(launch: Launch) -> None:
+    path = write(sessions_directory(), "about drones")
+    _, elsewhere = reopen(path)
+    async with launch(answer="word " * 300, round_seconds=0.05) as chat:
+        await chat.ask(f"/resume {path.stem}")
+        assert "another window" in chat.notices()
+        elsewhere.close()
+        await chat.ask("one")
+        await chat.ask(f"/resume {path.stem}")
+        assert "Esc stops it" in chat.notices() and "about drones" not in chat.log.text
+
+
+async def test_rename_in_the_list_and_here(launch: Launch) -> None:
+    path = write(sessions_directory(), "about drones")
+    async with launch(answer="ok") as chat:
+        await open_list(chat)
+        await chat.pilot.press("f2", "ctrl+u", *"Swarm", "enter")
+        assert load_session(path).title == "Swarm"
+        await chat.pilot.press("escape")
+        await chat.ask("/rename  Before  anything ")
+        await chat.ask_and_wait("one")
+        assert load_session(chat.screen.queue.log.path).title == "Before anything"
+        await chat.ask("/rename After")
+        assert load_session(chat.screen.queue.log.path).title == "After"
+
+
+async def test_delete_asks_first(launch: Launch) -> None:
+    path = write(sessions_directory(), "about drones")
+    async with launch() as chat:
+        await open_list(chat)
+        for keys, there in ((("ctrl+d", "escape"), True), (("ctrl+d", "n"), True), (("ctrl+d", "y"), False)):
+            await chat.pilot.press(*keys)
+            assert path.exists() is there
+
+
+async def test_delete_this_one(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await chat.ask("/delete")
+        assert "Nothing was said" in chat.notices()
+        await chat.ask_and_wait("one")
+        path = chat.screen.queue.log.path
+        await chat.ask("/delete")
+        await chat.pilot.press("y")
+        await chat.until(lambda: not path.exists())
+        await chat.ask_and_wait("two")
+        assert "one" not in chat.log.text.split()
+        assert [session.name for session in list_sessions()] == ["two"]
+
+
+async def test_the_open_conversation_is_not_in_the_list(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait("one")
+        screen = await open_list(chat)
+        assert screen.chosen is None
+        await chat.pilot.press("enter", "f2", "ctrl+d", "down")
+        assert chat.app.screen is screen
+
+
+async def test_markdown_of_this_conversation(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask("/markdown talk.md")
+        assert "> one\n\nFour.\n" in (chat.out_dir / "talk.md").read_text()
+        await chat.ask("/markdown ../talk.md")
+        assert "not a file name" in chat.notices()
+
+
+@pytest.mark.parametrize("choose", [False, True])
+async def test_a_chat_begins_with_an_older_conversation(tmp_path: Path, choose: bool) -> None:
+    path = write(sessions_directory(), "about drones")
+    conversation, log = reopen(path)
+    begin = Start(choose=True) if choose else Start(conversation=conversation)
+    if choose:
+        log.close()
+    app = ChatApp(
+        GenerationSettings(), tmp_path, EventQueue(log), lambda emit: ScriptedEngine(emit, answer="ok"), begin=begin
+    )
+    async with app.run_test() as pilot:
+        chat = Driver(app, pilot, None, tmp_path)  # type: ignore[arg-type]
+        if choose:
+            await chat.until(lambda: isinstance(app.screen, SessionsScreen))
+            return
+        await chat.until(lambda: chat.screen.chat.reducer.ready is not None)
+        await chat.ask_and_wait("and then?")
+        assert "goes on." in chat.log.text and chat.log.text.index("about drones") < chat.log.text.index("and then?")
+    log.close()
+    assert len(load_session(path).turns) == 2

@@ -1,0 +1,139 @@
+"""Waiting questions, undoing an edit, rendered answers, notices, and the way out while the models load."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Markdown
+from textual.widgets._toast import Toast
+
+from dflash_tui.app.widgets.gauges import Gauge
+from dflash_tui.app.widgets.queued import QueuedQuestions
+from dflash_tui.app.widgets.rendered import RenderedView
+from dflash_tui.app.widgets.round_strip import RoundStrip
+from dflash_tui.core.sessions import load_session
+from engine.commands import Ask, Stop
+from engine.events import EngineError
+
+from .conftest import Driver, Launch
+
+LONG = "word " * 400
+
+
+def questions(chat: Driver) -> list[str]:
+    return [ask.messages[-1].content for ask in chat.sent(Ask)]
+
+
+async def test_questions_wait_for_the_answer_before_them(launch: Launch) -> None:
+    async with launch(answer=LONG, round_seconds=0.01) as chat:
+        for text in ("one", "two", "three"):
+            await chat.ask(text)
+        queued = chat.screen.query_one(QueuedQuestions)
+        assert questions(chat) == ["one"] and queued.questions == ("two", "three") and queued.display
+        await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
+        assert questions(chat) == ["one", "two", "three"] and not queued.display
+        assert len(chat.sent(Ask)[2].messages) == 5
+
+
+async def test_a_waiting_question_can_be_taken_back(launch: Launch) -> None:
+    async with launch(answer=LONG, round_seconds=0.02) as chat:
+        for text in ("one", "two", "three"):
+            await chat.ask(text)
+        await chat.pilot.press("up")
+        assert chat.prompt.text == "three" and chat.screen.chat.queued == ["two"]
+
+
+async def test_what_waits_comes_back_when_the_answer_is_stopped(launch: Launch) -> None:
+    async with launch(answer=LONG, round_seconds=0.02) as chat:
+        for text in ("one", "two", "three"):
+            await chat.ask(text)
+        await chat.pilot.press("x", "escape")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert len(chat.sent(Stop)) >= 1 and questions(chat) == ["one"]
+        assert (chat.prompt.text, chat.screen.chat.queued) == ("two\n\nthree\n\nx", [])
+
+
+async def test_what_waits_comes_back_when_the_answer_fails(launch: Launch) -> None:
+    error = EngineError("generation", "It broke.", "Try again.")
+    async with launch(turn_error=error, ready=False, load_seconds=0.5) as chat:
+        for text in ("one", "two"):
+            await chat.ask(text)
+        await chat.until(lambda: chat.prompt.text == "two")
+        assert questions(chat) == ["one"]
+
+
+async def test_escape_puts_an_edited_question_back(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask_and_wait("two")
+        before = list(chat.screen.chat.messages)
+        await chat.ask("/edit")
+        assert chat.prompt.text == "two" and len(chat.screen.chat.messages) == 2
+        await chat.pilot.press("!", "escape")
+        assert chat.screen.chat.messages == before and chat.prompt.text == ""
+        assert chat.prompt.questions.entries[-1] == "two!", "what was written can be recalled"
+        assert [turn.answer for turn in load_session(chat.screen.queue.log.path).turns] == ["Four.", "Four."]
+        await chat.pilot.press("escape")
+        assert chat.screen.chat.messages == before
+
+
+async def test_a_question_that_was_asked_anew_is_not_put_back(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask("/edit")
+        await chat.ask_and_wait("two")
+        await chat.pilot.press("escape")
+        assert [message.content for message in chat.screen.chat.messages] == ["two", "Four."]
+
+
+async def test_finished_answers_are_rendered_and_come_back_as_tokens(launch: Launch) -> None:
+    async with launch(answer="# Head\n\n- item [link](http://x.test)\n") as chat:
+        await chat.pilot.press("ctrl+t")
+        assert "no finished answer" in chat.notices() and chat.log.display
+        await chat.ask_and_wait("one")
+        await chat.pilot.press("ctrl+t")
+        view = chat.screen.query_one(RenderedView)
+        await chat.until(lambda: view.display)
+        assert not chat.log.display and len(view.query(Markdown)) == 1
+        assert len(view.query("MarkdownH1")) == 1
+        await chat.pilot.press("ctrl+t")
+        await chat.until(lambda: not view.display)
+        assert chat.log.display and not view.children
+
+
+async def test_asking_goes_back_to_the_tokens(launch: Launch) -> None:
+    async with launch(answer="**bold**") as chat:
+        await chat.ask_and_wait("one")
+        await chat.pilot.press("ctrl+t")
+        await chat.until(lambda: chat.screen.query_one(RenderedView).display)
+        await chat.ask_and_wait("two")
+        await chat.until(lambda: not chat.screen.query_one(RenderedView).display)
+        assert chat.log.display and chat.log.text.count("**bold**") == 2
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+async def test_one_notice_at_a_time_and_never_on_the_figures(launch: Launch, size: tuple[int, int]) -> None:
+    async with launch(size=size, answer="ok") as chat:
+        await chat.ask_and_wait("one")
+        chat.app._disable_notifications = False  # a test's application draws none unless it is told to
+        for number in range(3):
+            chat.screen.notify(f"notice {number}\n" * 4)
+        await chat.until(lambda: len(chat.screen.query(Toast)) == 1)
+        (toast,) = chat.screen.query(Toast)
+        await chat.until(lambda: toast.region.area > 0)
+        assert "notice 2" in chat.notices() and "notice 1" not in chat.notices()
+        for widget in (*chat.screen.query(Gauge), chat.screen.query_one(RoundStrip), chat.prompt):
+            assert not widget.region.overlaps(toast.region), widget
+
+
+async def test_escape_twice_leaves_while_the_models_load(launch: Launch) -> None:
+    async with launch(ready=False, load_seconds=8) as chat:
+        await chat.pilot.press("escape")
+        assert "Esc again cancels loading" in chat.notices() and chat.app.is_running
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app._exit)
+
+
+async def test_the_code_of_an_answer_is_told(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait("a page")
+        await chat.until(lambda: "code: [1] index.html" in chat.log.text)
