@@ -107,13 +107,11 @@ def _write(path: Path, text: str, force: bool) -> None:
 
 def _document(name: str) -> Document:
     from dflash_tui.core.export.document import Document, collect, origin_of
-    from dflash_tui.core.lesson.bundled import find_trace
+    from dflash_tui.core.traces.bundled import find_trace
     from dflash_tui.core.traces.reader import TraceError, read_trace
 
-    path = find_trace(name, Path())
-    if path is None:
-        raise Problem(f"There is no trace {name!r}.", "dflash-chat replay lists the bundled ones.")
     try:
+        path = find_trace(name)
         trace = read_trace(path)
     except TraceError as error:
         raise Problem(str(error), error.hint) from None

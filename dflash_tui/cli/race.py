@@ -13,10 +13,11 @@ import click
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.spans import table_lines
-from dflash_tui.core.race import Race, lanes_for
+from dflash_tui.core.gpu import GpuMonitor
+from dflash_tui.core.race import Joules, Race, lanes_for
 from dflash_tui.core.race_report import HOW, race_object, race_remarks, race_table
 from dflash_tui.core.source import EngineFactory, EngineSource
-from engine.commands import Close, EngineOptions, GenerationSettings, Message, Stop
+from engine.commands import Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Event
 
 from .problems import Problem
@@ -26,6 +27,7 @@ from .turn import JOIN_SECONDS, Inbox, signals_into
 
 DEFAULTS = GenerationSettings()
 DEFAULT_RUNS = 3
+Send = Callable[[Command], None]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -85,7 +87,7 @@ def race(
     head = [Message("system", system)] if system else []
     messages = [*head, Message("user", text)]
     return _Track(engine or _engine(), EngineOptions(model, draft, device, context, offline)).run(
-        lambda send: Race(messages, lanes, runs, send), as_json
+        lambda send, joules: Race(messages, lanes, runs, send, joules), as_json
     )
 
 
@@ -97,15 +99,17 @@ class _Track:
         self._engine: EngineSource = factory(options, self._inbox.put)
         self._status = StatusLine()
         self._ready: EngineReady | None = None
+        self._monitor = GpuMonitor()
 
-    def run(self, create: Callable[[Callable[..., None]], Race], as_json: bool) -> int:
+    def run(self, create: Callable[[Send, Joules], Race], as_json: bool) -> int:
         """Load the engine, race, and print the result. Raises :class:`Problem` when there is none."""
         with signals_into(self._inbox):
             self._engine.start()
             try:
-                held = create(self._engine.send)
+                held = create(self._engine.send, self._monitor.joules)
                 interrupted = self._follow(held)
             finally:
+                self._monitor.stop()
                 self._engine.send(Stop())
                 self._engine.send(Close())
                 self._engine.join(JOIN_SECONDS)
@@ -131,6 +135,8 @@ class _Track:
                 raise Problem("There is no drafter to race with.", "Choose a model that has one, or name it: --draft.")
             self._ready = event
             self._status.show(event)
+            if event.device != "cpu":
+                self._monitor.start()
             held.start()
         elif self._ready is None and not isinstance(event, EngineError):
             self._status.show(event)

@@ -23,7 +23,7 @@ GREEDY = GenerationSettings(max_new_tokens=256)
 SAMPLED = replace(GREEDY, temperature=1.0, seed=3)
 WARM_UP = Message("user", "Hi")
 WARM_UP_TOKENS = 16
-RUNS = 5
+RUNS = 9
 """Of each question; the one in the middle by time is kept, so that no accident of the machine is taught."""
 
 TURNS: tuple[tuple[str, GenerationSettings], ...] = (

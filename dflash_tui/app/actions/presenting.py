@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.export.document import origin_of
+from dflash_tui.core.export.document import Document, collect, origin_of
+from dflash_tui.core.export.formats import FORMATS, render
+from dflash_tui.core.lesson.bundled import open_lesson
+from dflash_tui.core.lesson.parsing import LessonError
 from dflash_tui.core.race import Race, RaceResult, lanes_for
+from dflash_tui.core.reducer import TurnState
+from dflash_tui.core.saving import SavingError, save_text
 from dflash_tui.core.slash import Argument, SlashError
+from dflash_tui.core.traces.writer import turn_events
 from engine.commands import MIN_BLOCK_SIZE, Message
 
+from ..screens.lesson import LessonScreen
 from ..screens.race import RaceScreen
 from .action import Action
 
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
 
+LAST = "last"
+EXPORT_TAKES = "html|svg|cast|json [last] [name]"
 RACE_RUNS = 3
 """Runs per lane: enough for a median, few enough to wait for."""
 
 
 def race(screen: ChatScreen, argument: Argument) -> None:
     """The target alone, DFlash at the block size of the slider, and DFlash at half of it."""
-    if screen.chat.busy:
-        raise SlashError("An answer is on its way; a race needs the engine for itself. Esc stops it.")
+    screen.talk.require_idle()
     ready = screen.chat.reducer.ready
     if ready is None:
         raise SlashError("The models are still loading; a race needs them.")
@@ -34,7 +46,7 @@ def race(screen: ChatScreen, argument: Argument) -> None:
     messages = _question(screen, argument.text)
 
     def create() -> Race:
-        return Race(messages, lanes, RACE_RUNS, screen.source.send)
+        return Race(messages, lanes, RACE_RUNS, screen.source.send, screen.gpu.joules)
 
     def finish(result: RaceResult | None) -> None:
         if result is not None and result.lanes[0].tok_s:
@@ -56,6 +68,47 @@ def _question(screen: ChatScreen, text: str) -> list[Message]:
     return [*head, *said[: last + 1]]
 
 
+def export(screen: ChatScreen, argument: Argument) -> None:
+    """Write the answers of this chat, as they were decoded, to a file for others."""
+    words = argument.text.split()
+    wanted = next((each for each in FORMATS if words and each == words[0]), None)
+    if wanted is None:
+        raise SlashError(f"/export takes {EXPORT_TAKES}, not “{argument.text}”")
+    turns = screen.chat.reducer.turns
+    rest = words[1:]
+    if rest[:1] == [LAST]:
+        turns, rest = turns[-1:], rest[1:]
+    document = _document(screen, turns)
+    try:
+        name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
+        path = save_text(render(document, wanted), screen.out_dir, name)
+    except SavingError as error:
+        screen.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=8, markup=False)
+    else:
+        screen.notify(str(path.resolve()), title="Saved", timeout=6, markup=False)
+
+
+def _document(screen: ChatScreen, turns: Sequence[TurnState]) -> Document:
+    collector = collect(event for turn in turns for event in turn_events(turn))
+    answers = collector.answers()
+    if not answers:
+        raise SlashError("There is no answer to export yet.")
+    created = datetime.now().astimezone().isoformat(timespec="seconds")
+    origin = origin_of(screen.chat.reducer.ready, created, f"dflash-chat {version('dflash-chat')}")
+    return Document(answers[0].question.strip().partition("\n")[0] or "dflash-chat", answers, origin)
+
+
+def lesson(screen: ChatScreen, argument: Argument) -> None:
+    """The lesson that comes with the program, or a file; the chat waits behind it."""
+    try:
+        read, pages, origin = open_lesson(Path(argument.text).expanduser() if argument.text else None)
+    except LessonError as error:
+        raise SlashError(str(error)) from None
+    screen.app.push_screen(LessonScreen(read, pages, origin, screen.out_dir))
+
+
 ACTIONS = (
     Action("race", "race the target alone against DFlash", race, "f6,alt+r", "race", "[question]", priority=True),
+    Action("lesson", "a guided tour over a recorded run", lesson, slash="lesson", takes="[file]"),
+    Action("export", "the answers as a page, picture, recording or data", export, slash="export", takes=EXPORT_TAKES),
 )

@@ -211,5 +211,5 @@ class LessonScreen(Screen[None]):
 
 
 def _keys(figure: Figure | None) -> str:
-    doing = {"round": "Space phase by phase · , . other rounds · ", "race": "Space again · "}
-    return f"→ next · ← back · {doing.get(figure.kind, '') if figure else ''}e save as a page · Esc leave"
+    doing = {"round": "Space plays it · , . other rounds · ", "race": "Space plays it · "}
+    return f"→ next · ← back · {doing.get(figure.kind, '') if figure else ''}e save page · Esc leave"

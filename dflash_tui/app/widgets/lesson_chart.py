@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from textual.content import Content
 
@@ -12,10 +11,10 @@ from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import name_of
 from dflash_tui.core.race import RaceResult
 
-from ..glyphs import bars, scaled
+from ..glyphs import axis, bars, scaled
 
 NAME_WIDTH, FIGURES_WIDTH = 22, 30
-CHART_HEIGHT, PITCH = 4, 3
+CHART_HEIGHT, WIDE_PITCH, NARROW_PITCH = 5, 3, 2
 NUMBERS = "$verdict-pending"
 
 
@@ -46,23 +45,23 @@ def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Con
 
 
 def histogram_lines(answers: Sequence[Answer], width: int) -> list[Content]:
-    """A chart per answer, side by side as far as they fit: rounds by the number of guesses kept."""
-    charts = [_histogram(answer) for answer in answers]
-    pitch = max(width // len(charts), 1)
-    return [Content("").join(_padded(line, pitch) for line in row) for row in zip_longest(*charts, fillvalue=Content())]
+    """A chart per answer, side by side: rounds by the number of guesses kept."""
+    room = max(width // len(answers), 1)
+    longest = max(len(answer.statistics.acceptance_histogram) for answer in answers)
+    pitch = WIDE_PITCH if longest * WIDE_PITCH < room else NARROW_PITCH
+    charts = [_histogram(answer, pitch) for answer in answers]
+    return [Content("").join(_padded(line, room) for line in row) for row in zip(*charts, strict=True)]
 
 
-def _histogram(answer: Answer) -> list[Content]:
+def _histogram(answer: Answer, pitch: int) -> list[Content]:
     facts = answer.statistics
     counts = facts.acceptance_histogram
-    pitch = PITCH if len(counts) > 1 else 1
+    labels = {kept: str(kept) for kept in range(0, len(counts), 1 if pitch == WIDE_PITCH else 5)}
     rows = bars(scaled([float(count) for count in counts]), CHART_HEIGHT)
-    spread = [(" " * (pitch - 2) + " ").join(f"{cell}{cell}"[:2] for cell in row) for row in rows]
     return [
-        Content.assemble((answer.question, "bold")),
-        *(Content.styled(row, "$verdict-accepted") for row in spread),
-        Content.styled("".join(f"{kept:<{pitch}}" for kept in range(len(counts))), NUMBERS),
-        Content.styled("".join(f"{count or '·':<{pitch}}" for count in counts), NUMBERS),
+        Content.styled(answer.question, "bold"),
+        *(Content.styled("".join(cell * (pitch - 1) + " " for cell in row), "$verdict-accepted") for row in rows),
+        Content.styled(axis(labels, len(counts), pitch), NUMBERS),
         Content.styled(f"{facts.mean_acceptance_length:.2f} tokens per round, {facts.num_spec_steps} rounds", NUMBERS),
     ]
 

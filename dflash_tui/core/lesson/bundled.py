@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..export.document import Answer, Origin, collect, origin_of
-from ..traces.format import SUFFIX
+from ..traces.bundled import bundled_traces
 from ..traces.reader import TraceError, read_trace
 from .pages import Page, lesson_pages
 from .parsing import Lesson, LessonError, read_lesson
 
-_PACKAGE = Path(__file__).parents[2]
-DEFAULT_LESSON = _PACKAGE / "lessons" / "speculation.md"
-TRACES = _PACKAGE / "traces"
+DEFAULT_LESSON = Path(__file__).parents[2] / "lessons" / "speculation.md"
 
 
 def open_lesson(path: Path | None) -> tuple[Lesson, tuple[Page, ...], Origin]:
@@ -26,9 +24,11 @@ def open_lesson(path: Path | None) -> tuple[Lesson, tuple[Page, ...], Origin]:
 
 
 def _read_answers(lesson: Lesson) -> tuple[tuple[Answer, ...], Origin]:
-    path = find_trace(lesson.trace, lesson.path.parent)
+    beside = lesson.path.parent / lesson.trace
+    bundled = bundled_traces()
+    path = beside if beside.is_file() else bundled.get(lesson.trace)
     if path is None:
-        known = ", ".join(sorted(each.stem for each in TRACES.glob(f"*{SUFFIX}")))
+        known = ", ".join(bundled)
         message = f"there is no trace {lesson.trace!r}, neither beside the lesson nor among the bundled ones ({known})."
         raise LessonError(lesson.path, 0, message)
     try:
@@ -40,9 +40,3 @@ def _read_answers(lesson: Lesson) -> tuple[tuple[Answer, ...], Origin]:
     collector = collect(trace.events())
     program = f"{trace.header.program} {trace.header.version}".strip()
     return collector.answers(), origin_of(collector.ready, trace.header.created, program)
-
-
-def find_trace(name: str, folder: Path) -> Path | None:
-    """A trace's file: a path, seen from ``folder``, wins over the bundled trace of that name."""
-    candidates = (folder / name, TRACES / f"{name}{SUFFIX}")
-    return next((each for each in candidates if each.is_file()), None)
