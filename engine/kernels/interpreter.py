@@ -41,3 +41,23 @@ def allow_computed_loop_bounds() -> None:
         scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
     interpreter._patch_lang_tensor = patched
+
+
+def prepare_once_per_launch() -> None:
+    """Once per process, before the first kernel runs."""
+    prepare, launch = interpreter._patch_lang, interpreter.GridExecutor.__call__
+    prepared: set[int] = set()
+
+    def prepared_once(function: Any) -> Any:
+        module = id(function.__globals__)
+        if module in prepared:
+            return None  # what a helper's call gets back is not used
+        prepared.add(module)
+        return prepare(function)
+
+    def launched(self: Any, *args: Any, **kwargs: Any) -> None:
+        prepared.clear()
+        launch(self, *args, **kwargs)
+
+    interpreter._patch_lang = prepared_once
+    interpreter.GridExecutor.__call__ = launched

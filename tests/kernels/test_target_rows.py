@@ -40,9 +40,13 @@ LARGE = TargetTiles(
 """Few programs: each costs the interpreter milliseconds."""
 
 
-@pytest.fixture(scope="module", params=list(PUBLISHED))
+ALL = pytest.mark.parametrize("target", list(PUBLISHED), indirect=True)
+MOE = pytest.mark.parametrize("target", ["26B-A4B"], indirect=True)
+
+
+@pytest.fixture(scope="module")
 def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Gemma4:
-    """One sliding and one full layer of each published kind."""
+    """One sliding and one full layer of a published kind."""
     folder: Path = tmp_path_factory.mktemp(request.param)
     write_published(folder, request.param, seed=3)
     whole = load_target(folder, CPU, no_progress)
@@ -85,10 +89,11 @@ class Pass:
         return logits[: len(ids)].clone(), self.rows.features[: len(ids)].clone()
 
 
+@ALL
 @torch.inference_mode()
 def test_equals_the_modules(target: Gemma4) -> None:
     both = Pass(target)
-    for number, width in enumerate((3, 1, 5)):
+    for number, width in enumerate((3, 1)):
         ids = prompt_ids(width, seed=number + 1)
         expected, actual = both.by_modules(ids), both.by_rows(ids, max_rows=1 if width == 1 else 16)
         torch.testing.assert_close(actual[0], expected[0], atol=1e-4, rtol=0)
@@ -102,12 +107,13 @@ def test_equals_the_modules(target: Gemma4) -> None:
         torch.testing.assert_close(ours.v, theirs.v, atol=1e-4, rtol=0)
 
 
+@MOE
 @torch.inference_mode()
 def test_bf16_is_no_worse_than_the_modules(target: Gemma4) -> None:
     """Both round their activations to bf16; the modules more often."""
     rounded = deepcopy(target).to(torch.bfloat16)
     exact = deepcopy(rounded).float()
-    ids = prompt_ids(6, seed=1)
+    ids = prompt_ids(4, seed=1)
     expected, _ = Pass(exact).by_modules(ids)
     both = Pass(rounded)
     module_error = (both.by_modules(ids)[0] - expected).square().mean().sqrt()
@@ -115,13 +121,13 @@ def test_bf16_is_no_worse_than_the_modules(target: Gemma4) -> None:
     assert 0 < row_error <= 1.05 * module_error
 
 
+@MOE
 @torch.inference_mode()
 @pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_block_has_the_bits_of_its_rows_one_by_one(target: Gemma4, dtype: torch.dtype) -> None:
-    """Logits, features, keys and values: what DFlash computes in one pass, the target alone computes in four."""
-    target = deepcopy(target).to(dtype)
-    ids = prompt_ids(4, seed=1)
+def test_a_block_has_the_bits_of_its_rows_one_by_one(target: Gemma4) -> None:
+    """Logits, features, keys and values: what DFlash computes in one pass, the target alone computes in three."""
+    target = deepcopy(target).to(torch.bfloat16)
+    ids = prompt_ids(3, seed=1)
     block, steps = Pass(target), Pass(target)
     logits, features = block.by_rows(ids)
     for row, token in enumerate(ids):
@@ -132,11 +138,10 @@ def test_a_block_has_the_bits_of_its_rows_one_by_one(target: Gemma4, dtype: torc
         assert torch.equal(one.k, other.k) and torch.equal(one.v, other.v)
 
 
+@MOE
 @torch.inference_mode()
 def test_routing_can_be_forced(target: Gemma4) -> None:
     """For measuring: rows and modules then choose the same experts."""
-    if target.config.moe is None:
-        pytest.skip("no experts")
     forced = deepcopy(target)
     for number, layer in enumerate(forced.layers):
         layer.router.forced = torch.randn(16, 16, generator=torch.Generator().manual_seed(number))
