@@ -36,7 +36,9 @@ class Recording:
 
 
 RECORDINGS: dict[str, Recording] = {
-    "code": Recording(("Write a quicksort in Python", "Now write a binary search in Python", "Count words in a string")),
+    "code": Recording(
+        ("Write a quicksort in Python", "Now write a binary search in Python", "Count words in a string")
+    ),
     "code-sampled": Recording(("Write a quicksort in Python", "Write a stack class in Python"), SAMPLED),
     "html": Recording(("create a single-file HTML animation of a drone swarm",)),
     "maths": Recording(
@@ -74,9 +76,7 @@ def main(device: str, only: tuple[str, ...]) -> None:
     engine.join()
 
 
-def _record(
-    path: Path, recording: Recording, engine: EngineService, inbox: SimpleQueue[Event], ready: Event
-) -> None:
+def _record(path: Path, recording: Recording, engine: EngineService, inbox: SimpleQueue[Event], ready: Event) -> None:
     engine.send(Ask(0, (WARM_UP,), recording.settings))
     list(_until(inbox, TurnFinished))
     path.unlink(missing_ok=True)

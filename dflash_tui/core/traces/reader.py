@@ -6,16 +6,17 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.events import EngineReady, Event, TurnStarted
+from engine.statistics import TurnMeter
 
 from ..history import StepHistory
 from .checking import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
+from .format import DICTIONARY, FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
 from .packing import PackingError, Unpacker
 
 MAX_BYTES = 32 * 2**20
@@ -147,7 +148,7 @@ def check_version(file: BufferedIOBase, name: str) -> None:
 
 def _inflated(file: BufferedIOBase) -> Iterator[bytes]:
     """The stream in pieces of at most ``CHUNK`` bytes, ``MAX_BYTES`` in all."""
-    inflate, left = zlib.decompressobj(), MAX_BYTES
+    inflate, left = zlib.decompressobj(zdict=DICTIONARY), MAX_BYTES
     while not inflate.eof and (data := inflate.unconsumed_tail or file.read(CHUNK)):
         try:
             piece = inflate.decompress(data, CHUNK)
@@ -197,6 +198,7 @@ class _Reader:
         self._unpacker = Unpacker(self._pieces)
         self._turn: int | None = None
         self._texts: dict[str, list[str]] = {}
+        self._meter = TurnMeter()
         self._seconds, self._seconds_left = 0.0, MAX_SECONDS
         self._text_left, self._piece_text_left, self._pieces_seen = MAX_TEXT, MAX_PIECE_TEXT, 0
 
@@ -223,6 +225,8 @@ class _Reader:
             _damaged(DAMAGED)
         if step.turn != self._turn:
             _damaged(f"{DAMAGED}: a step belongs to no turn")
+        if step.num_accepted > len(step.draft):
+            _damaged(f"{DAMAGED}: a step accepts more than was drafted")
         for token in step.emitted:
             self._text_left -= len(token.text)
             if token.channel != "control":
@@ -230,6 +234,7 @@ class _Reader:
         for _, text in self._pieces[self._pieces_seen :]:
             self._piece_text_left -= len(text)
         self._pieces_seen = len(self._pieces)
+        self._meter.add(step)
         self._seconds_left -= max(step.time - self._seconds, 0.0)
         self._seconds = step.time
         steps = self.trace.steps
@@ -246,6 +251,7 @@ class _Reader:
         if data.get("event") == "TurnFinished":
             for key, said in self._texts.items():
                 data.setdefault(key, "".join(said))
+            data.setdefault("statistics", asdict(self._meter.statistics()))
         event = checked_event(data)
         if event is None:
             _damaged(f"{DAMAGED}: an event is not what events are")
@@ -254,6 +260,7 @@ class _Reader:
         if isinstance(event, TurnStarted):
             self._seconds = 0.0
             self._turn, self._texts = event.turn, {"text": [], "thought": []}
+            self._meter = TurnMeter(event.num_prompt_tokens, event.num_reused_tokens)
         self.trace.marks.append(Mark(len(self.trace.steps), event))
 
 

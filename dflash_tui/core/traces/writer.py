@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted, event_to_dict
+from engine.statistics import TurnMeter
 
 from ..reducer import TurnState
-from .format import FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
+from .format import DICTIONARY, FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
 from .packing import Packer, put_number
 
-FLUSH_SECONDS = 1.0
+FLUSH_SECONDS = 2.0
 """At most so much of a run is lost when the program is killed. Flushing more often would make files larger."""
 
 
@@ -37,9 +38,10 @@ class TraceWriter:
         self.failure: str | None = None
         """Why the trace ended early, in words for people; None while all is well."""
         self._file = open(path, "xb", buffering=0)  # noqa: SIM115  (closed by close)
-        self._deflate = zlib.compressobj()
+        self._deflate = zlib.compressobj(9, zdict=DICTIONARY)
         self._packer = Packer()
         self._texts = {"text": StringIO(), "thought": StringIO()}
+        self._meter = TurnMeter()
         """What the steps of this turn say: ``TurnFinished`` need not say it again."""
         self._flushed = time.monotonic()
         self._lock = threading.Lock()
@@ -66,7 +68,7 @@ class TraceWriter:
     def _record(self, event: Event) -> None:
         match event:
             case Step():
-                self._note_text(event)
+                self._note(event)
                 self._put(Frame.STEP, self._packer.pack(event))
             case EngineReady() | TurnStarted() | PrefillDone() | TurnFinished() | EngineError():
                 self._put(Frame.EVENT, _json(self._as_dict(event)))
@@ -78,13 +80,17 @@ class TraceWriter:
         data = event_to_dict(event)
         if isinstance(event, TurnStarted):
             self._texts = {"text": StringIO(), "thought": StringIO()}
+            self._meter = TurnMeter(event.num_prompt_tokens, event.num_reused_tokens)
         elif isinstance(event, TurnFinished):
             for key, said in self._texts.items():
                 if data[key] == said.getvalue():
                     del data[key]
+            if event.statistics == self._meter.statistics():
+                del data["statistics"]
         return data
 
-    def _note_text(self, step: Step) -> None:
+    def _note(self, step: Step) -> None:
+        self._meter.add(step)
         for token in step.emitted:
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].write(token.text)

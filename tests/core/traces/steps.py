@@ -36,7 +36,7 @@ def steps(draw: st.DrawFn) -> Step:
         index=draw(numbers),
         time=draw(seconds),
         draft=draft,
-        num_accepted=draw(st.sampled_from([len(kept), 0, 7])),
+        num_accepted=draw(st.sampled_from([len(kept), 0, min(len(draft), 7)])),
         emitted=emitted,
         verify_width=draw(st.sampled_from([len(draft) + 1, 0, 4])),
         draft_ms=draw(milliseconds),

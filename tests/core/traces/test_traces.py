@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.reducer import Reducer, TurnState
-from dflash_tui.core.traces.format import MAGIC, Frame
+from dflash_tui.core.traces.format import DICTIONARY, MAGIC, Frame
 from dflash_tui.core.traces.packing import Packer, put_number
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
@@ -194,12 +194,13 @@ def frame(kind: int, content: bytes) -> bytes:
 
 
 def file_of(frames: bytes, level: int = 6) -> bytes:
-    return MAGIC + b"1\n" + zlib.compress(frames, level)
+    deflate = zlib.compressobj(level, zdict=DICTIONARY)
+    return MAGIC + b"1\n" + deflate.compress(frames) + deflate.flush()
 
 
 def bomb(frames: int) -> bytes:
     """Two gigabytes of nothing in two megabytes, for 500 frames."""
-    deflate, nothing = zlib.compressobj(9), frame(77, bytes(4 * 2**20))
+    deflate, nothing = zlib.compressobj(9, zdict=DICTIONARY), frame(77, bytes(4 * 2**20))
     parts = [deflate.compress(STARTED), *(deflate.compress(nothing) for _ in range(frames)), deflate.flush()]
     return MAGIC + b"1\n" + b"".join(parts)
 
@@ -289,7 +290,8 @@ HOSTILE = {
     "huge count": "file_of(STARTED + bytes([3, 255, 255, 255, 127]) + bytes(10**6))",
     "deep nesting": "file_of(STARTED + frame(2, b'[' * 4 * 2**20))",
     "wide nesting": "file_of(STARTED + frame(2, b'[' + b'[],' * 1_300_000 + b'[]]'))",
-    "a year in a step": "file_of(STARTED + frame(3, bytes([4, 1, 0, 0, 0, 0, 0, 128, 128, 128, 128, 128, 8, 0, 0, 0, 0])))",
+    "a year in a step": "file_of(STARTED + frame(3, bytes([4, 1, 0, 0, 0, 0, 0, *[128] * 5, 8, 0, 0, 0, 0])))",
+    "countless accepted": "file_of(STARTED + frame(3, bytes([20, 1, 0, 0, *[128] * 5, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0])))",
     "many events": "file_of(STARTED * 200_000)",
     "many steps": "file_of(STARTED + STEP + frame(3, bytes([0, 0, 0, 0, 0, 0, 0, 0, 0])) * 1_000_000)",
 }
