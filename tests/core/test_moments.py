@@ -10,6 +10,8 @@ from engine.events import Step, TurnFinished, TurnStarted
 
 from .events_for_tests import make_step, rounds
 
+FEW = settings(max_examples=30, deadline=None)
+
 
 def figures(snapshot: TurnSnapshot) -> list[float]:
     """Every number of a snapshot, in steps too coarse for the order of additions to show."""
@@ -27,7 +29,7 @@ def played(steps: list[Step]) -> Reducer:
 
 
 @given(rounds(), st.floats(0.001, 0.7), st.data())
-@settings(max_examples=60)
+@FEW
 def test_the_past_shows_what_the_screen_showed_then(steps: list[Step], pace: float, data: st.DataObject) -> None:
     steps = [
         make_step(s.num_accepted, len(s.draft), index=i, time=round(0.05 + pace * i, 6)) for i, s in enumerate(steps)

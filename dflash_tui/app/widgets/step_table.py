@@ -94,7 +94,9 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     """The scene in at most ``height`` lines of ``width`` cells."""
     words = [Content(line) for line in wrap_words(_explanation(scene), max(width, 20))]
     table = _table(scene, width, height - 1 - len(words))
-    cost = [Content.styled(line, NUMBERS) for line in wrap_words(scene.inspection.cost, max(width, 20))]
+    # Before the verdict the cost would give away how many were kept.
+    told = scene.inspection.cost if scene.reached("judge") else ""
+    cost = [Content.styled(line, NUMBERS) for line in wrap_words(told, max(width, 20))]
     lines = [_title(scene, width), *table, *words, *cost]
     if len(lines) < height and cell_len(scene.keys) <= width:
         lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(scene.keys, NUMBERS)]
