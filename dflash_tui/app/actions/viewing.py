@@ -30,6 +30,10 @@ def toggle_rendered(screen: ChatScreen, _: Argument) -> None:
         raise SlashError("There is no finished answer to render yet.")
 
 
+def jump(screen: ChatScreen, _: Argument) -> None:
+    screen.jump()
+
+
 def page_up(screen: ChatScreen, _: Argument) -> None:
     screen.query_one(TokenLog).action_page_up()
 
@@ -64,6 +68,7 @@ ACTIONS = (
     Action("help", "keys and commands", show_help, "f1", "help"),
     Action("thoughts", "fold thoughts away, or show them", toggle_thoughts, "alt+h", priority=True),
     Action("rendered", "finished answers as Markdown, or as tokens", toggle_rendered, "ctrl+t", priority=True),
+    Action("jump", "go to a part of the screen by its letter", jump, "ctrl+g", priority=True),
     Action("page-up", "scroll the transcript", page_up, "pageup", listed=False),
     Action("page-down", "scroll the transcript", page_down, "pagedown", listed=False),
     Action("follow", "follow the end of the transcript", follow, "ctrl+end"),

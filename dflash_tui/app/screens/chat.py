@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from dflash_tui.core.chat import Chat
@@ -50,7 +51,14 @@ from ..widgets.status import Header, StatusFacts, StatusLine
 from ..widgets.step_view import StepView
 from ..widgets.token_log import TokenLog
 from .help import HelpScreen
+from .jump import JumpScreen
 from .statistics import StatisticsScreen
+
+
+def _tab_place(widget: Widget) -> int:
+    """Prompt, sliders, everything else in its order on the screen, the transcript last."""
+    places = ((Prompt, 0), (Slider, 1), (TokenLog, 3))
+    return next((place for kind, place in places if isinstance(widget, kind)), 2)
 
 
 class ChatScreen(Screen[None]):
@@ -238,10 +246,11 @@ class ChatScreen(Screen[None]):
         reducer = self.chat.reducer
         turn = reducer.turn
         if turn is None or reducer.ready is None:
-            return StatusFacts(self._state(), self.chat.busy)
+            return StatusFacts(self._state(), self.chat.busy, hint=self._hint)
         return StatusFacts(
             state=self._state(),
             active=self.chat.busy,
+            hint=self._hint,
             tok_s=round(turn.rate.mean),
             acceptance_length=turn.acceptance.mean_acceptance_length,
             context_length=turn.latest.context_length if turn.latest else turn.num_prompt_tokens,
@@ -249,6 +258,10 @@ class ChatScreen(Screen[None]):
             reused=turn.num_reused_tokens,
             screen_load=round(self.pump.governor.load, 2) if self.chat.busy else None,
         )
+
+    @property
+    def _hint(self) -> str:
+        return self.focused.hint if isinstance(self.focused, Slider) else ""
 
     def _state(self) -> str:
         if self.chat.reducer.phase == "failed":
@@ -318,6 +331,25 @@ class ChatScreen(Screen[None]):
     @on(ReplayBar.Sought)
     def seek_replay(self, message: ReplayBar.Sought) -> None:
         self._look(lambda: self.viewer.seek_replay(message.end))
+
+    # Focus
+
+    @property
+    def focus_chain(self) -> list[Widget]:
+        """Tab goes from the prompt to what steers, then to what shows."""
+        return sorted(super().focus_chain, key=_tab_place)
+
+    def jump(self) -> None:
+        """Let the user choose by a letter what gets the focus."""
+        self.app.push_screen(JumpScreen(self.focus_chain), lambda part: part.focus() if part else None)
+
+    def on_key(self, event: events.Key) -> None:
+        """Text typed where nothing takes it was meant for the prompt."""
+        if event.is_printable and event.character and event.key not in self.active_bindings:
+            event.stop()
+            prompt = self.query_one(Prompt)
+            prompt.focus()
+            prompt.insert(event.character)
 
     # Asking and stopping
 

@@ -151,7 +151,7 @@ class Slider(Widget, can_focus=True):
 class BlockSlider(Slider):
     """Tokens per round: a block of 16 drafts 15 and adds one."""
 
-    hint = "block size: tokens per round, one of them free · acts from the next round on · digits type it"
+    hint = "block size: from the next round on · ← → Home End, or type it"
 
     def describe(self) -> str:
         size = int(self.value)
@@ -161,7 +161,7 @@ class BlockSlider(Slider):
 class TemperatureSlider(Slider):
     """0 always takes the likeliest token."""
 
-    hint = "temperature: 0 is greedy, more is freer · acts from the next round on · digits type it"
+    hint = "temperature, 0 is greedy: from the next round on · ← →, or type it"
 
     def describe(self) -> str:
         return "0 greedy" if self.value == 0 else f"{self.value:.2f}"
@@ -170,7 +170,7 @@ class TemperatureSlider(Slider):
 class PaceSlider(Slider):
     """How much of the engine's speed the view shows. Its stops are not evenly spaced, its values are exact."""
 
-    hint = "pace: how fast rounds are shown · acts at once, on the view alone · digits type it"
+    hint = "pace of the view: at once; the engine runs on · ← →, or type it"
 
     def __init__(self, label: str, value: float, *, id: str) -> None:
         super().__init__(label, PACES[0], PACES[-1], 0.01, value, id=id)

@@ -21,6 +21,8 @@ class StatusFacts:
     context_length: int = 0
     max_context: int = 0
     reused: int = 0
+    hint: str = ""
+    """What the focused part does; stands before the figures while it has the focus."""
     screen_load: float | None = None
     """The user-interface thread's share of one core."""
 
@@ -73,7 +75,7 @@ class StatusLine(Widget):
     def render(self) -> Content:
         facts = self.facts
         dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
-        parts = Content.assemble(dot, (" · ".join([facts.state, *_figures(facts)]), "$foreground"))
+        parts = Content.assemble(dot, (facts.hint or " · ".join([facts.state, *_figures(facts)]), "$foreground"))
         for keys in self.KEYS:
             gap = self.size.width - parts.cell_length - len(keys)
             if gap >= 2:

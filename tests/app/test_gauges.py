@@ -1,0 +1,170 @@
+"""The gauges: who gets which room, what they draw, and the tables behind them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.widgets import Static
+
+from dflash_tui.app.glyphs import EIGHTHS
+from dflash_tui.app.screens.statistics import StatisticsScreen
+from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, heights, note_text, widths
+from dflash_tui.app.widgets.gauges import (
+    CostGauge,
+    Gauge,
+    HistogramGauge,
+    PositionGauge,
+    RateGauge,
+    _interval_cell,
+    meter,
+    thousands,
+)
+from dflash_tui.core.gpu import GpuReading
+from dflash_tui.core.statistics import PositionRate
+
+from .conftest import Driver, Launch
+
+CARD = GpuReading("NVIDIA H200", 0.79, 72 * 10**9, 141 * 10**9, 486.0, 61)
+NAMES = tuple(WISHES)
+
+
+@given(st.integers(1, 80), st.lists(st.sampled_from(NAMES), unique=True, min_size=1))
+def test_rows_are_never_promised_twice(rows: int, chosen: list[str]) -> None:
+    wanted = [name for name in NAMES if name in chosen]
+    shown = heights(rows, wanted)
+    assert list(shown) == wanted[: len(shown)], "the important ones come first"
+    assert all(WISHES[name].least <= shown[name] <= WISHES[name].best for name in shown)
+    told = 1 if len(shown) < len(wanted) else 0
+    assert sum(shown.values()) + told <= rows or not shown
+    if told:
+        missing = wanted[len(shown)]
+        rest = 1 if len(shown) + 1 < len(wanted) else 0
+        fewest = sum(WISHES[name].least for name in shown)
+        assert fewest + WISHES[missing].least + rest > rows, "what is left out has no room"
+
+
+@given(st.integers(1, 250), st.dictionaries(st.sampled_from(NAMES), st.integers(8, 30), min_size=1))
+def test_a_row_is_filled_to_its_end(cells: int, wanted: dict[str, int]) -> None:
+    shown = widths(cells, wanted)
+    missing = len(wanted) - len(shown)
+    note = len(note_text(missing)) + GAP if missing else 0
+    if shown:
+        assert sum(shown.values()) + GAP * (len(shown) - 1) + note == cells
+        assert all(shown[name] >= wanted[name] for name in shown)
+
+
+@given(st.integers(0, 200), st.integers(0, 200), st.integers(1, 12))
+def test_a_column_is_as_high_as_its_interval_allows(accepted: int, more: int, rows: int) -> None:
+    position = PositionRate(accepted + more, accepted)
+    cells = [_interval_cell(position, rows, level) for level in range(rows)]
+    drawn = [glyph for glyph, _ in cells]
+    if position.rate is None:
+        assert drawn == [" "] * rows
+        return
+    low, high = position.interval
+    height = sum(EIGHTHS.index(glyph) for glyph in drawn)
+    assert height <= round(high * rows * 8) + 8
+    assert height >= round(low * rows * 8) - 8
+    filled = [glyph != " " for glyph in drawn]
+    assert filled == sorted(filled, reverse=True), "no hole below the top"
+
+
+def test_figures_are_short() -> None:
+    assert [thousands(count) for count in (0, 999, 1000, 2149, 32_768)] == ["0", "999", "1.0k", "2.1k", "33k"]
+
+
+@given(st.floats(0, 1.2), st.integers(10, 60))
+def test_a_meter_keeps_to_its_width(share: float, width: int) -> None:
+    drawn = meter("memory", share, "72/141 GB", width).plain
+    assert len(drawn) == max(width, 8 + 1 + len("72/141 GB"))
+
+
+def texts(chat: Driver) -> str:
+    """Everything that the visible gauges draw."""
+    shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
+    return "\n".join(gauge.render().plain for gauge in shown)
+
+
+@pytest.mark.parametrize("size", [(200, 60), (150, 40), (120, 36), (100, 32), (100, 24), (80, 24), (60, 18)])
+@pytest.mark.parametrize("card", [None, CARD])
+async def test_gauges_fit_at_every_size(launch: Launch, size: tuple[int, int], card: GpuReading | None) -> None:
+    async with launch(size=size) as chat:
+        chat.screen.gpu.latest = card
+        await chat.ask_and_wait()
+        await chat.until(lambda: chat.screen.query_one(RateGauge).facts.turn.finished)
+        shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
+        note = chat.screen.query_one("#gauges > .missing", Static)
+        assert len(shown) + (0 if card else 1) == len(WISHES) or note.display
+        for gauge in shown:
+            rows = gauge.render().plain.splitlines()
+            assert len(rows) <= gauge.size.height
+            assert max(map(len, rows)) <= gauge.size.width, (gauge.id, rows)
+        if size == (120, 36):
+            everything = texts(chat)
+            for words in ("tokens/s", "mean", "first", "accepted per round", "±95%", "draft 3.1", "context"):
+                assert words in everything
+            assert ("486 W" in everything) == (card is not None)
+
+
+async def test_the_speed_up_shows_only_once_it_was_measured(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.until(lambda: "plain not measured" in texts(chat))
+        await chat.ask("/speculation off")
+        await chat.ask_and_wait()
+        await chat.until(lambda: "no speculation" in texts(chat))
+        plain = chat.screen.chat.reducer.plain_ms
+        assert plain is not None
+        await chat.ask("/speculation on")
+        await chat.ask_and_wait()
+        facts = chat.screen.query_one(RateGauge).facts
+        expected = chat.screen.chat.reducer.turn.rate.mean * plain / 1e3
+        await chat.until(lambda: "× the target alone" in texts(chat))
+        assert chat.screen.query_one(RateGauge).facts.speedup == pytest.approx(expected)
+        assert facts.plain_ms == plain
+
+
+async def test_a_table_stands_behind_every_gauge(launch: Launch) -> None:
+    async with launch(size=(120, 40)) as chat:
+        await chat.ask("/stats")
+        assert "no numbers" in chat.notices()
+        chat.prompt.clear()
+        await chat.ask_and_wait()
+        for gauge in [gauge for gauge in chat.screen.query(Gauge) if gauge.display]:
+            gauge.focus()
+            await chat.pilot.press("enter")
+            await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
+            assert chat.app.screen.query(f"#{gauge.section}"), gauge.section
+            await chat.pilot.press("escape")
+            await chat.until(lambda: chat.app.screen is chat.screen)
+        await chat.pilot.click(CostGauge)
+        await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
+        await chat.pilot.press("q")
+        chat.prompt.focus()
+        await chat.ask("/stats")
+        await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
+        words = "\n".join(str(table.render()) for table in chat.app.screen.query(Static))
+        assert "acceptance length: tokens per round" in words and "95 % interval" in words
+        assert "num_" not in words
+
+
+async def test_a_click_on_a_bar_picks_it(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        gauge = chat.screen.query_one(HistogramGauge)
+        assert gauge.column_at(0) == 0 and gauge.column_at(gauge.columns * gauge.pitch) is None
+        await chat.pilot.click(gauge, offset=(0, gauge.size.height - 2))
+        await chat.until(lambda: chat.screen.viewer.place is not None)
+        history = chat.screen.chat.reducer.turn.history
+        assert history.accepted[chat.screen.viewer.place.step] == 0
+
+
+async def test_a_gauge_is_drawn_again_only_when_its_part_changed(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        gauge = chat.screen.query_one(PositionGauge)
+        drawn: list[bool] = []
+        gauge.refresh = lambda *regions, **options: drawn.append(True) or gauge  # type: ignore[assignment]
+        chat.screen.draw_gauges()
+        assert drawn == []
