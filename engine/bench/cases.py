@@ -20,7 +20,7 @@ from ..kernels.jit import MAX_ROWS
 from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, reference_assignment, route_rows
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
 from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
-from ..kernels.tiles import ROW_TILES, RowTiles, Tiles, target_tiles
+from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, Tiles, target_tiles
 from .routing import Routing, forced_scores
 from .shapes import Shape
 
@@ -90,17 +90,19 @@ def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[C
     config, target = shape.drafter, shape.target
     if config is None:
         return
-    tiles, hidden = target_tiles(target), config.hidden_size
+    tiles, hidden = DRAFT_TILES, config.hidden_size
     for layer in dict.fromkeys(config.layers):
         kind = layer.kind.partition("_")[0]
-        columns = (layer.num_heads + 2 * layer.num_kv_heads) * layer.head_dim
+        kv_columns = 2 * layer.num_kv_heads * layer.head_dim
         if layer is config.layers[0]:
+            columns = layer.num_heads * layer.head_dim + kv_columns
             yield _product("draft qkv", columns, hidden, tiles.qkv, itemsize, split=False)
+            yield _product("draft context kv", kv_columns, hidden, tiles.context_kv, itemsize, split=False)
             yield _product("draft output", hidden, layer.num_heads * layer.head_dim, tiles.output, itemsize)
         yield from (_attention(f"draft attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
     yield _gate_up("draft gate and up", config.intermediate_size, hidden, 0, "silu", tiles.gate_up, itemsize)
     yield _product("draft down", hidden, config.intermediate_size, tiles.down, itemsize)
-    yield _product("draft features", hidden, len(config.target_layer_ids) * hidden, tiles.output, itemsize)
+    yield _product("draft context", hidden, len(config.target_layer_ids) * hidden, tiles.context, itemsize)
     yield _head("draft head", target, tiles.head, itemsize, quantised=False, keep_logits=False)
     yield _head("draft head, 8 bits", target, tiles.head, 1, quantised=True, keep_logits=False)
 
@@ -108,13 +110,15 @@ def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[C
 # --- candidates
 
 
-def _tile_choices(default: Tiles, per_step: int, itemsize: int, *, split: bool = False) -> tuple[Tiles, ...]:
+def _tile_choices(
+    default: Tiles, per_step: int, itemsize: int, *, split: bool = False, columns: Sequence[int] = (16, 32, 64)
+) -> tuple[Tiles, ...]:
     """``per_step``: weight tiles that a program reads in each step."""
     # Every choice has to be compiled, so splits are tried with the stages in use.
-    stages, splits = ((default.stages,), (1, 2, 4, 8)) if split else ((3, 4, 6), (default.splits,))
+    stages, splits = ((default.stages,), (1, 2, 4, 8)) if split else ((3, 4, 6, 8), (default.splits,))
     found = [
-        replace(default, columns=columns, depth=depth, stages=each, splits=parts)
-        for columns, depth, each, parts in product((16, 32, 64), (64, 128, 256), stages, splits)
+        replace(default, columns=each, depth=depth, stages=ahead, splits=parts)
+        for each, depth, ahead, parts in product(columns, (64, 128, 256), stages, splits)
     ]
     return tuple(
         tiles
@@ -328,9 +332,8 @@ def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int, *, quant
 
         return launches
 
-    choices = _tile_choices(tiles, 1, itemsize)
-    wider = tuple(replace(each, columns=128) for each in choices if each.columns == 64 and each.depth <= 128)
-    return Case(name, float(vocab * hidden * itemsize), tiles, (*choices, *wider), prepare)
+    choices = _tile_choices(tiles, 1, itemsize, columns=(32, 64, 128))
+    return Case(name, float(vocab * hidden * itemsize), tiles, choices, prepare)
 
 
 def _pick(config: TargetConfig, tiles: Tiles) -> Case:

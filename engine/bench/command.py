@@ -12,10 +12,13 @@ from time import perf_counter
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..checkpoint import load_drafter, load_target, pick_device
-from ..decoder import Decoder
+from ..decoder import Decoder, HostRounds
+from ..device_rounds import DeviceRounds
 from ..errors import EngineFailure
+from ..kernels.head import QuantisedEmbedding
 from ..models.dflash import DFlashDrafter
 from ..models.gemma4 import Gemma4
 from ..runner import use_fitting_threads
@@ -40,6 +43,13 @@ ACCEPTANCE = 7.8
 """Tokens per block of 16 that the 26B-A4B's drafter is reported to reach on HumanEval."""
 
 
+HEADS: dict[str, Callable[[Tensor], QuantisedEmbedding | None]] = {
+    "host": lambda embedding: None,
+    "device": lambda embedding: None,
+    "device-int8": QuantisedEmbedding.of,
+}
+"""Who may run the rounds, and the copy of the embedding that they draft with."""
+
 Say = Callable[[str], None]
 
 
@@ -56,6 +66,8 @@ class Results:
     load_seconds: float
     load_bytes: int
     """0 for random weights: they are made, not read."""
+    rounds_by: str = ""
+    prepare_seconds: float = 0.0
     rounds: list[RoundFigures] = field(default_factory=list)
     prompts: list[PrefillFigures] = field(default_factory=list)
     profiles: list[RoundProfile] = field(default_factory=list)
@@ -87,6 +99,12 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     how.add_argument("--routing", choices=ROUTINGS, nargs="+", default=list(ROUTINGS), help="forced on the experts")
     how.add_argument("--acceptance", type=float, default=ACCEPTANCE, metavar="X", help="tokens per full block")
     how.add_argument("--count", type=int, default=64, metavar="N", help="rounds per figure")
+    how.add_argument(
+        "--rounds",
+        choices=("auto", *HEADS),
+        default="auto",
+        help="who runs them: PyTorch step by step, or the device itself (a GPU's default), with an 8-bit draft head",
+    )
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
     how.add_argument("--peer", choices=("transformers",), help="the same passes there, in the same run")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
@@ -147,7 +165,11 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     if results.load_bytes:
         say(f"loaded in {seconds:.1f} s, {results.load_bytes / seconds / 1e9:.2f} GB/s")
     context = longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
-    bench = Bench(Decoder(target, drafter, context), floor_of(shape, weights.dtype), ceiling)
+    decoder = Decoder(target, drafter, context)
+    results.rounds_by = options.rounds if options.rounds != "auto" else "device" if device.type == "cuda" else "host"
+    results.prepare_seconds = _choose_rounds(decoder, results.rounds_by)
+    say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
+    bench = Bench(decoder, floor_of(shape, weights.dtype), ceiling)
     _measure_rounds(bench, options, results, say)
     if options.prompts:
         results.prompts = [bench.prefill(rows) for rows in options.prompts]
@@ -170,6 +192,18 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
     if options.draft is not None:
         drafter = load_drafter(options.draft, target, lambda _what, _done, _total: None)
     return target, drafter
+
+
+def _choose_rounds(decoder: Decoder, who: str) -> float:
+    """Sets who runs the rounds; returns the seconds that compiling and capturing took."""
+    started = perf_counter()
+    if who == "host":
+        decoder.rounds = HostRounds()
+    else:
+        rounds = DeviceRounds(decoder, HEADS[who](decoder.target.embed_tokens.weight))
+        rounds.prepare()
+        decoder.rounds = rounds
+    return perf_counter() - started
 
 
 def _measure_rounds(bench: Bench, options: argparse.Namespace, results: Results, say: Say) -> None:

@@ -11,7 +11,9 @@ from time import perf_counter
 
 from ..cache import Cache
 from ..commands import MAX_BLOCK_SIZE, GenerationSettings
-from ..decoder import Decoder, Prompt, Round
+from ..decoder import Decoder
+from ..kernels.accept import MAX_SCRIPT
+from ..rounds import Prompt, Round
 from .ceiling import Ceiling
 from .floor import Floor
 from .routing import Routing, distinct_experts, force_routing, forced_scores
@@ -115,7 +117,8 @@ class Bench:
         """
         experts = self.force(routing, width)
         # As long as the measurement, so that the rounds that count go through it exactly once, warmed up or not.
-        self.decoder.script = None if acceptance is None else acceptance_script(acceptance, MAX_BLOCK_SIZE, count)
+        length = min(count, MAX_SCRIPT)
+        self.decoder.script = None if acceptance is None else acceptance_script(acceptance, MAX_BLOCK_SIZE, length)
         seconds, rounds = self.run(width, context, count)
         self.decoder.script = None
         mean_context = context + round(fmean(done.context_length - context for done in rounds))

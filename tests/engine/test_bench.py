@@ -12,6 +12,7 @@ from statistics import fmean
 import pytest
 import torch
 
+from engine.bench import measure
 from engine.bench.ceiling import Ceiling
 from engine.bench.command import main, run
 from engine.bench.floor import floor_of
@@ -21,6 +22,7 @@ from engine.bench.routing import distinct_experts, force_routing, forced_scores
 from engine.bench.shapes import CONFIGS, PUBLISHED, read_shape
 from engine.bench.weights import random_pair
 from engine.decoder import Decoder
+from engine.kernels.jit import INTERPRETED
 from tests.engine.decoding import run_turn, settings
 
 CPU = torch.device("cpu")
@@ -190,6 +192,17 @@ def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None
     words = "--shape tiny --layers 6 --device cpu --widths 2 --contexts 40 --prompts --count 2 --json"
     assert run(words.split()) == 0
     assert json.loads(capsys.readouterr().out)["rounds"][0]["width"] == 2
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
+def test_rounds_of_the_device_are_measured_alike(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(measure, "WARM_UP", 0)  # the interpreter takes seconds for a round
+    words = "--shape tiny --layers 6 --device cpu --widths 1 --contexts 40 --prompts --routing uniform --count 1"
+    assert run([*words.split(), "--rounds", "device", "--out", str(tmp_path / "out.json")]) == 0
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert results["rounds_by"] == "device" and results["prepare_seconds"] > 0
+    (figures,) = results["rounds"]
+    assert figures["width"] == 1 and figures["round_ms"] > 0 and figures["acceptance_length"] == 1
 
 
 @pytest.mark.parametrize(
