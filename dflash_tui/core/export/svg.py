@@ -7,7 +7,7 @@ from html import escape
 
 from ..reducer import Look, Span
 from ..wrapping import Document as Grid
-from ..wrapping import width_of
+from ..wrapping import sanitise, width_of
 from .document import Document
 from .palette import DARK, bundled_palette
 from .spans import document_spans
@@ -39,7 +39,7 @@ def to_svg(document: Document) -> str:
     looks = "".join(f".{look}{{fill:{palette.of(look)};{_STYLES.get(look, '')}}}" for look in _LOOKS)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
-        f"<title>{_safe(document.title)}</title>",
+        f"<title>{_safe(sanitise(document.title))}</title>",
         f"<style>text{{font-family:{_FONT};font-size:{FONT_SIZE}px;white-space:pre}}{looks}</style>",
         f'<rect width="{width}" height="{height}" rx="8" fill="{palette.background}"/>',
     ]

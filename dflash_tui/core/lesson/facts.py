@@ -22,9 +22,10 @@ from .parsing import FigureRequest, LessonError, Stop, TextLine
 
 Fact = float | int | str
 Facts = Mapping[str, Fact]
+_FORM = re.compile(r",?(\.\d)?[dfg%]?")
 SET_LINE = "    "
 """What a line begins with that keeps its columns."""
-_HOLE = re.compile(r"\{([^{}]*)\}")
+_HOLE = re.compile(r"\{([^{}]{0,200})\}")
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -149,6 +150,8 @@ def _fill_line(path: Path, line: TextLine, facts: Facts) -> str:
     def value(hole: re.Match[str]) -> str:
         expression, _, form = hole[1].partition(":")
         try:
+            if not _FORM.fullmatch(form):
+                raise ValueError("behind the colon stands a form such as .1f, .0% or ,")
             return format(_evaluate(ast.parse(expression.strip(), mode="eval").body, facts), form)
         except KeyError as error:
             known = ", ".join(sorted(name for name in facts if name.split(".")[0] in ("t1", "round")))

@@ -1,0 +1,198 @@
+"""Lessons: the file's format and its complaints, numbers in the text, and the lesson that comes with the program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.export.document import Prose
+from dflash_tui.core.lesson.bundled import DEFAULT_LESSON, open_lesson
+from dflash_tui.core.lesson.facts import turn_facts
+from dflash_tui.core.lesson.pages import Page, lesson_document, lesson_pages
+from dflash_tui.core.lesson.parsing import LessonError, parse_lesson, read_lesson
+from dflash_tui.core.lesson.progress import keep_place, read_place
+from dflash_tui.core.race import as_race
+
+from .answers_for_tests import make_answer, plain_answer
+
+HEAD = "---\ntitle: A lesson\ntrace: lesson\n---\n"
+PATH = Path("own.md")
+
+
+def pages_of(body: str) -> tuple[Page, ...]:
+    answers = [plain_answer(["Once", "~0", " upon", "~0", " a time"]), make_answer()]
+    return lesson_pages(parse_lesson(PATH, HEAD + body), answers)
+
+
+def test_a_stop_has_a_title_a_text_and_a_figure() -> None:
+    first, second = pages_of(
+        "# One\nSome words\nin two lines.\n\n    a  b\n    1  2\n@figure round 2 first\n# Two\nEnd."
+    )
+    assert (first.title, second.title) == ("One", "Two")
+    assert first.text == "Some words in two lines.\n\n    a  b\n    1  2"
+    assert first.figure is not None and first.figure.round == 1 and second.figure is None
+
+
+def test_comments_are_left_out() -> None:
+    (page,) = pages_of("<!-- one line -->\n# One\nA\n<!--\n{nonsense}\n-->\nB")
+    assert page.text == "A B"
+
+
+@pytest.mark.parametrize(
+    ("hole", "written"),
+    [
+        ("{t1.tokens}", "5"),
+        ("{t1.tokens + 2 * 3}", "11"),
+        ("{(t1.tokens - 1) / 2:.1f}", "2.0"),
+        ("{t1.question}", "Tell me a story"),
+        ("{same_t1_t2}", "0"),
+        ("{round.kept} of {round.drafted}", "1 of 3"),
+        ("{round.rejected} {round.chosen} {round.chosen_p:.0%}", "~1 upon 90%"),
+    ],
+)
+def test_numbers_come_from_the_trace(hole: str, written: str) -> None:
+    (page,) = pages_of(f"# One\n{hole}\n@figure round 2 rejection")
+    assert page.text == written
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "complaint"),
+    [
+        ("# One", 1, "begins with"),
+        ("---\ntitle: x\n---\n# One", 1, "trace: is missing"),
+        ("---\ntitle: x\ncolour: red\n---\n# One", 3, "colour: red"),
+        (f"{HEAD}\n", 6, "no stop"),
+        (f"{HEAD}Hello\n# One", 5, "before the first stop"),
+        (f"{HEAD}# One\n@picture 1", 6, "@picture"),
+        (f"{HEAD}# One\n@figure", 6, "answer, round"),
+        (f"{HEAD}# One\n@figure race 1", 6, "2 to 3"),
+        (f"{HEAD}# One\n@figure round 0", 6, "counted from 1"),
+        (f"{HEAD}# One\n@figure round 1 sideways", 6, "sideways"),
+        (f"{HEAD}# One\n@figure answer 1 best", 6, "nothing more"),
+        (f"{HEAD}# One\n@figure answer 1\n\n@figure answer 2", 8, "line 6"),
+        (f"{HEAD}# One\n\n<!-- never closed\nmore", 7, "no end"),
+    ],
+)
+def test_a_broken_lesson_is_told_by_line(text: str, line: int, complaint: str) -> None:
+    with pytest.raises(LessonError, match=re.escape(complaint)) as failure:
+        parse_lesson(PATH, text)
+    assert str(failure.value).startswith(f"own.md, line {line}: ")
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "complaint"),
+    [
+        ("# One\nfine\n{t9.tokens}", 7, "t9.tokens"),
+        ("# One\n{t1.tokens +}", 6, "can't be written"),
+        ("# One\n{__import__('os')}", 6, "only facts"),
+        ("# One\n{t1.question * 2}", 6, "no number"),
+        ("# One\n{1 / 0}", 6, "divides by zero"),
+        ("# One\n{t1.tokens:nonsense}", 6, "can't be written"),
+        ("# One\n{t1.tokens:999999999}", 6, "can't be written"),
+        ("# One\n{2 ** 1000000000}", 6, "only facts"),
+        ("# One\n@figure answer 3", 6, "2 turns"),
+        ("# One\n@figure round 1 best", 6, "no best round"),
+        ("# One\n@figure round 2 rejection 9", 6, "no rejection round 9"),
+    ],
+)
+def test_what_the_trace_cannot_give_is_told_by_line(body: str, line: int, complaint: str) -> None:
+    with pytest.raises(LessonError, match=re.escape(complaint)) as failure:
+        pages_of(body)
+    assert str(failure.value).startswith(f"own.md, line {line}: ")
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe", b"x" * 2_000_000])
+def test_a_file_that_is_no_lesson_is_told(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "own.md"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(LessonError, match=re.escape(str(path))):
+        read_lesson(path)
+
+
+def test_a_lesson_without_its_trace_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "own.md"
+    path.write_text(HEAD.replace("lesson\n---", "nothing\n---") + "# One")
+    with pytest.raises(LessonError, match="'nothing'"):
+        open_lesson(path)
+
+
+def test_a_trace_beside_the_lesson_wins(tmp_path: Path) -> None:
+    path = tmp_path / "own.md"
+    path.write_text(HEAD + "# One")
+    (tmp_path / "lesson").write_bytes(b"no trace at all")
+    with pytest.raises(LessonError, match="its trace can't be used"):
+        open_lesson(path)
+
+
+def test_the_place_is_kept_per_lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path / "state"))
+    lesson = parse_lesson(tmp_path / "a.md", HEAD + "# One\n# Two\n# Three")
+    other = parse_lesson(tmp_path / "b.md", HEAD + "# One\n# Two")
+    assert read_place(lesson) == 0
+    keep_place(lesson, 2)
+    keep_place(other, 1)
+    assert (read_place(lesson), read_place(other)) == (2, 1)
+    shorter = parse_lesson(tmp_path / "a.md", HEAD + "# One")
+    assert read_place(shorter) == 0
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"x": "y"}', "{" * 100_000, "\x00"])
+def test_a_damaged_record_of_places_begins_afresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path))
+    (tmp_path / "lessons.json").write_text(content)
+    lesson = parse_lesson(tmp_path / "a.md", HEAD + "# One\n# Two")
+    assert read_place(lesson) == 0
+    keep_place(lesson, 1)
+    assert read_place(lesson) == 1
+
+
+def test_a_place_that_cannot_be_written_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path / "file" / "state"))
+    lesson = parse_lesson(tmp_path / "a.md", HEAD + "# One\n# Two")
+    keep_place(lesson, 1)
+    assert read_place(lesson) == 0
+
+
+def test_the_bundled_lesson_has_every_number_and_its_claims_hold() -> None:
+    _, pages, origin = open_lesson(None)
+    assert len(pages) >= 8 and origin.target
+    assert all("{" not in page.text and page.text for page in pages)
+    answers = {
+        turn: answer
+        for page in pages
+        if page.figure
+        for turn, answer in zip(page.figure.turns, page.figure.answers, strict=True)
+    }
+    facts = {name: value for turn, answer in answers.items() for name, value in turn_facts(turn, answer).items()}
+    # What the text says in words: drafts are faster, code is easier than prose, and there a small block is better.
+    assert float(facts["t2.tok_s"]) > 1.5 * float(facts["t1.tok_s"])
+    assert float(facts["t2.acceptance"]) > float(facts["t4.acceptance"])
+    assert float(facts["t5.tok_s"]) > float(facts["t4.tok_s"])
+    assert float(facts["t2.verify_ms"]) > float(facts["t1.verify_ms"])
+    for alone, drafted in ((1, 2), (3, 4), (3, 5)):
+        result = as_race("", [("alone", answers[alone]), ("drafted", answers[drafted])])
+        assert result.divergence(result.lanes[1]) is None
+
+
+def test_no_number_of_the_bundled_trace_is_typed_into_the_lesson() -> None:
+    """The one page whose figures were measured elsewhere says so."""
+    source = DEFAULT_LESSON.read_text(encoding="utf-8")
+    without_holes = re.sub(r"\{[^}]*\}|<!--.*?-->", "", source, flags=re.DOTALL)
+    for stop in without_holes.split("\n# ")[1:]:
+        if re.search(r"\d\.\d", re.sub(r"vLLM [\d.]+", "", stop)):
+            assert "not from this trace" in stop and "H200" in stop, stop.partition("\n")[0]
+
+
+def test_a_lesson_can_be_exported_whole() -> None:
+    lesson, pages, origin = open_lesson(None)
+    document = lesson_document(lesson, pages, origin)
+    assert [section.text for section in document.sections if isinstance(section, Prose)] == [
+        page.text for page in pages
+    ]
+    assert document.answers
