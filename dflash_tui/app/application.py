@@ -12,7 +12,6 @@ from threading import Timer
 from typing import Any
 
 from textual.app import SystemCommand
-from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from dflash_tui.core.start import Start
@@ -53,25 +52,16 @@ class ChatApp(ThemedApp):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers on the chat: the table of actions, before what Textual brings."""
-        if screen is self.chat_screen:
+        if isinstance(screen, ChatScreen):
             for action in ACTIONS.values():
                 if action.listed:
                     name = action.id.replace("-", " ").capitalize()
-                    yield SystemCommand(name, action.title, partial(self.chat_screen.action_act, action.id))
+                    yield SystemCommand(name, action.title, partial(screen.action_act, action.id))
         yield from super().get_system_commands(screen)
 
-    def notify(
-        self,
-        message: str,
-        *,
-        title: str = "",
-        severity: SeverityLevel = "information",
-        timeout: float | None = None,
-        markup: bool = True,
-    ) -> None:
-        """One notice at a time: a newer one takes the place of the one before."""
+    def on_notify(self) -> None:
+        """One notice at a time: the newer one, which Textual adds after this, takes the place of the one before."""
         self.clear_notifications()
-        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
 
     def on_mount(self) -> None:
         self._catch_signals()

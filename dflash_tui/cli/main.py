@@ -18,6 +18,7 @@ from dflash_tui.core.prompts import PromptHistory
 from dflash_tui.core.sessions import Conversation, SessionLog
 from dflash_tui.core.source import EngineFactory
 from dflash_tui.core.start import Start
+from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER
 
@@ -37,6 +38,7 @@ from .race import race
 from .replay import replay
 from .selftest import selftest
 from .sessions import conversation_to_continue, sessions
+from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
@@ -251,6 +253,13 @@ def _setting(
     metavar="[ID]",
     help="Go on with an older conversation; without ID: choose it in the chat.",
 )
+@flag(
+    "--trace",
+    topic="chats",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Record the run, for dflash-chat replay FILE.",
+)
 @flag("--no-history", topic="chats", is_flag=True, help="Don't keep the questions for ↑ and Ctrl+R.")
 @flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
@@ -269,6 +278,7 @@ def command(
     latest: bool,
     resume: str | None,
     no_history: bool,
+    trace: Path | None,
     **flags: Any,
 ) -> int:
     log_to_file()
@@ -286,14 +296,21 @@ def command(
         _require_a_chat(flags)
         options = suggest_model(options)
         older = conversation_to_continue(latest, resume)
-        return _open_chat(options, settings, out or DEFAULT_OUT, theme, older, resume == "", not no_history)
+        return _open_chat(
+            options, settings, out or DEFAULT_OUT, theme, older, resume == "", not no_history, open_trace(trace)
+        )
     options = replace(options, target=None if model == BUNDLED else model)
     if flags["save_dir"] is not None:
         check_directory(flags["save_dir"], "--save-dir")
     form = _read_format(flags)
     earlier, log = conversation_to_continue(latest, resume) or (None, None)
+    recording = open_trace(trace)
     given = (flags["output"], flags["system"], flags["timeout"], flags["save_dir"])
-    return answer(Request(text, options, settings, form, *given, earlier, log), engine or _engine())
+    request = Request(text, options, settings, form, *given, earlier, log)
+    try:
+        return answer(request, recorded(engine or _engine(), recording))
+    finally:
+        finish_trace(recording)
 
 
 def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
@@ -330,13 +347,14 @@ def _open_chat(
     older: tuple[Conversation, SessionLog] | None,
     choose: bool,
     keep_questions: bool,
+    trace: TraceWriter | None,
 ) -> int:
     # Imported here and nowhere else: headless mode must not wait for Textual.
     from dflash_tui.app.main import run_chat
 
     conversation, log = older or (None, None)
     begin = Start(PromptHistory.default(keep_questions), conversation, choose)
-    return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log)
+    return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log, trace=trace)
 
 
 def _engine() -> EngineFactory:

@@ -18,6 +18,7 @@ from textual.widgets import Static
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.gpu import GpuMonitor
 from dflash_tui.core.reducer import Span
+from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.slash import SlashError, parse_slash
 from dflash_tui.core.start import Start
 from dflash_tui.core.starters import STARTERS
@@ -30,7 +31,7 @@ from engine.events import EngineReady, Event, TurnFinished
 from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
 from ..pump import FramePump
-from ..source import EventQueue, SourceFactory
+from ..source import EventQueue, SourceFactory, replay_source
 from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.completion_menu import CompletionMenu
@@ -125,6 +126,8 @@ class ChatScreen(Screen[None]):
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
         prompt.offer = self._offer
+        if self.replay is not None:
+            prompt.placeholder = "A replay takes no questions; / commands work, F1 helps."
         if self.begin.conversation is not None:
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:
@@ -186,7 +189,7 @@ class ChatScreen(Screen[None]):
         self._limit_block(ready.max_block_size)
         if ready.banner:
             self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
-            self.query_one(Starters).display = not self.chat.exchanges
+            self.query_one(Starters).display = not self.chat.exchanges and self.replay is None
         self.talk.tell_other_model()
         # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
         gc.collect()
@@ -350,6 +353,14 @@ class ChatScreen(Screen[None]):
             prompt = self.query_one(Prompt)
             prompt.focus()
             prompt.insert(event.character)
+
+    def open_replay(self, path: Path | None) -> None:
+        """Show a recorded run above this screen, which waits."""
+        if path is not None:
+            queue = EventQueue(SessionLog.nowhere())
+            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path, 1.0))
+            self.app.push_screen(screen)
+            screen.call_after_refresh(screen.start)
 
     # Asking and stopping
 

@@ -11,6 +11,9 @@ from textual.widget import Widget
 
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST, ReplaySource
 
+OWN_STACK = 2
+"""Screens of the program when the replay is all it shows: Textual's own empty one is below."""
+
 
 class ReplayBar(Widget, can_focus=True):
     """Shown in replays only."""
@@ -25,6 +28,7 @@ class ReplayBar(Widget, can_focus=True):
         Binding("minus,down", "change_pace(0.5)", "replay slower"),
         Binding("full_stop,right", "step(1)", "one round on"),
         Binding("comma,left", "step(-1)", "one round back"),
+        Binding("escape", "leave", "back to the chat", show=False),
         Binding("home", "edge(0)", "to the first round"),
         Binding("end", "edge(1)", "to the end of the trace"),
     ]
@@ -75,6 +79,11 @@ class ReplayBar(Widget, can_focus=True):
 
     def action_step(self, direction: int) -> None:
         self.post_message(self.Stepped(direction))
+
+    def action_leave(self) -> None:
+        """From a replay that was opened above a chat, back to it."""
+        if len(self.app.screen_stack) > OWN_STACK:
+            self.app.pop_screen()
 
     def action_edge(self, end: int) -> None:
         self.post_message(self.Sought(bool(end)))

@@ -1,0 +1,48 @@
+"""``--trace FILE``: the run is recorded on the engine's own thread, on its way to whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dflash_tui.core.source import EngineFactory, EngineSource
+from dflash_tui.core.traces.writer import TraceWriter
+from engine.commands import EngineOptions
+from engine.events import Event
+
+from .problems import Problem, show_problem
+
+
+def open_trace(path: Path | None) -> TraceWriter | None:
+    """The file to record into, if one was asked for. Raises :class:`Problem` when it exists or can't be created."""
+    if path is None:
+        return None
+    try:
+        return TraceWriter(path)
+    except FileExistsError:
+        raise Problem(f"{path} exists already, and traces are never overwritten.", "Choose another --trace.") from None
+    except OSError as error:
+        raise Problem(f"{path} can't be written: {error.strerror}.", "Choose another file with --trace.") from None
+
+
+def recorded(factory: EngineFactory, trace: TraceWriter | None) -> EngineFactory:
+    """The same engine, with everything that it says written down first."""
+    if trace is None:
+        return factory
+
+    def create(options: EngineOptions, emit: Callable[[Event], None]) -> EngineSource:
+        def record(event: Event) -> None:
+            trace.record(event)
+            emit(event)
+
+        return factory(options, record)
+
+    return create
+
+
+def finish_trace(trace: TraceWriter | None) -> None:
+    """Close the file. A trace that ended early is told, and changes no exit code: the answer is whole."""
+    if trace is not None:
+        trace.close()
+        if trace.failure is not None:
+            show_problem(Problem(trace.failure, "Make room, and ask again."))
