@@ -75,7 +75,11 @@ def launch(tmp_path: Path) -> Launch:
 
     @asynccontextmanager
     async def run(
-        size: tuple[int, int] = (120, 36), ready: bool = True, theme: str | None = None, **options: Any
+        size: tuple[int, int] = (120, 36),
+        ready: bool = True,
+        theme: str | None = None,
+        notices: bool = False,
+        **options: Any,
     ) -> AsyncIterator[Driver]:
         engines: list[ScriptedEngine] = []
 
@@ -86,7 +90,7 @@ def launch(tmp_path: Path) -> Launch:
         out_dir = tmp_path / "out"
         queue = EventQueue(SessionLog.create())
         app = ChatApp(GenerationSettings(), out_dir, queue, source, theme)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=notices) as pilot:
             driver = Driver(app, pilot, engines[0], out_dir)
             if ready:
                 await driver.until(lambda: driver.screen.chat.reducer.ready is not None)

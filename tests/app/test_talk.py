@@ -110,16 +110,14 @@ async def test_asking_goes_back_to_the_tokens(launch: Launch) -> None:
         assert chat.log.display and chat.log.text.count("**bold**") == 2
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 60)])
 async def test_one_notice_at_a_time_and_never_on_the_figures(launch: Launch, size: tuple[int, int]) -> None:
-    async with launch(size=size, answer="ok") as chat:
+    async with launch(size=size, answer="ok", notices=True) as chat:
         await chat.ask_and_wait("one")
-        chat.app._disable_notifications = False  # a test's application draws none unless it is told to
         for number in range(3):
-            chat.screen.notify(f"notice {number}\n" * 4)
-        await chat.until(lambda: len(chat.screen.query(Toast)) == 1)
+            chat.screen.notify(f"notice {number}\n" * 4, timeout=60)
+        await chat.until(lambda: [toast.region.area > 0 for toast in chat.screen.query(Toast)] == [True])
         (toast,) = chat.screen.query(Toast)
-        await chat.until(lambda: toast.region.area > 0)
         assert "notice 2" in chat.notices() and "notice 1" not in chat.notices()
         for widget in (*chat.screen.query(Gauge), chat.screen.query_one(RoundStrip), chat.prompt):
             assert not widget.region.overlaps(toast.region), widget
