@@ -8,7 +8,7 @@ come from ``ids``, stand at the cursor, and their number may change from one rep
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -22,6 +22,7 @@ from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
 from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, route_rows
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward, embed_rows
+from ..kernels.prefetch import can_prefetch, prefetch
 from ..kernels.rope import HeadNorms, norm_rope_store
 from ..kernels.tiles import TargetTiles, target_tiles
 from .gemma4 import DecoderLayer, Experts, Gemma4, Router
@@ -112,6 +113,7 @@ class TargetRows:
         capacities = [layer.capacity for layer in cache.layers]
         self._scratch = AttendScratch(target.config.layers, capacities, device)
         self._layers = _layers(target, cache)
+        self._prefetches = self.tiles.prefetched_bytes > 0 and can_prefetch(device)
         self._side = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
     def forward(self, max_rows: int = MAX_ROWS) -> None:
@@ -121,10 +123,13 @@ class TargetRows:
         less. A row's results have the same bits whatever the bound and whatever stands in the other rows.
         """
         self._embed(max_rows)
-        for index, layer in enumerate(self._layers):
-            self._attend(layer, max_rows)
-            self._feed_forward(layer, self._feature_columns(index), max_rows)
         config, embedding = self._target.config, self._target.embed_tokens.weight
+        following = [layer.qkv for layer in self._layers[1:]] + [embedding]
+        for index, (layer, next_weight) in enumerate(zip(self._layers, following, strict=True)):
+            self._attend(layer, max_rows)
+            self._feed_forward(layer, self._feature_columns(index), next_weight, max_rows)
+        if self._prefetches:
+            self._join()
         head_rows(self._buffers.normed, embedding, config.logit_softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
 
@@ -149,6 +154,7 @@ class TargetRows:
         config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
         qkv, q, mixed = buffers.qkv[config], buffers.q[config], buffers.mixed[config]
         project(buffers.normed, layer.qkv, qkv, tiles.qkv, max_rows)
+        self._ask_for(layer.output)
         norm_rope_store(
             qkv,
             layer.head_norms,
@@ -162,6 +168,7 @@ class TargetRows:
         )
         attend_rows(q, cache.k, cache.v, self.cursor, self.rows, config, mixed, self._scratch)
         project(mixed, layer.output, buffers.output, tiles.output, max_rows)
+        self._ask_for(layer.gate_up)
         after_attention(
             buffers.output,
             buffers.x,
@@ -174,16 +181,17 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _feed_forward(self, layer: _Layer, features: Tensor | None, max_rows: int) -> None:
+    def _feed_forward(self, layer: _Layer, features: Tensor | None, next_weight: Tensor, max_rows: int) -> None:
         """From the residual after attention to the layer's output, normed for the next."""
         buffers, tiles, routed = self._buffers, self.tiles, layer.routed
         router = (buffers.router_input, routed.router.proj.weight, buffers.scores) if routed else None
         gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", tiles.gate_up, max_rows, router)
-        with self._beside():
+        with self._beside() if routed else nullcontext():
             project(buffers.act, layer.down, buffers.down, tiles.down, max_rows)
         if routed:
             self._run_experts(routed, max_rows)
-        self._join()
+            self._join()
+        self._ask_for(next_weight)
         after_feed_forward(
             buffers.down,
             buffers.pairs if routed else None,
@@ -219,6 +227,12 @@ class TargetRows:
             return None
         hidden = self._target.config.hidden_size
         return self.features[:, self._taps[index] * hidden :][:, :hidden]
+
+    def _ask_for(self, weight: Tensor) -> None:
+        """Has a weight on its way while the small kernels before its product run."""
+        if self._prefetches:
+            with self._beside():
+                prefetch(weight, self.tiles.prefetched_bytes)
 
     @contextmanager
     def _beside(self) -> Iterator[None]:
