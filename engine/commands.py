@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+Verify = Literal["auto", "all"]
+"""How much of a draft the target looks at: what pays on this machine and this text, or everything."""
+
 AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
@@ -23,6 +26,8 @@ class GenerationSettings:
 
     block_size: int = MAX_BLOCK_SIZE
     """Tokens per draft, anchor included: 16 drafts 15. Capped at what the drafter was trained with."""
+    verify: Verify = "all"
+    """``auto`` chooses anew every round, and leaves drafting alone where it would lose. Never changes the text."""
     temperature: float = 0.0
     """0 is greedy."""
     top_p: float = 1.0
@@ -98,6 +103,7 @@ class Adjust:
 
     block_size: int | None = None
     temperature: float | None = None
+    verify: Verify | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4, TargetOutput
 from .rounds import Outcome, Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
 from .sampling import Samples, num_accepted, sample
+from .width import Policy
 
 PREFILL_CHUNK = 256
 """Rows of one prefill pass on a CPU, and the slack of the rings: how far back a turn may go without a snapshot."""
@@ -49,6 +50,8 @@ class Decoder:
         """For measuring: how many drafts each round of a turn accepts, over again, whatever the target says."""
         self._snapshots: dict[Cache, Snapshot] = {}
         self.rounds: Rounds = HostRounds()
+        self.auto: Policy | None = None
+        """Chooses the verify width where the settings leave it open; without one, whole drafts are verified."""
 
     @torch.inference_mode()
     def decode(self, prompt: Prompt, poll: Poll) -> Iterator[PrefillStarted | Prefilled | Round]:
@@ -61,6 +64,8 @@ class Decoder:
         if settings is None:
             return
         turn = Turn(self, settings, prompt)
+        if self.auto is not None:
+            self.auto.begin()
         started = perf_counter()
         start = self.reuse(prompt.ids, turn.caches)
         yield PrefillStarted(start)
@@ -189,14 +194,19 @@ class Turn:
     def round(self, settings: GenerationSettings) -> Round:
         """Drafts a block behind the anchor, verifies it in one pass, accepts what the target would have said."""
         self.settings = settings
-        started = perf_counter()
-        draft_ids, draft_probabilities = self._draft()
+        started, context = perf_counter(), self.cache.length
+        policy = self.decoder.auto if settings.verify == "auto" else None
+        draft_ids, draft_probabilities = self._draft() if policy is None or policy.wants_draft(context) else ((), ())
+        choice = policy.choose(draft_probabilities, context) if policy is not None and draft_ids else None
         drafted = perf_counter()
-        rows = (self.anchor, *draft_ids)
+        verified_ids = draft_ids if choice is None else draft_ids[: choice.num_verified]
+        rows = (self.anchor, *verified_ids)
         output = self._run(rows)
-        samples = self._sample(output.hidden, draft_ids)
+        samples = self._sample(output.hidden, verified_ids)
         verified = perf_counter()
-        accepted = self._num_accepted(draft_ids, samples.ids)
+        accepted = self._num_accepted(verified_ids, samples.ids)
+        if policy is not None:
+            policy.observe(draft_probabilities, len(verified_ids), accepted, context)
         emitted = self._cut_at_stop([*draft_ids[:accepted], samples.ids[accepted]])
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         self._commit(rows[: len(emitted)], output)
@@ -212,6 +222,7 @@ class Turn:
                 draft_ms=(drafted - started) * 1e3,
                 verify_ms=(verified - drafted) * 1e3,
                 total_ms=_milliseconds_since(started),
+                choice=choice,
             )
         )
 

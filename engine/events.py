@@ -109,6 +109,18 @@ class EmittedToken:
 
 
 @dataclass(frozen=True, slots=True)
+class WidthChoice:
+    """What decided how much of a draft was verified: the drafted token at the edge."""
+
+    chance: float
+    """How likely the first token left out was to be kept, in [0, 1]; the last one, when none was left out."""
+    cost_ms: float
+    """What verifying that token adds to the round."""
+    tok_s: float
+    """What decoding yields on this text: a millisecond is worth a thousandth of it. In whole tokens."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One round: draft, verify, accept. The first step of a turn (the token the prefill yields) has no draft."""
 
@@ -128,6 +140,8 @@ class Step:
     context_length: int
     block_size: int
     temperature: float
+    choice: WidthChoice | None = None
+    """Why so much of the draft was verified, where that was chosen; None where all of it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +221,7 @@ def event_from_dict(data: dict[str, Any]) -> Event:
     if cls is Step:
         values["draft"] = tuple(DraftToken(**token) for token in values["draft"])
         values["emitted"] = tuple(EmittedToken(**token) for token in values["emitted"])
+        values["choice"] = WidthChoice(**choice) if (choice := values.get("choice")) else None
     elif cls is TurnFinished:
         statistics = dict(values["statistics"])
         statistics["acceptance_histogram"] = tuple(statistics["acceptance_histogram"])

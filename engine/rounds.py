@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .commands import GenerationSettings
 from .events import FinishReason, Verdict
+from .width import Choice
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -52,6 +53,8 @@ class Outcome(NamedTuple):
     num_accepted: int = 0
     draft_ms: float = 0.0
     verify_ms: float = 0.0
+    choice: Choice | None = None
+    """Why so much of the draft was verified, where a policy chose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Round:
     draft_ms: float
     verify_ms: float
     total_ms: float
+    choice: Choice | None
     context_length: int
     settings: GenerationSettings
     finish: FinishReason | None
@@ -78,9 +82,8 @@ class Round:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One per emitted token: the accepted drafts, then what the target added of its own."""
-        own: Verdict = (
-            "corrected" if self.num_accepted < len(self.draft_ids) else "bonus" if self.draft_ids else "plain"
-        )
+        verified = self.verify_width - 1
+        own: Verdict = "plain" if not self.draft_ids else "corrected" if self.num_accepted < verified else "bonus"
         return tuple("accepted" if index < self.num_accepted else own for index in range(len(self.emitted)))
 
 

@@ -12,6 +12,7 @@ import torch
 from . import checkpoint
 from .chat import AnswerStream, ChatTokenizer
 from .commands import Adjust, Ask, EngineOptions, GenerationSettings, Message
+from .costs import time_rounds
 from .decoder import Decoder, PrefillStarted, Prompt, Round
 from .errors import UsageFailure
 from .events import (
@@ -27,6 +28,7 @@ from .events import (
     Step,
     TurnFinished,
     TurnStarted,
+    WidthChoice,
     rounded,
 )
 from .fingerprint import fingerprint
@@ -34,6 +36,7 @@ from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
 from .plan import plan_memory
 from .statistics import TurnMeter
+from .width import Auto
 
 DEFAULT_MAX_CONTEXT = 32_768
 """Tokens to reserve caches for when nobody asks for more."""
@@ -100,6 +103,7 @@ class Runner:
             raise LoadCancelled
         emit(LoadProgress("warming up", 0, 0))
         runner._warm_up()
+        runner._time_rounds()
         emit(
             EngineReady(
                 target=folders.name,
@@ -171,6 +175,12 @@ class Runner:
             pass
         self.decoder.clear()
 
+    def _time_rounds(self) -> None:
+        """Finds out what passes of every width cost here, so that the verify width can be chosen."""
+        if self.decoder.device.type == "cpu":
+            table = time_rounds(self.decoder, list(self.tokenizer.prompt([Message("user", "Hi")], thinking=False).ids))
+            self.decoder.auto = Auto(table) if table is not None else None
+
 
 class _TurnEvents:
     """Turns the rounds of one turn into events, and adds up its statistics."""
@@ -207,6 +217,7 @@ class _TurnEvents:
             context_length=done.context_length,
             block_size=done.settings.block_size,
             temperature=done.settings.temperature,
+            choice=_width_choice(done),
         )
         self.index += 1
         self.meter.add(step)
@@ -236,6 +247,14 @@ class _TurnEvents:
 
     def finished(self) -> TurnFinished:
         return TurnFinished(self.turn, self.reason, self.runner.text_so_far, self.thought, self.meter.statistics())
+
+
+def _width_choice(done: Round) -> WidthChoice | None:
+    choice = done.choice
+    if choice is None:
+        return None
+    price = float(round(1e3 * choice.price))
+    return WidthChoice(_probability(choice.chance), rounded(choice.cost_ms, MICROSECONDS), price)
 
 
 def _probability(value: float) -> float:

@@ -63,20 +63,25 @@ class Choice(NamedTuple):
     """How many drafted tokens to verify, and what decided it."""
 
     num_verified: int
-    chances: tuple[float, ...]
-    """Per drafted token: how likely it is to be kept."""
-    price: float
+    chance: float = 1.0
+    """How likely the first draft left out was to be kept; the last one, when none was left out."""
+    cost_ms: float = 0.0
+    """What verifying that draft adds to the pass."""
+    price: float = 0.0
     """Tokens that a millisecond is worth: what decoding yields on this text."""
 
 
 class Policy(Protocol):
     """Chooses every round. ``observe`` must be told of every round, also of those without a draft."""
 
+    def begin(self) -> None:
+        """A new answer: what was learned of the drafter stays, what was found out about the text before it goes."""
+
     def wants_draft(self, context: int) -> bool:
         """Whether to draft in the coming round, or to let the target write one token alone."""
 
     def choose(self, confidences: Sequence[float], context: int) -> Choice:
-        """How much of a draft to verify, given what the drafter gave each of its tokens."""
+        """How much of a draft to verify, given what the drafter gave each of its tokens, of which there is one."""
 
     def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
         """What came of a round: no confidences when nothing was drafted."""
@@ -88,11 +93,14 @@ class Fixed:
 
     block_size: int
 
+    def begin(self) -> None:
+        pass
+
     def wants_draft(self, context: int) -> bool:
         return self.block_size > 1
 
     def choose(self, confidences: Sequence[float], context: int) -> Choice:
-        return Choice(min(self.block_size - 1, len(confidences)), (), 0.0)
+        return Choice(min(self.block_size - 1, len(confidences)))
 
     def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
         pass
@@ -172,6 +180,10 @@ class Auto:
     """Drafting lost lately: the next draft is a try."""
 
     def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        self._pause, self._next_pause, self._resting = 0, FIRST_PAUSE, False
         self._trust(TRUST_ROUNDS, self.table.costs[0].round(1), TRUST)
 
     def _trust(self, rounds: int, round_ms: float, times_plain: float) -> None:
@@ -190,7 +202,9 @@ class Auto:
         chances = tuple(accumulate(map(self.calibration.chance, confidences), mul))
         tokens = accumulate(chances, initial=1.0)
         worth = [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
-        return Choice(max(range(len(worth)), key=worth.__getitem__), chances, price)
+        width = max(range(len(worth)), key=worth.__getitem__)
+        edge = min(width, len(chances) - 1)
+        return Choice(width, chances[edge], costs.verify[edge + 1] - costs.verify[edge], price)
 
     def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
         if not confidences:

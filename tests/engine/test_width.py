@@ -48,14 +48,16 @@ def test_costs_between_two_contexts_grow_evenly() -> None:
     assert table.at(100).plain == 2 and table.at(100).round(1) == 5
 
 
-@given(st.lists(st.floats(0, 1), max_size=15), st.sampled_from(sorted(TABLES)))
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=15), st.sampled_from(sorted(TABLES)))
 def test_the_choice_is_the_width_worth_most(confidences: list[float], name: str) -> None:
     auto = Auto(TABLES[name])
     choice = auto.choose(confidences, 0)
     costs = TABLES[name].at(0)
     kept = list(accumulate(confidences, mul))  # nothing was observed yet: confidence is the chance
     worth = [1 + sum(kept[:width]) - choice.price * costs.verify[width] for width in range(len(confidences) + 1)]
-    assert choice.chances == pytest.approx(kept)
+    edge = min(choice.num_verified, len(kept) - 1)
+    assert choice.chance == pytest.approx(kept[edge])
+    assert choice.cost_ms == costs.verify[edge + 1] - costs.verify[edge]
     assert worth[choice.num_verified] == pytest.approx(max(worth))
 
 
