@@ -135,9 +135,10 @@ def multiply_rows(
     DEPTH: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    SPLITS: tl.constexpr = 1,
 ) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, summed over depth start .. start + DEPTH - 1."""
-    even: tl.constexpr = DEPTH % BLOCK_K == 0 and K % DEPTH == 0
+    even: tl.constexpr = DEPTH % BLOCK_K == 0 and K == DEPTH * SPLITS  # some splits may lie past the end of the depth
     aligned: tl.constexpr = even and N % BLOCK_N == 0
     total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
     for step in tl.range(0, DEPTH, BLOCK_K):
@@ -164,7 +165,7 @@ def _project(
     depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     split = tl.program_id(1)
-    total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K)
+    total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, SPLITS)
     row = tl.arange(0, 16)[:, None]
     at = out + (split * 16 + row) * N + columns[None, :]
     tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < N))
