@@ -153,7 +153,7 @@ class Viewer:
     def go_to_number(self, number: int) -> None:
         """A round of the turn on show, or a guess where one was asked for."""
         if self.motion.waiting:
-            self.motion.answer(number, time.monotonic())
+            self.motion.answer(number)
             self._follow_motion()
         else:
             self.visit(self.travel.at(self.here().turn, number))

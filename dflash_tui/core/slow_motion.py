@@ -123,14 +123,14 @@ class SlowMotion:
         """Drafts of the round on show that the target verified."""
         return self._player.history.verified[self._player.step] if self._player else 0
 
-    def answer(self, guess: int, now: float) -> None:
-        """Say how many will be kept; the round goes on to its verdict."""
+    def answer(self, guess: int) -> None:
+        """Say how many will be kept. The round shows its verdict, and stands until the user goes on."""
         player, quiz = self._player, self.quiz
         if player is None or quiz is None or not self.waiting:
             return
         quiz.answer(guess, player.history.accepted[player.step])
-        player.show_from("judge")
-        self.resume(now)
+        player.show_from("emit")
+        self.playing = False
 
     @property
     def _before_the_verdict(self) -> bool:

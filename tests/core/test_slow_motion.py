@@ -128,12 +128,15 @@ def test_the_game_asks_before_the_target_has_spoken_and_once_a_round() -> None:
     for tick in range(100):
         motion.tick(0.05 * tick)
     assert motion.waiting and (motion.step, motion.phase) == (3, "draft") and motion.num_guesses == 8
-    motion.answer(3, now=5.0)
-    assert not motion.waiting and motion.phase == "judge" and motion.quiz.num_right == 1
+    motion.answer(3)
+    assert not motion.waiting and motion.phase == "emit" and motion.quiz.num_right == 1
+    motion.tick(1000.0)
+    assert motion.step == 3, "the verdict stays to be read"
+    motion.toggle(5.0)
     for tick in range(200):
         motion.tick(5.0 + 0.05 * tick)
     assert motion.waiting and motion.step == 4
-    motion.answer(8, now=20.0)
+    motion.answer(8)
     assert motion.quiz.score == "1 of 2 right, off by 2.0 on average"
 
 

@@ -1,0 +1,306 @@
+"""Looking at rounds: the step view, time travel, slow motion and lenses, keys in and screen out."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from textual.geometry import Region
+
+from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
+from dflash_tui.app.widgets.scrubber import Scrubber
+from dflash_tui.app.widgets.step_table import StepTable
+from dflash_tui.app.widgets.step_view import StepView
+from dflash_tui.core.history import StepHistory
+from dflash_tui.core.moments import snapshot_at
+from dflash_tui.core.travel import Place
+
+from .conftest import Driver, Launch
+from .scripted_engine import PAGE
+
+LONG = PAGE * 40
+
+
+def lines(chat: Driver) -> list[str]:
+    """The screen as text."""
+    return [strip.text.rstrip() for strip in chat.screen._compositor.render_strips()]
+
+
+def shown(chat: Driver) -> str:
+    return "\n".join(lines(chat))
+
+
+def history(chat: Driver) -> StepHistory:
+    return chat.screen.chat.reducer.turns[-1].history
+
+
+def place(chat: Driver) -> Place | None:
+    return chat.screen.viewer.place
+
+
+def colours(chat: Driver, word: str) -> set[tuple[str, str]]:
+    """Foreground and background of every run in the transcript that holds ``word``."""
+    strips = chat.log.render_lines(Region(0, 0, *chat.log.size))
+    return {
+        (
+            str(segment.style.color and segment.style.color.name),
+            str(segment.style.bgcolor and segment.style.bgcolor.name),
+        )
+        for strip in strips
+        for segment in strip
+        if segment.style and word in segment.text
+    }
+
+
+async def test_the_view_opens_on_the_newest_round_and_closes(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f3")
+        last = history(chat)[-1]
+        assert f"round {len(history(chat)) - 1}" in shown(chat) and f"kept {last.num_accepted} of" in shown(chat)
+        assert "one at a time: not measured" in shown(chat)
+        assert chat.screen.focused is chat.screen.query_one(StepView)
+        await chat.pilot.press("escape")
+        assert not chat.screen.query_one(StepView).display
+        assert chat.screen.focused is chat.prompt
+
+
+async def test_nothing_to_look_at_is_said(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.pilot.press("f3")
+        assert "ask something" in shown(chat)
+        await chat.pilot.press("comma")
+        assert "There is no round to look at yet" in chat.notices()
+
+
+async def test_every_gauge_shows_its_value_at_the_round(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f3", "home", "full_stop", "full_stop")
+        assert place(chat) == Place(1, 2)
+        turn = chat.screen.chat.reducer.turns[-1]
+        for gauge in (chat.screen.query_one(RateGauge), chat.screen.query_one(HistogramGauge)):
+            assert gauge.facts.turn == snapshot_at(turn, 2)
+        assert sum(chat.screen.query_one(HistogramGauge).facts.turn.acceptance.histogram) == 2
+        await chat.pilot.press("end")
+        assert place(chat) is None
+        assert chat.screen.query_one(RateGauge).facts.turn == turn.snapshot
+
+
+async def test_the_text_behind_the_scrubber_is_dimmed(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        end = colours(chat, "swarm")
+        await chat.pilot.press("f3", "comma")
+        assert colours(chat, "swarm") != colours(chat, "turns")
+        await chat.pilot.press("home")
+        assert "Here" in chat.log.text
+        dimmed = colours(chat, "doctype")
+        assert len(dimmed) == 1 and not dimmed & end
+        assert "End: live" in shown(chat)
+
+
+async def test_the_view_stands_while_the_answer_goes_on(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        await chat.ask()
+        await chat.until(lambda: len(chat.screen.chat.reducer.turns) > 0 and len(history(chat)) > 40)
+        await chat.pilot.press("f3", "comma")
+        stands, top = place(chat), chat.log.scroll_offset.y
+        assert stands is not None and chat.screen.chat.busy
+        steps = len(history(chat))
+        await chat.until(lambda: len(history(chat)) > steps + 40)
+        assert place(chat) == stands and chat.log.scroll_offset.y == top
+        assert "the engine goes on" in shown(chat)
+        await chat.pilot.press("end")
+        assert place(chat) is None
+        await chat.until(lambda: chat.log.scroll_offset.y == chat.log.max_scroll_y)
+
+
+async def test_keys_go_to_rejections_numbers_tokens_and_bars(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        steps = list(history(chat))
+        rejections = [step.index for step in steps if step.emitted[-1].verdict == "corrected"]
+        await chat.pilot.press("f3", "home", "right_curly_bracket", "right_curly_bracket")
+        assert place(chat) == Place(1, rejections[1])
+        await chat.pilot.press("left_curly_bracket")
+        assert place(chat) == Place(1, rejections[0])
+        await chat.pilot.press("1", "2", "enter")
+        assert place(chat) == Place(1, 12)
+        await chat.pilot.press("right", "right")
+        first = history(chat).tokens_before(12)
+        here = place(chat)
+        assert here is not None and here.token == first + 1
+        kept = steps[here.step].num_accepted
+        alike = [step.index for step in steps if step.draft and step.num_accepted == kept]
+        visited = set()
+        for _ in alike:
+            await chat.pilot.press("k")
+            now = place(chat)
+            assert now is not None
+            visited.add(now.step)
+        assert visited == set(alike)
+
+
+async def test_a_click_on_a_token_puts_the_cursor_there(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        row = next(y for y, line in enumerate(lines(chat)) if "Each drone moves" in line)
+        column = lines(chat)[row].index("drone")
+        await chat.pilot.click(offset=(column + 1, row))
+        here = place(chat)
+        assert here is not None and here.token is not None
+        step = history(chat)[here.step]
+        token = step.emitted[here.token - history(chat).tokens_before(here.step)]
+        assert token.text == " drone"
+        assert "“·drone”" in shown(chat)
+
+
+async def test_a_bar_leads_to_its_rounds_and_the_scrubber_anywhere(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        gauge = chat.screen.query_one(HistogramGauge)
+        gauge.post_message(gauge.Picked(2))
+        await chat.until(lambda: place(chat) is not None)
+        here = place(chat)
+        assert here is not None and history(chat)[here.step].num_accepted == 2
+        scrubber = chat.screen.query_one(Scrubber)
+        await chat.pilot.mouse_down(scrubber, offset=(1, 0))
+        await chat.pilot.mouse_up(scrubber, offset=(1, 0))
+        assert place(chat) == Place(1, 0)
+
+
+async def test_earlier_answers_can_be_visited_and_a_new_question_leads_back(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.ask_and_wait("again")
+        await chat.pilot.press("f3", "home", "comma")
+        first = chat.screen.chat.reducer.turns[0]
+        assert place(chat) == Place(1, len(first.history) - 1)
+        assert "of answer 1" in shown(chat)
+        chat.prompt.focus()
+        await chat.ask_and_wait("and again")
+        assert place(chat) is None
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
+async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
+    launch: Launch, size: tuple[int, int]
+) -> None:
+    async with launch(size=size) as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f3", "left_curly_bracket")
+        words = " ".join(shown(chat).split())
+        assert "the guess falls, the target's token stands." in words
+        assert "moon" in words and "62 %" in words and "8 %" in words
+        assert "✗" in words and "⇒" in words
+        assert "swarm" in words, "the transcript stays in view"
+        scrubber = chat.screen.query_one(Scrubber)
+        assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
+
+
+# Slow motion
+
+
+async def test_teaching_shows_phase_by_phase_and_hides_what_comes(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f5", "space")
+        viewer = chat.screen.viewer
+        assert viewer.motion.teaching and not viewer.motion.playing
+        await chat.pilot.press("1", "enter")
+        step = history(chat)[1]
+        assert "slowed for viewing 0.05×" in shown(chat)
+        assert "░░░" in shown(chat) and step.emitted[0].text.strip() not in table(chat)
+        assert "three drones" not in shown(chat), "what comes later is not to be read yet"
+        seen = []
+        for _ in range(4):
+            await chat.pilot.press("right_square_bracket")
+            seen.append(table(chat))
+        draft, verify, judge, emit = seen
+        assert step.draft[0].text.strip() in draft and "✓" not in draft and ".08" not in draft
+        assert ".08" in verify and "kept" not in verify
+        assert "✗" in judge and "⇒" not in judge
+        assert "⇒" in emit
+        assert "three drones" in shown(chat)
+        await chat.pilot.press("f5")
+        assert place(chat) is None and not viewer.motion.teaching
+
+
+def table(chat: Driver) -> str:
+    """The step view's part of the screen, without its explanation."""
+    region = chat.screen.query_one(StepTable).region
+    return "\n".join(lines(chat)[region.y : region.y + 8])
+
+
+async def test_it_plays_by_itself_and_stops_at_the_end(launch: Launch) -> None:
+    async with launch(answer=PAGE[:200]) as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f5")
+        chat.screen.viewer.set_pace(1.0)
+        await chat.until(lambda: not chat.screen.viewer.motion.playing)
+        assert place(chat) == Place(1, len(history(chat)) - 1)
+
+
+async def test_the_guessing_game_keeps_score(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f5", "space", "p", "1", "enter", "right_square_bracket")
+        assert "How many of the" in shown(chat) and "✓" not in table(chat)
+        kept = history(chat)[1].num_accepted
+        await chat.pilot.press(*str(kept), *([] if kept > 9 else ["enter"]))
+        assert "right. 1 of 1 right" in " ".join(shown(chat).split())
+
+
+async def test_a_slow_view_falls_behind_while_the_engine_runs(launch: Launch) -> None:
+    async with launch(answer=LONG[:12000], round_seconds=0.004) as chat:
+        chat.screen.viewer.set_pace(0.05)
+        await chat.ask()
+        await chat.until(lambda: place(chat) is not None)
+        await chat.until(lambda: not chat.screen.chat.busy)
+        here = place(chat)
+        assert here is not None and here.step < len(history(chat)) - 1, "the engine is done, the view is not"
+        await chat.pilot.press("f3", "end")
+        assert place(chat) is None and chat.screen.viewer.motion.pace == 1.0
+
+
+async def test_who_wants_no_motion_moves_by_keys_alone(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        chat.screen.viewer.motion.moves = False
+        await chat.pilot.press("f5")
+        here = place(chat)
+        await asyncio.sleep(0.2)
+        assert place(chat) == here and "next phase" in shown(chat)
+        await chat.pilot.press("right_square_bracket")
+        assert "░░░" not in table(chat)
+
+
+# Lenses
+
+
+async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        rows, looks = list(chat.log.rows), []
+        for lens, legend in [("confidence", "below 20"), ("steps", "one round"), ("latency", "about the mean")]:
+            await chat.pilot.press("f4")
+            assert chat.screen.viewer.lens == lens and legend in shown(chat)
+            looks.append(colours(chat, "swarm"))
+        await chat.pilot.press("f4")
+        assert len(colours(chat, "swarm")) == 1, "plain text has one colour"
+        await chat.pilot.press("f4")
+        assert "accepted  corrected" in shown(chat)
+        assert all(now is before for now, before in zip(chat.log.rows, rows, strict=True))
+        await chat.ask("/lens steps")
+        assert chat.screen.viewer.lens == "steps" and colours(chat, "swarm") == looks[1]
+        await chat.ask("/lens x-ray")
+        assert "Lenses: verdict, confidence, steps, latency, plain" in chat.notices()
+
+
+async def test_a_lens_reads_a_running_answer(launch: Launch) -> None:
+    async with launch(answer=LONG) as chat:
+        await chat.pilot.press("f4")
+        await chat.ask()
+        await chat.until(lambda: len(chat.log.text) > 2000)
+        await chat.until(lambda: len({background for _, background in colours(chat, "d")}) > 2)
