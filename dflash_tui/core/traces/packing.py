@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from engine.commands import MAX_TEMPERATURE
-from engine.events import MICROSECONDS, PROBABILITY_STEPS, Channel, DraftToken, EmittedToken, Step, Verdict
+from engine.events import MICROSECONDS, PROBABILITY_STEPS, Channel, DraftToken, EmittedToken, Step, Verdict, WidthChoice
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
-PLACE, SETTINGS, COUNTS = 4, 8, 16
+PLACE, SETTINGS, COUNTS, CHOICE = 4, 8, 16, 32
 """Bits of a step's first byte: these fields are not what the step before lets expect, and follow. The two lowest bits
 are the channel of the tokens that were emitted as drafted."""
 
@@ -79,6 +79,11 @@ class Packer:
             head |= COUNTS
             put_number(out, step.num_accepted)
             put_number(out, step.verify_width)
+        if step.choice is not None:
+            head |= CHOICE
+            put_number(out, _doubt(step.choice.chance))
+            put_number(out, _whole(step.choice.cost_ms, MICROSECONDS))
+            put_number(out, _whole(step.choice.tok_s, 1))
         out[0] = head
         self._put_times(out, step)
         self._put_draft(out, step.draft)
@@ -166,6 +171,7 @@ class Unpacker:
             place.block_size = self._number()
             place.temperature = self._temperature()
         counts = (self._number(), self._number()) if head & COUNTS else None
+        choice = self._choice() if head & CHOICE else None
         draft_us, verify_us = self._number(), self._number()
         total_us = self._checked(draft_us + verify_us + self._signed())
         place.time_us = self._checked(place.time_us + total_us + self._signed())
@@ -187,7 +193,11 @@ class Unpacker:
             context_length=place.context,
             block_size=place.block_size,
             temperature=place.temperature,
+            choice=choice,
         )
+
+    def _choice(self) -> WidthChoice:
+        return WidthChoice(_belief(self._number()), self._number() / MICROSECONDS, float(self._number()))
 
     def _draft(self) -> tuple[DraftToken, ...]:
         pieces = [self._piece() for _ in range(self._count())]
