@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FRAME_GAP_S = 0.4
+LOGS = {"browser": "ALL", "performance": "ALL"}
+FRAME_GAP_S, POLL_S = 0.4, 0.05
 REQUEST_TIMEOUT_S = 60
 
 CHROMIUM_ARGUMENTS = (
@@ -95,22 +96,66 @@ class Browser:
 
         A picture of the window is written to `screenshot` when one is given.
         """
-        self._console_errors()  # what an earlier page left behind is not this page's fault
+        self.console_errors()  # what an earlier page left behind is not this page's fault
         self._post("url", url=path.resolve().as_uri())
         time.sleep(FRAME_GAP_S)
-        before = self._run(CANVAS_PIXELS)
+        before = self.run(CANVAS_PIXELS)
         time.sleep(FRAME_GAP_S)
-        after = self._run(CANVAS_PIXELS)
+        after = self.run(CANVAS_PIXELS)
         if screenshot:
-            screenshot.write_bytes(base64.b64decode(_request("GET", f"{self._session_url}/screenshot")))
-        return PageReport(self._console_errors(), changed=before != after)
+            self.screenshot(screenshot)
+        return PageReport(self.console_errors(), changed=before != after)
 
-    def _console_errors(self) -> list[str]:
+    def visit(self, path: Path, width: int = 960, scheme: str = "dark") -> None:
+        """Load a page in a window so wide, for a reader who prefers that colour scheme."""
+        self.command("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
+        self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.requests()
+        self.console_errors()
+        self._post("url", url=path.resolve().as_uri())
+
+    def press(self, *keys: str) -> None:
+        """Type on the focused element: characters, or the W3C codes of other keys."""
+        actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self._post("actions", actions=[{"type": "key", "id": "keyboard", "actions": actions}])
+
+    def hover(self, x: int, y: int) -> None:
+        """Move the mouse to a place in the window."""
+        move = {"type": "pointerMove", "duration": 0, "x": x, "y": y}
+        self._post("actions", actions=[{"type": "pointer", "id": "mouse", "actions": [move]}])
+
+    def run(self, script: str) -> Any:
+        """What a script returns; it runs in the page."""
+        return self._post("execute/sync", script=script, args=[])
+
+    def wait_for(self, script: str, seconds: float = 30.0) -> None:
+        """Until a script, which begins with ``return``, returns something true. Raises ``TimeoutError``."""
+        deadline = time.monotonic() + seconds
+        while not self.run(script):
+            if time.monotonic() > deadline:
+                raise TimeoutError(script)
+            time.sleep(POLL_S)
+
+    def command(self, name: str, **parameters: Any) -> Any:
+        """A command of Chromium's own protocol."""
+        return self._post("goog/cdp/execute", cmd=name, params=parameters)
+
+    def requests(self) -> list[str]:
+        """Addresses that pages asked for since the last call."""
+        messages = [json.loads(entry["message"])["message"] for entry in self._post("se/log", type="performance")]
+        return [
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+        ]
+
+    def console_errors(self) -> list[str]:
+        """Messages of level SEVERE since the last call."""
         entries = self._post("se/log", type="browser")
         return [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
 
-    def _run(self, script: str) -> Any:
-        return self._post("execute/sync", script=script, args=[])
+    def screenshot(self, path: Path) -> None:
+        path.write_bytes(base64.b64decode(_request("GET", f"{self._session_url}/screenshot")))
 
     def _post(self, command: str, **body: Any) -> Any:
         return _request("POST", f"{self._session_url}/{command}", body)
@@ -133,7 +178,7 @@ def _port(driver: subprocess.Popen[str]) -> int:
 
 def _new_session(driver_url: str, profile: Path) -> str:
     options = {"binary": _find_chromium(), "args": [*CHROMIUM_ARGUMENTS, f"--user-data-dir={profile}"]}
-    wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+    wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": LOGS}
     session = _request("POST", f"{driver_url}/session", {"capabilities": {"alwaysMatch": wanted}})
     return f"{driver_url}/session/{session['sessionId']}"
 

@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import Any
 
 from engine.events import EmittedToken, Step
-from engine.noise import uniform
 
+from ..inspection import Inspection, inspect_step
 from ..rounds import round_cells, round_summary
 from ..wrapping import sanitise
 from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
@@ -177,26 +177,28 @@ def _data(document: Document) -> str:
 
 
 def _rounds(answer: Answer) -> Iterator[dict[str, Any]]:
-    position = answer.num_prompt_tokens
+    known, first = answer.settings.get("seed"), 0
+    seed = known if isinstance(known, int) else 0
     for step in answer.steps:
+        inspection = inspect_step(step, first, answer.num_prompt_tokens + first, seed)
         yield {
             "time": step.time,
-            "summary": f"round {step.index}: {round_summary(step)}",
+            "summary": f"round {step.index}: {inspection.summary}",
             "cost": f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms, {step.total_ms:.1f} ms in all",
             "corrected": any(token.verdict == "corrected" for token in step.emitted),
             "cells": [[_shown(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
-            "tokens": list(_token_facts(answer, step, position)),
+            "tokens": [_token_facts(inspection, place) for place in range(len(step.emitted))],
         }
-        position += len(step.emitted)
+        first += len(step.emitted)
 
 
-def _token_facts(answer: Answer, step: Step, position: int) -> Iterator[list[Any]]:
-    """Text, verdict, the target's probability, the drafter's, and the random number that chose."""
-    seed = answer.settings.get("seed")
-    for place, token in enumerate(step.emitted):
-        drafted = step.draft[place].probability if place < step.num_accepted else None
-        chance = uniform(seed, position + place) if step.temperature > 0 and isinstance(seed, int) else None
-        yield [_shown(token.text), token.verdict, token.probability, drafted, chance and round(chance, 4)]
+def _token_facts(inspection: Inspection, place: int) -> list[Any]:
+    """Text, verdict, the target's probability, the drafter's, the random number that chose, and why."""
+    step, column = inspection.step, inspection.columns[place]
+    token = step.emitted[place]
+    drafted = step.draft[place].probability if place < step.num_accepted else None
+    chance = None if column.noise is None else round(column.noise, 4)
+    return [_shown(token.text), token.verdict, token.probability, drafted, chance, sanitise(inspection.why(place))]
 
 
 def _shown(text: str) -> str:

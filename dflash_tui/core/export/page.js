@@ -112,8 +112,8 @@ class Answer {
     const token = event.target.closest(".t");
     if (!token) return;
     const round = this.rounds[token.dataset.s];
-    const [text, verdict, target, drafter, chance] = round.tokens[token.dataset.k];
-    const lines = [element("p", `token ${verdict}`, text), element("p", "", verdict)];
+    const [text, verdict, target, drafter, chance, why] = round.tokens[token.dataset.k];
+    const lines = [element("p", `token ${verdict}`, text), element("p", "", `${verdict}. ${why}`)];
     lines.push(element("p", "", `target's probability ${probability(target)}`));
     if (drafter !== null) lines.push(element("p", "", `drafter's probability ${probability(drafter)}`));
     if (chance !== null) lines.push(element("p", "", `random number ${chance.toFixed(4)}`));
@@ -122,7 +122,7 @@ class Answer {
     card.hidden = false;
     const box = token.getClientRects()[0], size = card.getBoundingClientRect();
     const below = box.bottom + 6 + size.height <= innerHeight;
-    card.style.left = `${Math.max(8, Math.min(box.left, innerWidth - size.width - 8))}px`;
+    card.style.left = `${Math.max(8, Math.min(box.left, root.clientWidth - size.width - 8))}px`;
     card.style.top = `${below ? box.bottom + 6 : Math.max(8, box.top - size.height - 6)}px`;
   }
 }

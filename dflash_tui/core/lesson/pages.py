@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..export.document import Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
 from ..inspection import Inspection, inspect_step
 from ..race import RaceResult, as_race
 from ..race_report import race_table
-from .facts import choose_round, fill, round_facts, same_tokens, turn_facts
+from .facts import SET_LINE, choose_round, fill, round_facts, same_tokens, turn_facts
 from .parsing import FigureKind, FigureRequest, Lesson, LessonError, Stop
 
 
@@ -91,19 +91,23 @@ def _plain_ms(answer: Answer, answers: Sequence[Answer]) -> float | None:
 
 
 def lesson_document(lesson: Lesson, pages: Sequence[Page], origin: Origin) -> Document:
-    """The lesson as something to export or to print. Every answer it shows stands at its first mention."""
+    """The lesson as something to export or to print; behind its pages stand the answers that it is about."""
     sections: list[Section] = []
+    turns: dict[int, Answer] = {}
     for number, page in enumerate(pages, start=1):
         sections += [Heading(f"{number}. {page.title}"), Prose(page.text)]
         if page.figure is not None:
             sections.append(_section(page.figure))
+            turns |= zip(page.figure.turns, page.figure.answers, strict=True)
+    sections.append(Heading("The recorded answers"))
+    sections += [replace(turns[turn], label=name_of(turns[turn])) for turn in sorted(turns)]
     return Document(lesson.title, tuple(sections), origin)
 
 
 def _section(figure: Figure) -> Section:
     match figure.kind:
         case "answer":
-            return figure.answers[0]
+            return Prose(_set(figure.answers[0].text))
         case "round":
             inspection = figure.inspection(figure.round)
             caption = f"round {inspection.step.index}: {inspection.summary}; {inspection.cost}"
@@ -114,6 +118,11 @@ def _section(figure: Figure) -> Section:
             return race_table(figure.race())
         case "times":
             return times_table(figure)
+
+
+def _set(text: str) -> str:
+    """Text that keeps its lines: one paragraph, so its empty lines hold the blanks that set it."""
+    return "\n".join(SET_LINE + line for line in text.strip("\n").split("\n"))
 
 
 def histogram_table(figure: Figure) -> Table:

@@ -1,0 +1,140 @@
+"""Exported pages in a real browser: quiet, alone, readable on a telephone, and usable with keys and mouse."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.export.formats import render
+from tests.core.answers_for_tests import hostile_document
+
+from .browser import Browser, missing_browser
+from .chatting import PROGRAM
+
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(missing_browser() is not None, reason=str(missing_browser()))]
+
+RIGHT, END, ENTER = "\ue014", "\ue010", "\ue007"
+WIDER_THAN_THE_WINDOW = "return document.documentElement.scrollWidth > window.innerWidth"
+CONTRAST = """
+const channel = (value) => { value /= 255; return value <= .03928 ? value / 12.92 : ((value + .055) / 1.055) ** 2.4; };
+const light = (color) => {
+  const [red, green, blue] = color.match(/[\\d.]+/g).map(Number).map(channel);
+  return .2126 * red + .7152 * green + .0722 * blue;
+};
+const ground = light(getComputedStyle(document.querySelector('article')).backgroundColor);
+return [...document.querySelectorAll('article .t:not(.later)')].map((token) => {
+  const ink = light(getComputedStyle(token).color);
+  return (Math.max(ink, ground) + .05) / (Math.min(ink, ground) + .05);
+});
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser.started() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled lesson's trace, exported by the program."""
+    path = tmp_path_factory.mktemp("pages") / "trace.html"
+    subprocess.run([PROGRAM, "export", "lesson", "-o", path], check=True, capture_output=True, timeout=60)
+    return path
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "lesson.html"
+    subprocess.run([PROGRAM, "lesson", "-o", path], check=True, capture_output=True, timeout=60)
+    return path
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("width", [375, 1440])
+@pytest.mark.parametrize("name", ["page", "lesson"])
+def test_a_page_is_quiet_and_readable(
+    browser: Browser, request: pytest.FixtureRequest, name: str, width: int, scheme: str
+) -> None:
+    path: Path = request.getfixturevalue(name)
+    browser.visit(path, width, scheme)
+    assert browser.console_errors() == []
+    assert browser.requests() == [path.resolve().as_uri()]
+    assert browser.run("return window.innerWidth") == width
+    assert not browser.run(WIDER_THAN_THE_WINDOW)
+    assert min(browser.run(CONTRAST)) >= 4.5
+    assert browser.run("return parseFloat(getComputedStyle(document.querySelector('.text')).fontSize)") >= 14
+
+
+def test_the_scrubber_moves_by_keys(browser: Browser, page: Path) -> None:
+    browser.visit(page)
+    browser.run("document.querySelectorAll('article')[1].querySelector('input').focus()")
+    shown = "return document.querySelectorAll('article')[1].querySelector('output').textContent"
+    later = "return document.querySelectorAll('article')[1].querySelectorAll('.later').length"
+    assert browser.run(later) == 0
+    browser.press("\ue011")  # Home
+    assert "round 0" in browser.run(shown)
+    hidden = browser.run(later)
+    assert hidden > 0
+    browser.press(RIGHT)
+    assert "round 1" in browser.run(shown)
+    assert 0 < browser.run(later) < hidden
+    browser.press("}")
+    assert "then corrected" in browser.run(shown)
+    browser.press(END)
+    assert browser.run(later) == 0
+
+
+def test_a_token_tells_its_facts_on_hover(browser: Browser, page: Path) -> None:
+    browser.visit(page, 375)
+    # One with ink: a line break can't be pointed at.
+    tokens = "[...document.querySelectorAll('article')[1].querySelectorAll('.corrected')]"
+    token = f"{tokens}.find((token) => /\\w/.test(token.innerText))"
+    browser.run(f"{token}.scrollIntoView({{block: 'center'}})")
+    box = browser.run(f"const box = {token}.getClientRects()[0]; return [box.x, box.y, box.width, box.height]")
+    assert browser.run("return document.getElementById('card').hidden")
+    browser.hover(round(box[0] + box[2] / 2), round(box[1] + box[3] / 2))
+    card = browser.run("return document.getElementById('card').innerText")
+    assert "corrected" in card and "target's probability" in card and "round" in card
+    inside = browser.run(
+        "const box = document.getElementById('card').getBoundingClientRect();"
+        "const room = document.documentElement;"
+        "return box.left >= 0 && box.top >= 0 && box.right <= room.clientWidth && box.bottom <= room.clientHeight"
+    )
+    assert inside
+
+
+def test_the_keys_walk_from_token_to_token(browser: Browser, page: Path) -> None:
+    browser.visit(page)
+    browser.run("document.querySelectorAll('article')[1].querySelector('.t').focus()")
+    browser.press(RIGHT, RIGHT)
+    focused = (
+        "return [...document.querySelectorAll('article')[1].querySelectorAll('.t')].indexOf(document.activeElement)"
+    )
+    assert browser.run(focused) == 2
+    assert not browser.run("return document.getElementById('card').hidden")
+    browser.press(ENTER)
+    assert browser.run("return document.querySelectorAll('article')[1].querySelectorAll('.later').length") > 0
+
+
+def test_playing_ends_at_the_last_round(browser: Browser, page: Path) -> None:
+    browser.visit(page)
+    browser.run("document.querySelectorAll('article')[1].querySelector('[data-go=play]').click()")
+    script = "return document.querySelectorAll('article')[1].querySelector('[data-go=play]').textContent"
+    assert browser.run(script) == "pause"
+    browser.wait_for(f"{script} === 'play'")
+    assert browser.run("return document.querySelectorAll('article')[1].querySelectorAll('.later').length") == 0
+
+
+def test_a_hostile_answer_does_nothing(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.html"
+    path.write_text(render(hostile_document(), "html"), encoding="utf-8")
+    browser.visit(path)
+    assert browser.console_errors() == []
+    assert browser.requests() == [path.resolve().as_uri()]
+    assert browser.run("return document.images.length") == 0
+    assert browser.run("return document.querySelectorAll('.t').length") > 0
+    assert browser.run("return document.documentElement.classList.contains('js')"), "the page's own script runs"
