@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from dflash_tui.core.traces.packing import CHANNELS, VERDICTS
-from engine.events import DraftToken, EmittedToken, Step
+from engine.events import DraftToken, EmittedToken, Step, WidthChoice
 
 numbers = st.integers(0, 2**40)
 token_ids = st.integers(0, 262_143)
@@ -18,6 +18,7 @@ drafts = st.builds(DraftToken, token_ids, texts, probabilities, st.none() | prob
 emissions = st.builds(
     EmittedToken, token_ids, texts, st.sampled_from(VERDICTS), st.sampled_from(CHANNELS), probabilities
 )
+choices = st.none() | st.builds(WidthChoice, probabilities, milliseconds, st.integers(0, 10**6).map(float))
 
 
 @st.composite
@@ -39,6 +40,7 @@ def steps(draw: st.DrawFn) -> Step:
         num_accepted=draw(st.sampled_from([len(kept), 0, min(len(draft), 7)])),
         emitted=emitted,
         verify_width=draw(st.sampled_from([len(draft) + 1, 0, 4])),
+        choice=draw(choices),
         draft_ms=draw(milliseconds),
         verify_ms=draw(milliseconds),
         total_ms=draw(milliseconds),
