@@ -36,9 +36,7 @@ class Recording:
 
 
 RECORDINGS: dict[str, Recording] = {
-    "code": Recording(
-        ("Write a quicksort in Python", "Now write a binary search in Python", "Count words in a string")
-    ),
+    "code": Recording(("Write a quicksort in Python", "Now write a binary search in Python")),
     "code-sampled": Recording(("Write a quicksort in Python", "Write a stack class in Python"), SAMPLED),
     "html": Recording(("create a single-file HTML animation of a drone swarm",)),
     "maths": Recording(

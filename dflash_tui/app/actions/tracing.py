@@ -51,5 +51,5 @@ def replay(screen: ChatScreen, argument: Argument) -> None:
 
 ACTIONS = (
     Action("trace", "write a trace of this chat, to replay it", write_trace, slash="trace", takes="[file]"),
-    Action("replay", "watch a recorded run", replay, keys="f7,alt+p", slash="replay", takes="[name]"),
+    Action("replay", "watch a recorded run", replay, keys="f7,alt+p", slash="replay", takes="[name]", priority=True),
 )
