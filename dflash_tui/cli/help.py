@@ -36,13 +36,28 @@ EXIT_CODES = {
 }
 
 
-class Flag(click.Option):
-    """An option that knows its topic, and whether ``--help`` itself shows it."""
+KEPT_TOPICS = ("decoding", "models", "screen", "experts")
+"""Flags of these topics make sense beyond one run."""
 
-    def __init__(self, *args: Any, topic: str, common: bool = False, **kwargs: Any) -> None:
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting."""
+    return f"DFLASH_CHAT_{name.upper()}"
+
+
+class Flag(click.Option):
+    """An option that knows its topic, whether ``--help`` itself shows it, and whether it is worth keeping.
+
+    One that ``keeps`` can stand in a configuration file and in the environment; the others belong to one run.
+    """
+
+    def __init__(self, *args: Any, topic: str, common: bool = False, keeps: bool | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.topic = topic
         self.common = common
+        self.keeps = topic in KEPT_TOPICS if keeps is None else keeps
+        if self.keeps and self.name:
+            self.envvar = variable_of(self.name)
 
 
 def flag(

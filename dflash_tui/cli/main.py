@@ -13,6 +13,7 @@ from typing import Any, NoReturn, get_args
 
 import click
 
+from dflash_tui.core.config import Config
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.prompts import PromptHistory
 from dflash_tui.core.sessions import Conversation, SessionLog
@@ -23,11 +24,12 @@ from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER
 
 from .bench import bench
+from .config import SHARED, config_command, defaults_of, load_config
 from .doctor import doctor
 from .export import export
 from .first_contact import BUNDLED, suggest_model
 from .headless import OutputFormat, Request, answer, silence_stdout
-from .help import TOPICS, Flag, flag, help_command, write_options
+from .help import TOPICS, Flag, flag, help_command, variable_of, write_options
 from .lesson import lesson
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
@@ -74,8 +76,11 @@ COMMANDS: dict[str, click.Command] = {
 
 def commands() -> dict[str, click.Command]:
     """By name: every command, those included that describe the program itself."""
-    return {**COMMANDS, "help": help_command(command)}
+    return {**COMMANDS, "config": config_command(command), "help": help_command(command)}
 
+
+WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
+"""Commands that must work when a configuration file doesn't."""
 
 _HEADLESS_FLAGS = {
     "output": "--output",
@@ -130,12 +135,22 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
 
 def _run(arguments: list[str], engine: EngineFactory | None) -> int:
     """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
-    chosen = commands().get(arguments[0]) if arguments else None
-    if chosen is None:
-        code = command.main(arguments, prog_name="dflash-chat", standalone_mode=False, obj=engine)
-    else:
-        code = chosen.main(arguments[1:], prog_name=f"dflash-chat {arguments[0]}", standalone_mode=False, obj=engine)
+    name = arguments[0] if arguments and arguments[0] in commands() else ""
+    chosen = commands()[name] if name else command
+    config = Config() if name in WITHOUT_CONFIG or _asks_for_help(arguments) else load_config(command)
+    code = chosen.main(
+        arguments[1:] if name else arguments,
+        prog_name=f"dflash-chat {name}".rstrip(),
+        standalone_mode=False,
+        obj=engine,
+        default_map=defaults_of(config, SHARED if name else None),
+    )
     return int(code or 0)
+
+
+def _asks_for_help(arguments: list[str]) -> bool:
+    """Help must not fail on a configuration that does."""
+    return any(argument in ("-h", "--help", "--version") for argument in arguments)
 
 
 def _open_closed_streams() -> None:
@@ -167,7 +182,7 @@ def _setting(
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", required=False)
+@click.argument("model", required=False, envvar=variable_of("model"))
 @flag("-p", "--prompt", topic="scripts", common=True, metavar="TEXT", help="Answer this; what is piped in is added.")
 @flag(
     "-o",
@@ -188,7 +203,7 @@ def _setting(
 )
 @flag("--json", "as_json", topic="scripts", common=True, is_flag=True, help="Print one JSON object with statistics.")
 @flag("--stream-json", topic="scripts", is_flag=True, help="Print every event as a line of JSON.")
-@flag("--system", topic="decoding", metavar="TEXT", help="System message before the prompt.")
+@flag("--system", topic="decoding", keeps=False, metavar="TEXT", help="System message before the prompt.")
 @flag(
     "--timeout",
     topic="scripts",

@@ -1,0 +1,171 @@
+"""Settings from files and the environment: what each may be, and ``dflash-chat config`` to see where one came from.
+
+Flags come before environment variables (``DFLASH_CHAT_BLOCK_SIZE=8``), these before the project's file, that before
+the user's, and all before the defaults. The flags themselves are the schema: a setting is whatever its flag takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from dflash_tui.core.config import (
+    KEYS_TABLE,
+    Config,
+    ConfigError,
+    files,
+    read_all,
+    read_config,
+    user_file,
+)
+from dflash_tui.core.exit_codes import ExitCode
+from engine.commands import GenerationSettings
+
+from .help import Flag
+from .problems import Problem
+
+SHARED = ("theme", "ascii", "reduced_motion", "device", "offline")
+"""Settings that the other commands follow too."""
+_WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
+
+
+def settable(program: click.Command) -> dict[str, click.Parameter]:
+    """The flags that a file or the environment may set, by name; MODEL is one of them."""
+    kept = [option for option in program.params if not isinstance(option, Flag) or option.keeps]
+    return {option.name: option for option in kept if option.name and option.name != "version"}
+
+
+def load_config(program: click.Command) -> Config:
+    """Both files, checked. Raises :class:`Problem` with the file and the line of the first thing that is wrong."""
+    try:
+        config = read_all()
+    except ConfigError as error:
+        raise Problem(f"{error}.", "Correct the file; dflash-chat config check looks again.") from error
+    for problem in problems(program, config):
+        raise Problem(problem, "Correct the file; dflash-chat config check looks again.")
+    return config
+
+
+def defaults_of(config: Config, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """What click takes instead of a flag's own default; ``names`` restricts it."""
+    return {name: entry.value for name, entry in config.settings.items() if names is None or name in names}
+
+
+def problems(program: click.Command, config: Config) -> Iterator[str]:
+    """What is wrong with the settings, in words that begin with file and line."""
+    known = settable(program)
+    for name, entry in config.settings.items():
+        if name not in known:
+            near = get_close_matches(name, [*known, KEYS_TABLE], 1)
+            hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"
+            yield f"{entry.place}: there is no setting {name}{hint}"
+        elif complaint := _complaint(known[name], entry.value):
+            yield f"{entry.place}: {name} {complaint}"
+    for name, entry in config.keys.items():
+        if not isinstance(entry.value, str):
+            yield f'{entry.place}: {name} must be keys in quotes, such as "ctrl+s" or "f5,alt+t"'
+
+
+def _complaint(parameter: click.Parameter, value: Any) -> str:
+    """What is wrong with a value for this flag; empty when nothing is."""
+    expected = _type_of(parameter)
+    if type(value) is not expected and not (expected is float and type(value) is int):
+        return f"must be {_WORDS[expected]}, not {json.dumps(value, default=str)}"
+    try:
+        parameter.type.convert(value, parameter, None)
+        if parameter.name in GenerationSettings.__dataclass_fields__:
+            change: dict[str, Any] = {parameter.name: value}
+            replace(GenerationSettings(), **change)  # knows the ranges
+    except click.ClickException as error:
+        return f"can't be {json.dumps(value)}: {error.message.rstrip('.')}"
+    except ValueError as error:
+        return f"can't be {json.dumps(value)}: {error}"
+    return ""
+
+
+def _type_of(parameter: click.Parameter) -> type:
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return bool
+    if isinstance(parameter.type, click.types.IntParamType):
+        return int
+    if isinstance(parameter.type, click.types.FloatParamType):
+        return float
+    return str
+
+
+def config_command(program: click.Command) -> click.Command:
+    """``dflash-chat config show|path|check`` for the flags of ``program``."""
+
+    @click.group("config", context_settings={"help_option_names": ["-h", "--help"]})
+    def config() -> None:
+        """Settings: what is in force and where it came from.
+
+        Flags come before the environment (DFLASH_CHAT_BLOCK_SIZE=8), then .dflash-chat.toml of the project, then
+        config.toml of the user.
+        """
+
+    @config.command()
+    def show() -> int:
+        """Print every setting as a line of config.toml, and where its value came from."""
+        loaded = load_config(program)
+        context = program.make_context("dflash-chat", [], default_map=defaults_of(loaded))
+        for name in settable(program):
+            click.echo(_shown(name, context, loaded))
+        if loaded.keys:
+            click.echo(f"\n[{KEYS_TABLE}]")
+        for name, entry in loaded.keys.items():
+            click.echo(_line(f"{name} = {json.dumps(entry.value)}", entry.place))
+        return ExitCode.OK
+
+    @config.command()
+    def path() -> int:
+        """Print the files that are read, and those that would be."""
+        found = list(files())
+        own = user_file()
+        for file in [*found, *([own] if own and own not in found else [])]:
+            click.echo(f"{file}{'' if file.exists() else '   (not there)'}")
+        return ExitCode.OK
+
+    @config.command()
+    @click.argument("file", required=False, type=click.Path(path_type=Path))
+    def check(file: Path | None) -> int:
+        """Look for mistakes in FILE; without it, in the files that are read."""
+        wrong = [line for path in ([file] if file else files()) for line in _check(program, path)]
+        for line in wrong:
+            click.echo(line)
+        if not wrong:
+            click.echo("No mistakes. Names of actions in [keys] are checked when the chat opens.")
+        return ExitCode.USAGE if wrong else ExitCode.OK
+
+    return config
+
+
+def _check(program: click.Command, path: Path) -> Iterator[str]:
+    try:
+        yield from problems(program, read_config(path))
+    except ConfigError as error:
+        yield str(error)
+
+
+def _shown(name: str, context: click.Context, loaded: Config) -> str:
+    value, source = context.params[name], context.get_parameter_source(name)
+    if source is ParameterSource.ENVIRONMENT:
+        origin = f"environment, {settable(context.command)[name].envvar}"
+    elif source is ParameterSource.DEFAULT_MAP:
+        origin = loaded.settings[name].place
+    else:
+        origin = "default"
+    if value is None:
+        return _line(f"# {name} =", origin)
+    return _line(f"{name} = {json.dumps(value, default=str)}", origin)
+
+
+def _line(setting: str, origin: str) -> str:
+    return f"{setting:<34} # {origin}"

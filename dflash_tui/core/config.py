@@ -1,0 +1,130 @@
+"""Configuration files: where they are, and what stands in them, line by line. What the values mean is the caller's.
+
+Two files in TOML, both optional: the user's own, and one of the project, found from the current folder upwards. Each
+key is the name of a flag with underscores (``block_size = 8``); the table ``[keys]`` maps actions to keys.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_config_path
+
+from .toml_lines import line_of, syntax_place
+
+CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
+"""Names another user file; empty means none."""
+PROJECT_FILE = ".dflash-chat.toml"
+KEYS_TABLE = "keys"
+MAX_BYTES = 1024 * 1024
+
+
+class ConfigError(Exception):
+    """A file that can't be used as it is: which one, which line, and what is wrong there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One value and where it stands."""
+
+    value: Any
+    path: Path
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}, line {self.line}" if self.line else str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the files say, the nearer file's word last."""
+
+    settings: Mapping[str, Entry] = field(default_factory=dict)
+    """By the flag's name."""
+    keys: Mapping[str, Entry] = field(default_factory=dict)
+    """By the action's id; values are key names, several joined by commas."""
+
+    def over(self, other: Config) -> Config:
+        """This one's entries before the other's."""
+        return Config({**other.settings, **self.settings}, {**other.keys, **self.keys})
+
+
+def config_directory() -> Path:
+    return user_config_path("dflash-chat")
+
+
+def user_file() -> Path | None:
+    """``$DFLASH_CHAT_CONFIG``, else config.toml in the platform's place for such things. It need not exist."""
+    named = os.environ.get(CONFIG_VARIABLE)
+    if named is None:
+        return config_directory() / "config.toml"
+    return Path(named).expanduser() if named else None
+
+
+def project_file(start: Path | None = None) -> Path | None:
+    """The nearest project file from ``start`` (default: the current folder) upwards, the home folder excluded."""
+    try:
+        folder = (start or Path.cwd()).resolve()
+        home = Path.home().resolve()
+    except (OSError, RuntimeError):
+        return None
+    for place in (folder, *folder.parents):
+        if place == home:
+            return None
+        if (place / PROJECT_FILE).is_file():
+            return place / PROJECT_FILE
+    return None
+
+
+def files() -> Iterator[Path]:
+    """The files that are read, the user's own first. A named file that is missing is read too, and said to be."""
+    own = user_file()
+    if own is not None and (own.exists() or os.environ.get(CONFIG_VARIABLE)):
+        yield own
+    nearer = project_file()
+    if nearer is not None:
+        yield nearer
+
+
+def read_all() -> Config:
+    """Both files as one. Raises :class:`ConfigError`."""
+    config = Config()
+    for path in files():
+        config = read_config(path).over(config)
+    return config
+
+
+def read_config(path: Path) -> Config:
+    """Raises :class:`ConfigError` when the file can't be read, or is not TOML of the expected shape."""
+    text = _read(path)
+    try:
+        data = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        message, line = syntax_place(str(error), text)
+        raise ConfigError(f"{Entry(None, path, line).place}: {message}") from error
+    keys = data.pop(KEYS_TABLE, {})
+    if not isinstance(keys, dict):
+        raise ConfigError(f"{Entry(None, path, line_of(text, KEYS_TABLE)).place}: [{KEYS_TABLE}] must be a table")
+    return Config(
+        {key: Entry(value, path, line_of(text, key)) for key, value in data.items()},
+        {key: Entry(value, path, line_of(text, key, KEYS_TABLE)) for key, value in keys.items()},
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise ConfigError(f"{path}: larger than {MAX_BYTES // 1024} KiB; this is no configuration")
+        return content.decode("utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from error
