@@ -70,6 +70,18 @@ class Inspection:
             alone = f"one at a time: {tokens} × {self.plain_ms:.1f} = {tokens * self.plain_ms:.1f} ms"
         return f"{spent} for {tokens} token{'s' * (tokens != 1)} · {alone}"
 
+    @property
+    def _choice(self) -> str:
+        """Why no more were verified."""
+        choice = self.step.choice
+        if choice is None:
+            return " in this round"
+        worth = choice.cost_ms * choice.tok_s / 1e3
+        return (
+            f", for the next had a chance of {_percent(choice.chance)} and would have cost {choice.cost_ms:.2f} ms, "
+            f"in which this text gets {worth:.2f} tokens on"
+        )
+
     def column_of(self, token: int) -> int | None:
         """Which column shows a token of the answer; None when another round emitted it."""
         place = token - self.first_token
@@ -94,7 +106,7 @@ class Inspection:
             case "discarded":
                 return "Never judged: it stands behind a wrong guess, so the target read another text here."
             case "unverified":
-                return f"Never looked at: the target verified only {num_verified(self.step)} guesses in this round."
+                return f"Never looked at: the target verified only {num_verified(self.step)} guesses{self._choice}."
             case "ended":
                 return "Not needed: the answer ended before it."
         return f"Nothing was drafted here: {_lower(_picked(column))}."

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.history import StepHistory
 from dflash_tui.core.inspection import Inspection, inspect, inspect_step
 from dflash_tui.core.statistics import num_verified
-from engine.events import DraftToken, EmittedToken, Step
+from engine.events import DraftToken, EmittedToken, Step, WidthChoice
 from engine.noise import uniform
 
 from .events_for_tests import make_step, rounds
@@ -106,7 +106,9 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert "kept 3 of 3 verified of 4 drafted" in seen.summary
     corrected = inspect_step(replace(step, verify_width=4), 0, 0, SEED)
     assert corrected.columns[3].outcome == "unverified"
-    assert "only 3 guesses" in corrected.why(3)
+    assert "only 3 guesses in this round" in corrected.why(3)
+    chosen = inspect_step(replace(step, verify_width=4, choice=WidthChoice(0.12, 0.4, 700.0)), 0, 0, SEED)
+    assert "chance of 12 % and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
 
 
 @pytest.mark.parametrize(
