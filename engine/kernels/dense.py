@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .jit import MAX_ROWS, cdiv, dot, jit, tl
+from .jit import LAUNCH, MAX_ROWS, cdiv, dot, jit, tl, wait_for_inputs
+from .prefetch import ask_for_rows
 from .tiles import Tiles
 
 Activation = Literal["gelu_tanh", "silu"]
@@ -63,6 +64,7 @@ def project(x: Tensor, weight: Tensor, out: Tensor, tiles: Tiles, max_rows: int 
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
+        **LAUNCH,
     )
 
 
@@ -101,6 +103,7 @@ def gate_up(
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
+        **LAUNCH,
     )
 
 
@@ -165,6 +168,8 @@ def _project(
     depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     split = tl.program_id(1)
+    ask_for_rows(weight + split * depth, columns, N, K)
+    wait_for_inputs()
     total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, SPLITS)
     row = tl.arange(0, 16)[:, None]
     at = out + (split * 16 + row) * N + columns[None, :]
@@ -202,6 +207,8 @@ def _gate_up(
     row = tl.arange(0, 16)[:, None]
     if program < router_programs:
         columns = program * BLOCK_N + tl.arange(0, BLOCK_N)
+        ask_for_rows(router_weight, columns, EXPERTS, K)
+        wait_for_inputs()
         total = multiply_rows(router_x, router_weight, columns, 0, max_rows, EXPERTS, K, depth, BLOCK_N, BLOCK_K)
         mask = (row < max_rows) & (columns[None, :] < EXPERTS)
         tl.store(scores + row * EXPERTS + columns[None, :], total, mask=mask)
@@ -209,6 +216,9 @@ def _gate_up(
         even: tl.constexpr = K % BLOCK_K == 0
         aligned: tl.constexpr = even and INTER % BLOCK_N == 0
         columns = (program - router_programs) * BLOCK_N + tl.arange(0, BLOCK_N)
+        ask_for_rows(weight, columns, INTER, K)
+        ask_for_rows(weight + INTER * K, columns, INTER, K)
+        wait_for_inputs()
         gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
         up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
         for step in tl.range(0, K, BLOCK_K):

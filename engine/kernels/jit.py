@@ -14,7 +14,20 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["HAS_TRITON", "INTERPRETED", "MAX_ROWS", "TritonMissing", "cdiv", "dot", "jit", "tl", "triton"]
+__all__ = [
+    "EARLY_LAUNCH",
+    "HAS_TRITON",
+    "INTERPRETED",
+    "LAUNCH",
+    "MAX_ROWS",
+    "TritonMissing",
+    "cdiv",
+    "dot",
+    "jit",
+    "tl",
+    "triton",
+    "wait_for_inputs",
+]
 
 try:
     import triton
@@ -63,6 +76,14 @@ def cdiv(count: int, size: int) -> int:
     return -(-count // size)
 
 
+EARLY_LAUNCH = HAS_TRITON and not INTERPRETED and os.environ.get("DFLASH_CHAT_EARLY_LAUNCH") == "1"
+"""Programmatic dependent launch (Hopper or later): a kernel's programs start while those before them finish.
+
+An experiment until it has been measured; see NOTES.md."""
+LAUNCH: dict[str, bool] = {"launch_pdl": True} if EARLY_LAUNCH else {}
+"""What a kernel that calls ``wait_for_inputs`` is launched with."""
+
+EARLY = tl.constexpr(EARLY_LAUNCH) if HAS_TRITON else None
 SIMULATED = tl.constexpr(INTERPRETED) if HAS_TRITON else None
 
 
@@ -73,3 +94,11 @@ def dot(a: tl.tensor, b: tl.tensor, total: tl.tensor) -> tl.tensor:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
     return tl.dot(a, b, total, input_precision="ieee")
+
+
+@jit
+def wait_for_inputs() -> None:
+    """Stands before the first read of what an earlier kernel wrote, and before every write."""
+    if EARLY:
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .dense import activate, load_weights
-from .jit import MAX_ROWS, cdiv, dot, jit, tl
+from .jit import LAUNCH, MAX_ROWS, cdiv, dot, jit, tl, wait_for_inputs
 from .tiles import ROW_TILES, RowTiles, Tiles
 
 
@@ -102,6 +102,7 @@ def route_rows(
         TOP_K=out.weights.shape[1],
         BLOCK=1 << (num_experts - 1).bit_length(),
         num_warps=tiles.warps,
+        **LAUNCH,
     )
 
 
@@ -126,6 +127,7 @@ def expert_gate_up_rows(
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
+        **LAUNCH,
     )
 
 
@@ -150,6 +152,7 @@ def expert_down_rows(
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
+        **LAUNCH,
     )
 
 
@@ -176,6 +179,7 @@ def _route(
 ) -> None:
     row = tl.arange(0, 16)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]
+    wait_for_inputs()
     live = row < tl.load(rows)
     score = tl.load(
         scores + (row % score_rows) * EXPERTS + expert, mask=(expert < EXPERTS) & (row >= 0), other=float("-inf")
@@ -232,6 +236,7 @@ def _expert_gate_up(
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and INTER % BLOCK_N == 0
     item = tl.program_id(0)
+    wait_for_inputs()
     expert = tl.load(experts + item // tiles)
     while expert >= 0:
         pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))
@@ -272,6 +277,7 @@ def _expert_down(
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and N % BLOCK_N == 0
     item = tl.program_id(0)
+    wait_for_inputs()
     expert = tl.load(experts + item // tiles)
     while expert >= 0:
         pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from .jit import MAX_ROWS, jit, tl
+from .jit import LAUNCH, MAX_ROWS, jit, tl, wait_for_inputs
 from .tiles import ROW_TILES, RowTiles
 
 NormStyle = Literal["gemma", "qwen"]
@@ -110,6 +110,7 @@ def embed_rows(
         QWEN=style == "qwen",
         BLOCK=_block(hidden),
         num_warps=tiles.warps,
+        **LAUNCH,
     )
 
 
@@ -146,6 +147,7 @@ def after_attention(
         EXPERTS=experts is not None,
         BLOCK=_block(hidden),
         num_warps=tiles.warps,
+        **LAUNCH,
     )
 
 
@@ -185,6 +187,7 @@ def after_feed_forward(
         TAPPED=features is not None,
         BLOCK=_block(hidden),
         num_warps=tiles.warps,
+        **LAUNCH,
     )
 
 
@@ -212,6 +215,7 @@ def add_and_norm(
         QWEN=style == "qwen",
         BLOCK=_block(hidden),
         num_warps=tiles.warps,
+        **LAUNCH,
     )
 
 
@@ -282,6 +286,7 @@ def _embed_rows(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    wait_for_inputs()
     token = tl.load(ids + row).to(tl.int64)
     x = rounded(load_row(embedding + token * HIDDEN, lane, HIDDEN) * scale, x_out)
     store_row(x_out + row * HIDDEN, lane, x, HIDDEN)
@@ -309,6 +314,7 @@ def _after_attention(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    wait_for_inputs()
     at = row * HIDDEN
     y = rounded(add_up(partials, row, lane, HIDDEN, SPLITS), residual)
     y = scaled_row(y, inverse_rms(y, eps, HIDDEN), post_attention, lane, HIDDEN, False)
@@ -344,6 +350,7 @@ def _after_feed_forward(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    wait_for_inputs()
     at = row * HIDDEN
     y = rounded(add_up(partials, row, lane, HIDDEN, SPLITS), residual)
     if TOP_K > 0:
@@ -378,6 +385,7 @@ def _add_and_norm(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    wait_for_inputs()
     at = row * HIDDEN
     x = rounded(add_up(partials, row, lane, HIDDEN, SPLITS), normed)
     if RESIDUAL:

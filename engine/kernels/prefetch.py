@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .jit import INTERPRETED, jit, tl
+from .jit import EARLY, INTERPRETED, jit, tl
 
 CHUNK = 16384
 """Bytes that one instruction asks for."""
@@ -39,3 +39,19 @@ def _prefetch(weight: tl.tensor, chunks: tl.tensor, LANES: tl.constexpr) -> None
         is_pure=False,
         pack=1,
     )
+
+
+@jit
+def ask_for_rows(weight: tl.tensor, rows: tl.tensor, N: tl.constexpr, K: tl.constexpr) -> None:
+    """Asks for the first KB of these rows of a weight [N, K], in a kernel that is about to wait for its inputs."""
+    row_bytes: tl.constexpr = K * weight.dtype.element_ty.primitive_bitwidth // 8
+    if EARLY and row_bytes % 16 == 0 and row_bytes >= 1024:
+        address = weight.to(tl.int64) + tl.minimum(rows, N - 1).to(tl.int64) * row_bytes
+        tl.inline_asm_elementwise(
+            "cp.async.bulk.prefetch.L2.global [$1], 1024; mov.b32 $0, 0;",
+            "=r,l",
+            [address],
+            dtype=tl.int32,
+            is_pure=False,
+            pack=1,
+        )

@@ -19,7 +19,7 @@ from ..config import AttentionConfig, TargetConfig
 from ..kernels.attention import AttendScratch, attend_rows
 from ..kernels.dense import gate_up, partial_sums, project
 from ..kernels.head import HeadOutput, head_rows, pick_rows
-from ..kernels.jit import MAX_ROWS
+from ..kernels.jit import EARLY_LAUNCH, MAX_ROWS
 from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, route_rows
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward, embed_rows
 from ..kernels.prefetch import can_prefetch, prefetch
@@ -113,8 +113,10 @@ class TargetRows:
         capacities = [layer.capacity for layer in cache.layers]
         self._scratch = AttendScratch(target.config.layers, capacities, device)
         self._layers = _layers(target, cache)
-        self._prefetches = self.tiles.prefetched_bytes > 0 and can_prefetch(device)
-        self._side = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        self._prefetches = self.tiles.prefetched_bytes > 0 and can_prefetch(device) and not EARLY_LAUNCH
+        # Early launches hold along one stream.
+        beside = device.type == "cuda" and not EARLY_LAUNCH
+        self._side = torch.cuda.Stream(device) if beside else None  # type: ignore[no-untyped-call]
 
     def forward(self, max_rows: int = MAX_ROWS) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.

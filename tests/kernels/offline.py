@@ -36,7 +36,7 @@ TYPES = {
     torch.uint64: "u64",
     torch.bool: "i1",
 }
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl")
 
 
 @dataclass(frozen=True)

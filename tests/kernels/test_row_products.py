@@ -21,6 +21,7 @@ SHAPES = pytest.mark.parametrize(
         (40, 72, Tiles(16, 32, splits=2)),
         (33, 100, Tiles(16, 16, splits=3)),
         (16, 40, Tiles(16, 32, splits=4)),  # more splits than steps: some sum nothing
+        (16, 64, Tiles(16, 32, splits=4)),
     ],
 )
 
