@@ -88,6 +88,25 @@ def _choose(
     raise UsageFailure(f"{flag} {candidates[-1].name} is not possible: {reason}.", f"Use {flag} auto, or sdpa.")
 
 
+def why_host_rounds(
+    wanted: AttentionBackend, layers: Sequence[AttentionConfig], device: torch.device, dtype: torch.dtype
+) -> str | None:
+    """What keeps decoding rounds from running on the device by themselves, in words; None when nothing does.
+
+    Their kernels compute attention themselves, so who asks for another backend gets rounds that the host runs.
+    """
+    if wanted not in ("auto", TRITON.name):
+        return f"{wanted} was asked for"
+    for layer in layers:
+        reason = TRITON.why_not(layer.head_dim, device, dtype)
+        if reason is not None:
+            return reason
+        group = layer.num_heads // layer.num_kv_heads
+        if group & (group - 1):
+            return f"a power of two of queries shares each key, here {group} do"
+    return None
+
+
 def auto_choice(head_dim: int, device: torch.device, dtype: torch.dtype) -> str:
     """The name of what ``auto`` picks for heads of this size."""
     return _choose(AUTO, head_dim, device, dtype, "auto").name

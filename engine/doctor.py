@@ -104,13 +104,15 @@ def _attention() -> Iterator[Finding]:
     for name in OPTIONAL_PACKAGES:
         yield Finding("attention", name, find_spec(name) is not None)
     try:
-        from .backends import auto_choice
+        from .backends import TRITON, auto_choice
         from .checkpoint import compute_dtype, pick_device
     except (ImportError, OSError):  # without torch, which was reported already
         return
     device = pick_device("auto")
     picked = {f"{role} {size}": auto_choice(size, device, compute_dtype(device)) for role, size in HEADS}
     yield Finding("attention", "auto", picked)
+    reason = TRITON.why_not(max(size for _, size in HEADS), device, compute_dtype(device))
+    yield Finding("attention", "rounds", "on the GPU" if reason is None else f"by the host: {reason}")
 
 
 def _models() -> Iterator[Finding]:

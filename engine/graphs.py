@@ -35,7 +35,7 @@ def captured(step: Step, device: torch.device, what: str) -> Step:
     except RuntimeError as error:
         raise DeviceFailure(
             f"The GPU could not record how to {what}: {error}",
-            "Decode without graphs: DFLASH_CHAT_ROUNDS=plain.",
+            "Decode without graphs: --attention-backend sdpa.",
         ) from error
     return graph.replay
 

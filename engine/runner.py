@@ -10,10 +10,12 @@ from time import perf_counter
 import torch
 
 from . import checkpoint
+from .backends import why_host_rounds
 from .chat import AnswerStream, ChatTokenizer
 from .commands import Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .costs import time_rounds
 from .decoder import Decoder, PrefillStarted, Prompt, Round
+from .device_rounds import DeviceRounds
 from .errors import UsageFailure
 from .events import (
     MICROSECONDS,
@@ -102,6 +104,7 @@ class Runner:
         if cancelled():
             raise LoadCancelled
         emit(LoadProgress("warming up", 0, 0))
+        runner._choose_rounds(options)
         runner._warm_up()
         runner._time_rounds()
         emit(
@@ -166,6 +169,16 @@ class Runner:
                 "Start a new chat, ask something shorter, or make room for more: --context.",
             )
         return prompt
+
+    def _choose_rounds(self, options: EngineOptions) -> None:
+        """Lets the GPU run the rounds by itself, where it can."""
+        decoder = self.decoder
+        layers = [*decoder.target.config.layers, *(decoder.drafter.config.layers if decoder.drafter else ())]
+        dtype = checkpoint.compute_dtype(decoder.device)
+        if why_host_rounds(options.attention_backend, layers, decoder.device, dtype) is None:
+            rounds = DeviceRounds(decoder)
+            rounds.prepare()
+            decoder.rounds = rounds
 
     def _warm_up(self) -> None:
         """Runs a few rounds, so that the first question doesn't pay for first-time set-up."""
