@@ -11,6 +11,7 @@ best logits must lie within rounding. Exit code 1 when something is off.
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import tempfile
 import time
@@ -32,11 +33,20 @@ from engine.config import DrafterConfig, TargetConfig
 from engine.decoder import Decoder, Prompt, Round
 from engine.models.dflash import DFlashDrafter, Draft
 from engine.models.gemma4 import Gemma4
-from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, target_config, write_drafter
+from tests.engine.checkpoints import (
+    FULL,
+    SLIDING,
+    VOCAB_SIZE,
+    drafter_config,
+    target_config,
+    write_drafter,
+    write_tokenizer,
+)
 from tests.engine.divergence import allowed_margin, first_divergence
 from tests.engine.published import PUBLISHED, write_published
 from tests.engine.reference_drafter import ReferenceDrafter
 from tests.gpu.random_checkpoint import writable_bytes, write_checkpoint
+from tests.gpu.report import Report
 
 ERROR_RATIO = 1.5
 """How much larger the engine's bf16 error may be than that of ``transformers``: two ways to round differ that much."""
@@ -44,17 +54,6 @@ DRAFTER_ERROR = 0.05
 """Relative error of a drafter's states in bf16, three layers deep: each rounding is 2^-9."""
 WRITE_SECONDS = 150.0
 PROMPT_LENGTH = 64
-
-
-class Report:
-    """Lines of ``name  value``, and whether every check held."""
-
-    def __init__(self) -> None:
-        self.ok = True
-
-    def line(self, name: str, value: str, holds: bool = True) -> None:
-        self.ok = self.ok and holds
-        print(f"{'  ' if holds else 'X '}{name:<46} {value}", flush=True)
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:
@@ -270,11 +269,26 @@ def check_blocks(target: Gemma4, prompt: list[int], plain: list[int], report: Re
     )
 
 
+def check_launch(folder: Path, device: torch.device, report: Report) -> None:
+    """A process of its own, from its start until the engine is ready, with the weights in the page cache.
+
+    Twice: the first run compiles the kernels that aren't in Triton's cache yet.
+    """
+    write_tokenizer(folder / "target")
+    for name in ("launch to ready, first", "launch to ready, again"):
+        command = [sys.executable, "-m", "tests.gpu.launch", str(folder), device.type]
+        done = subprocess.run(command, capture_output=True, text=True)
+        said = done.stdout.strip().splitlines()[-1:] or done.stderr.strip().splitlines()[-1:] or ["nothing"]
+        report.line(name, said[0], done.returncode == 0)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--tiny", action="store_true", help="a small shape instead of 26B-A4B")
     parser.add_argument("--tokens", type=int, default=512)
+    parser.add_argument("--launch", action="store_true", help="time a process from its start until it is ready")
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
     parser.add_argument("--folder", type=Path, help="where to write the checkpoint (a temporary folder)")
     options = parser.parse_args()
     device, report, started = torch.device(options.device), Report(), time.perf_counter()
@@ -289,7 +303,13 @@ def main() -> int:
         print("a small shape" if options.tiny else "the 26B-A4B shape")
         write_pair(folder / "pair", options.tiny, device, report)
         target, drafter = load_pair(folder / "pair", device, report)
+        report.write(options.out)
         check_answers(target, drafter, options.tokens, report)
+        report.write(options.out)
+        if options.launch:
+            del target, drafter
+            check_launch(folder / "pair", device, report)
+    report.write(options.out)
     print(f"{'all checks hold' if report.ok else 'CHECKS FAILED (X)'}, {time.perf_counter() - started:.0f} s")
     return 0 if report.ok else 1
 

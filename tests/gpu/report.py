@@ -1,0 +1,25 @@
+"""What a check on a GPU found: lines for people, the same as JSON, and whether everything held."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Report:
+    """Lines of ``name  value``."""
+
+    ok: bool = True
+    lines: list[tuple[str, str, bool]] = field(default_factory=list)
+
+    def line(self, name: str, value: str, holds: bool = True) -> None:
+        self.ok = self.ok and holds
+        self.lines.append((name, value, holds))
+        print(f"{'  ' if holds else 'X '}{name:<46} {value}", flush=True)
+
+    def write(self, path: Path | None) -> None:
+        if path is not None:
+            found = [{"name": name, "value": value, "holds": holds} for name, value, holds in self.lines]
+            path.write_text(json.dumps({"ok": self.ok, "lines": found}, indent=1))
