@@ -6,6 +6,7 @@ The default lens, ``verdict``, needs no shade: it is the look a token came with.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, get_args
 
 from .history import CHECKPOINT, StepHistory
@@ -84,7 +85,8 @@ class Reading:
     def _decode_block(self, block: int, end: int) -> list[bytes]:
         """The bin of every accepted draft in the steps of a block up to ``end``: decoding one step decodes those before
         it in its block, so all are taken at once."""
-        steps = (self._history[index] for index in range(block * CHECKPOINT, end))
+        start = block * CHECKPOINT
+        steps = islice(self._history.steps(start), end - start)
         return [bytes(bin_of(token.probability) for token in step.draft[: step.num_accepted]) for step in steps]
 
 
