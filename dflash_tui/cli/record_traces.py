@@ -43,7 +43,7 @@ RECORDINGS: dict[str, Recording] = {
         (
             "Ben has 12 apples and buys 7 more. How many apples does he have?",
             "What is 17 + 26?",
-            "A train has 8 wagons with 6 people each. How many people are there?",
+            "Sara has 5 bags with 6 apples each. How many apples does she have?",
         )
     ),
     "chat-sampled": Recording(
