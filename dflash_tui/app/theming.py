@@ -100,6 +100,7 @@ class _ThemeFile:
             variables={
                 **{f"verdict-{verdict}": color for verdict, color in verdicts.items()},
                 **{f"verdict-{verdict}-style": style for verdict, style in styles.items()},
+                **{f"verdict-{verdict}-mark": _in_content(style) for verdict, style in styles.items()},
             },
             primary=colors.pop("primary"),
             **colors,  # type: ignore[arg-type]  # the keys were checked against _COLORS, whose fields are all colours
@@ -131,6 +132,11 @@ def _is_color(value: Any) -> str:
     except (ColorParseError, TypeError, AttributeError):
         return "is no colour; write one like #2881F4"
     return ""
+
+
+def _in_content(style: str) -> str:
+    """A text style as content markup takes it, which has no word for “none”."""
+    return "not blink" if style == "none" else style
 
 
 def _is_style(value: Any) -> str:

@@ -12,12 +12,12 @@ from engine.events import Step
 from ..wrapping import sanitise
 
 STYLES: dict[Fate, str] = {
-    "accepted": "$verdict-accepted-style $verdict-accepted",
-    "rejected": "$verdict-rejected-style $verdict-rejected",
+    "accepted": "$verdict-accepted-mark $verdict-accepted",
+    "rejected": "$verdict-rejected-mark $verdict-rejected",
     "discarded": "dim strike $verdict-rejected",
-    "corrected": "$verdict-corrected-style $verdict-corrected",
-    "bonus": "$verdict-bonus-style $verdict-bonus",
-    "plain": "$verdict-plain-style $verdict-plain",
+    "corrected": "$verdict-corrected-mark $verdict-corrected",
+    "bonus": "$verdict-bonus-mark $verdict-bonus",
+    "plain": "$verdict-plain-mark $verdict-plain",
 }
 """Colours and attributes are the theme's."""
 MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+"}

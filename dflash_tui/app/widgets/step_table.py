@@ -20,6 +20,7 @@ LABEL_WIDTH = 10
 SHORTEST_CELL = 4
 """A random number needs as much."""
 PENDING, NUMBERS = "italic $verdict-pending", "$verdict-pending"
+CURSOR = "reverse"
 MASK = "░░░"
 GAP = 2
 """Cells by which the rejected part moves away from what was kept."""
@@ -165,9 +166,10 @@ def _padded(cell: Cell, size: int, parted: bool) -> Iterator[Cell]:
     """A cell cut or filled to its column. The gap is outside the struck-through and underlined text."""
     text, style = cell
     shown = text if cell_len(text) <= size else set_cell_size(text, size - 1) + "…"
+    rest = " " * (size - cell_len(shown))
     yield " " * GAP * parted, ""
-    yield shown, style
-    yield " " * (size - cell_len(shown) + 1), ""
+    yield from ((shown + rest, style),) if style.endswith(CURSOR) else ((shown, style), (rest, ""))
+    yield " ", ""
 
 
 def _split(scene: Scene) -> int | None:
@@ -200,7 +202,7 @@ def _cells(scene: Scene, place: int) -> list[Cell]:
         (f"{VERDICTS[column.outcome]}{column.number}" if scene.reached("judge") else f" {column.number}", NUMBERS),
     ]
     if place == scene.cursor:
-        return [(text or " ", f"{style} reverse".strip()) for text, style in cells]
+        return [(text, f"{style} {CURSOR}".strip()) for text, style in cells]
     return cells
 
 

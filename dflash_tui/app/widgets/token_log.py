@@ -80,7 +80,7 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--thought { color: $verdict-pending; text-style: italic; }
         & > .token-log--note { color: $verdict-pending; }
         & > .token-log--error { color: $text-error; text-style: bold; }
-        & > .token-log--after { color: $foreground 38%; }
+        & > .token-log--after { color: $foreground 45%; }
         & > .token-log--hidden { color: $background; }
         & > .token-log--step { background: $foreground 16%; }
         & > .token-log--cursor { color: $background; background: $foreground; text-style: bold; }
