@@ -11,7 +11,7 @@ from dflash_tui.core.fences import describe_blocks
 from dflash_tui.core.reducer import Span
 from dflash_tui.core.sessions import Conversation
 from dflash_tui.core.slash import SlashError
-from dflash_tui.core.transcript import conversation_spans
+from dflash_tui.core.transcript import recall
 
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions
@@ -170,7 +170,7 @@ class Talk:
         self._begin()
         self._resumed = conversation
         self._screen.query_one(Starters).display = False
-        self._log.append(conversation_spans(conversation))
+        self._log.append(recall(conversation, self._screen.chat.reducer))
         self._log.follow()
 
     def _begin(self) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import click
 
@@ -23,11 +23,14 @@ from dflash_tui.core.archive import (
     reopen,
 )
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.export.formats import FORMATS, Format, render
+from dflash_tui.core.session_document import conversation_document
 from dflash_tui.core.sessions import Conversation, SessionLog
 
 from .output import FileOutput, StandardOutput
 from .problems import Problem
 
+MARKDOWN = "md"
 NAME_WIDTH = 60
 Result = TypeVar("Result")
 
@@ -62,11 +65,19 @@ def show_command(id: str) -> int:
 @sessions.command("export")
 @click.argument("id")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; without it stdout.")
-def export_command(id: str, output: Path | None) -> int:
-    """Write a conversation as Markdown; FILE must not be there yet."""
+@click.option("--format", "wanted", type=click.Choice((MARKDOWN, *FORMATS)), default=MARKDOWN, show_default=True)
+def export_command(id: str, output: Path | None, wanted: str) -> int:
+    """Write a conversation to a file for others; FILE must not be there yet.
+
+    md is what was said, html has every token with its round, json is data, svg a picture and cast a recording for
+    asciinema.
+    """
     if output is not None and output.exists():
         raise Problem(f"{output} is there already.", "Choose another name with -o.")
-    return _write(conversation_markdown(_open(id)), output)
+    conversation = _open(id)
+    if wanted == MARKDOWN:
+        return _write(conversation_markdown(conversation), output)
+    return _write(render(conversation_document(conversation), cast(Format, wanted)), output)
 
 
 @sessions.command("delete")

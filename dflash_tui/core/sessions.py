@@ -4,9 +4,9 @@ A line reaches the operating system before the call that wrote it returns, so a 
 most the round in flight. Nothing here raises into the engine thread: a full disk ends the log, not the answer.
 
 A file holds, in order: ``session`` (version, creation time), then ``model``, ``user`` (with the system prompt, if
-there is one), ``text`` (one per round: what it added to the answer and to the thinking, and the verdict of every
-token), ``finished`` and ``error`` lines, and between them ``title``, ``taken_back``, ``put_back`` and ``resumed``.
-Lines of other types, which a newer program may write, are skipped.
+there is one), ``started``, ``prefilled``, ``text`` (one per round: what it added to the answer and to the thinking, and
+the whole round, packed), ``finished`` and ``error`` lines, and between them ``title``, ``taken_back``, ``put_back`` and
+``resumed``. Lines of other types, which a newer program may write, are skipped.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import errno
 import fcntl
 import json
 import os
-import re
 import threading
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,16 +26,23 @@ from uuid import uuid4
 from platformdirs import user_state_dir
 
 from engine.commands import Message
-from engine.events import Channel, EngineError, EngineReady, Event, Step, TurnFinished, Verdict
+from engine.events import (
+    EngineError,
+    Event,
+    FinishReason,
+    PrefillDone,
+    TurnFinished,
+    TurnStarted,
+    TurnStatistics,
+)
+
+from .session_lines import EventLines, Round, round_of, unpack
+from .traces.packing import PackingError
 
 FORMAT_VERSION = 1
 STATE_VARIABLE = "DFLASH_CHAT_STATE"
 SUFFIX = ".jsonl"
-
-_LETTERS: dict[Verdict, str] = {"accepted": "a", "corrected": "c", "bonus": "b", "plain": "p"}
-_VERDICTS: dict[str, Verdict] = {letter: verdict for verdict, letter in _LETTERS.items()}
-_MARK = re.compile(r"([acbpACBP])(\d+)")
-"""One token: the letter of its verdict, a capital in the thinking, and how many characters it has."""
+CUT_OFF = "The program ended within this answer."
 
 
 def state_directory() -> Path:
@@ -58,6 +64,7 @@ class SessionLog:
         self.failure: str | None = None
         """Why the log ended early, in words for people; None while all is well."""
         self._lock = threading.Lock()
+        self._lines = EventLines()
         self._descriptor: int | None = None
         self._closed = False
         self._waiting: list[dict[str, Any]] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
@@ -118,10 +125,10 @@ class SessionLog:
 
     def record(self, event: Event) -> None:
         """Write what an event adds to the conversation; most add nothing."""
-        line = _line_for(event)
-        if line is None:
-            return
         with self._lock:
+            line = self._lines.line_for(event)
+            if line is None:
+                return
             if self._waiting:
                 self._waiting.append(line)
             else:
@@ -149,16 +156,6 @@ class SessionLog:
             self.failure = f"This conversation is no longer being saved to {self.path}: {error.strerror or error}."
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """What one token added to the answer or to the thinking."""
-
-    text: str
-    verdict: Verdict | None
-    """None in files of versions that did not write it."""
-    channel: Channel = "answer"
-
-
 @dataclass(slots=True)
 class Turn:
     """One question and what came back. ``reason`` is None when the log ends within the turn."""
@@ -168,22 +165,43 @@ class Turn:
     time: str = ""
     """When it was asked, ISO 8601."""
     system: str | None = None
-    rounds: list[list[Piece]] = field(default_factory=list)
-    """A list per round, in the order of the answer."""
-    reason: str | None = None
+    started: TurnStarted | None = None
+    prefill_ms: float = 0.0
+    rounds: list[Round] = field(default_factory=list)
+    reason: FinishReason | None = None
     error: str | None = None
+    hint: str = ""
     statistics: dict[str, Any] = field(default_factory=dict)
 
     @property
     def answer(self) -> str:
-        return self._joined("answer")
+        return "".join(each.answer for each in self.rounds)
 
     @property
     def thought(self) -> str:
-        return self._joined("thought")
+        return "".join(each.thought for each in self.rounds)
 
-    def _joined(self, channel: Channel) -> str:
-        return "".join(piece.text for pieces in self.rounds for piece in pieces if piece.channel == channel)
+    def events(self) -> list[Event] | None:
+        """What the engine said, as far as the log goes; a turn that the log ends in ends with an error. None where an
+        earlier version of the program kept the text only."""
+        if self.started is None:
+            return None
+        try:
+            steps = list(unpack(self.rounds))
+        except PackingError:
+            return None
+        events: list[Event] = [self.started, PrefillDone(self.number, self.prefill_ms), *steps]
+        error = self.error or (CUT_OFF if self.reason is None else None)
+        if error is not None:
+            events.append(EngineError("generation", error, self.hint, turn=self.number))
+        return [*events, self.finished()]
+
+    def finished(self) -> TurnFinished:
+        """How it ended, with those statistics that this version knows."""
+        known = {each.name for each in fields(TurnStatistics)}
+        values = {name: value for name, value in self.statistics.items() if name in known}
+        values["acceptance_histogram"] = tuple(values.get("acceptance_histogram", ()))
+        return TurnFinished(self.number, self.reason or "error", self.answer, self.thought, TurnStatistics(**values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,56 +293,17 @@ def append_title(path: Path, title: str) -> None:
 
 def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
     match line["type"]:
+        case "started":
+            counts = line["prompt_tokens"], line["reused_tokens"]
+            turn.started = TurnStarted(turn.number, *counts, line["settings"], turn.question)
+        case "prefilled":
+            turn.prefill_ms = line["ms"]
         case "text":
-            turn.rounds.append(list(_pieces(line["answer"], line.get("thought", ""), line.get("tokens"))))
+            turn.rounds.append(round_of(line))
         case "finished":
             turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "error":
-            turn.error = line["message"]
-
-
-def _line_for(event: Event) -> dict[str, Any] | None:
-    match event:
-        case EngineReady():
-            return {"type": "model", "target": event.target, "drafter": event.drafter, "device": event.device}
-        case Step():
-            return _text_line(event)
-        case TurnFinished():
-            statistics = asdict(event.statistics)
-            return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": statistics}
-        case EngineError():
-            return {"type": "error", "turn": event.turn, "message": event.message, "hint": event.hint}
-        case _:
-            return None
-
-
-def _text_line(step: Step) -> dict[str, Any] | None:
-    """What a round added; None for one that added no text."""
-    texts: dict[Channel, list[str]] = {"answer": [], "thought": []}
-    marks = []
-    for token in step.emitted:
-        if token.text and token.channel in texts:
-            letter = _LETTERS[token.verdict]
-            marks.append(f"{letter if token.channel == 'answer' else letter.upper()}{len(token.text)}")
-            texts[token.channel].append(token.text)
-    if not marks:
-        return None
-    line = {"type": "text", "turn": step.turn, "answer": "".join(texts["answer"]), "tokens": "".join(marks)}
-    return line | ({"thought": "".join(texts["thought"])} if texts["thought"] else {})
-
-
-def _pieces(answer: str, thought: str, tokens: str | None) -> Iterator[Piece]:
-    """The inverse of :func:`_text_line`. What ``tokens`` doesn't account for has no verdict."""
-    texts: dict[Channel, str] = {"answer": answer, "thought": thought}
-    places: dict[Channel, int] = {"answer": 0, "thought": 0}
-    for letter, length in _MARK.findall(tokens or ""):
-        channel: Channel = "answer" if letter.islower() else "thought"
-        start, places[channel] = places[channel], places[channel] + int(length)
-        yield Piece(texts[channel][start : places[channel]], _VERDICTS[letter.lower()], channel)
-    rest: tuple[Channel, ...] = ("thought", "answer")
-    for channel in rest:
-        if left := texts[channel][places[channel] :]:
-            yield Piece(left, None, channel)
+            turn.error, turn.hint = line["message"], line["hint"]
 
 
 def _encode(lines: Iterable[dict[str, Any]]) -> bytes:

@@ -1,51 +1,39 @@
-"""An older conversation as the transcript shows it: the same pieces in the same looks as when it was written."""
+"""An older conversation on the screen: the same pieces in the same looks as when it was written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
-from typing import Any
-
-from engine.events import FinishReason, TurnFinished, TurnStatistics
-
-from .reducer import THOUGHT_HEAD, Look, Span, turn_summary
-from .sessions import Conversation, Turn
+from .reducer import Reducer, Span, turn_summary
+from .sessions import CUT_OFF, Conversation, Turn
 
 
-def conversation_spans(conversation: Conversation) -> list[Span]:
-    return [span for turn in conversation.turns for span in _turn_spans(turn)]
+def recall(conversation: Conversation, reducer: Reducer) -> list[Span]:
+    """Have ``reducer`` go through the turns as if they were just being decoded, so that everything which looks at
+    turns can look at these. What it knows of the engine stays as it is. Returns what the transcript shows."""
+    phase, plain_ms = reducer.phase, reducer.plain_ms
+    spans: list[Span] = []
+    for turn in conversation.turns:
+        events = turn.events()
+        if events is None:
+            spans += _text_only(turn)
+            continue
+        reducer.show_question(turn.question)
+        for event in events:
+            reducer.apply(event)
+        spans += reducer.take_spans()
+    reducer.phase, reducer.plain_ms = phase, plain_ms
+    return spans
 
 
-def _turn_spans(turn: Turn) -> Iterator[Span]:
-    yield Span(turn.question, "prompt")
-    yield Span("\n\n", "plain")
-    thinking = False
-    for pieces in turn.rounds:
-        for piece in pieces:
-            thought = piece.channel == "thought"
-            if thought and not thinking:
-                yield Span(THOUGHT_HEAD, "note")
-            elif thinking and not thought:
-                yield Span("\n\n", "thought")
-            thinking = thought
-            look: Look = "thought" if thought else piece.verdict or "plain"
-            yield Span(piece.text, look)
-    if turn.error:
-        yield Span(f"✗ {turn.error}\n", "error")
-    answer = turn.answer
+def _text_only(turn: Turn) -> list[Span]:
+    """A turn of which an earlier version of the program kept no rounds: nobody knows its verdicts."""
+    answer, thought = turn.answer, turn.thought
+    error = turn.error or (CUT_OFF if turn.reason is None else None)
     gap = "" if not answer else "\n" if answer.endswith("\n") else "\n\n"
-    yield Span(f"{gap}{_summary(turn)}\n\n", "note")
-
-
-def _summary(turn: Turn) -> str:
-    """As it stood under the answer; a turn that was cut off by a crash says so."""
-    if turn.reason is None:
-        return "cut off: the program ended within this answer"
-    reason: FinishReason = turn.reason  # type: ignore[assignment]  # written from one
-    return turn_summary(TurnFinished(turn.number, reason, turn.answer, "", _statistics(turn.statistics)))
-
-
-def _statistics(values: dict[str, Any]) -> TurnStatistics:
-    """Those that this version knows."""
-    known = {field.name for field in fields(TurnStatistics)}
-    return TurnStatistics(**{name: value for name, value in values.items() if name in known})
+    return [
+        Span(turn.question, "prompt"),
+        Span("\n\n", "plain"),
+        *([Span(f"{thought}\n\n", "thought")] if thought else []),
+        Span(answer, "plain"),
+        *([Span(f"✗ {error}\n", "error")] if error else []),
+        Span(f"{gap}{turn_summary(turn.finished())}\n\n", "note"),
+    ]

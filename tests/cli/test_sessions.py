@@ -38,6 +38,17 @@ def test_show_and_export_are_the_same_markdown(program: Program, tmp_path: Path)
     assert program.code == ExitCode.USAGE and "there already" in program.err
 
 
+def test_export_with_the_colours_of_the_tokens(program: Program, tmp_path: Path) -> None:
+    program.run("-p", "hi", "--resume", write(sessions_directory(), "<script>sums").stem)
+    file = tmp_path / "talk.html"
+    program.run(
+        "sessions", "export", sessions_directory().glob("*").__next__().stem, "--format", "html", "-o", str(file)
+    )
+    page = file.read_text()
+    assert program.code == ExitCode.OK and "print(" in page and "accepted" in page
+    assert "<script>sums" not in page
+
+
 def test_deleting_needs_a_yes(program: Program) -> None:
     path = write(sessions_directory(), "sums")
     program.run("sessions", "delete", path.stem)

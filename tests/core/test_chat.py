@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.chat import Chat
-from dflash_tui.core.sessions import Conversation, Piece, Turn
+from dflash_tui.core.session_lines import Round
+from dflash_tui.core.sessions import Conversation, Turn
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
@@ -210,7 +211,7 @@ def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:
     chat.ask("other")
     answer(chat, "x")
     turns = (
-        Turn(3, "old", system="Be brief.", rounds=[[Piece("an", "plain"), Piece("swer", "accepted")]], reason="stop"),
+        Turn(3, "old", system="Be brief.", rounds=[Round("an"), Round("swer")], reason="stop"),
         Turn(4, "lost"),
     )
     chat.resume(Conversation(Path("x.jsonl"), "", None, None, turns, last_turn=9))
