@@ -35,6 +35,7 @@ class LessonScreen(Screen[None]):
     """Remembers its page whenever it changes, and begins with the one it was left at."""
 
     CSS_PATH = "lesson.tcss"
+    AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,8 +46,8 @@ class LessonScreen(Screen[None]):
         Binding("space", "play", "play the figure"),
         Binding("comma", "step(-1)", "round before"),
         Binding("full_stop", "step(1)", "next round"),
-        Binding("down,j", "scroll_text(1)", "scroll the text"),
-        Binding("up,k", "scroll_text(-1)", "scroll the text"),
+        Binding("down,j", "scroll(1)", "scroll"),
+        Binding("up,k", "scroll(-1)", "scroll"),
         Binding("e", "export", "save as a page"),
         Binding("escape,q", "leave", "leave"),
     ]
@@ -77,6 +78,7 @@ class LessonScreen(Screen[None]):
         yield Static(id="lesson-keys")
 
     def on_mount(self) -> None:
+        self.query_one(TokenLog).can_focus = False  # the keys are the lesson's
         self.set_interval(FRAME, self._frame)
         self._show()
 
@@ -102,8 +104,12 @@ class LessonScreen(Screen[None]):
     def action_leave(self) -> None:
         self.dismiss()
 
-    def action_scroll_text(self, by: int) -> None:
-        self.query_one("#lesson-text").scroll_relative(y=by, animate=False)
+    def action_scroll(self, by: int) -> None:
+        """The text to its end, then the answer under it."""
+        text = self.query_one("#lesson-text")
+        at_end = text.scroll_y >= text.max_scroll_y if by > 0 else text.scroll_y <= 0
+        log = self.query_one(TokenLog)
+        (log if at_end and log.display else text).scroll_relative(y=by, animate=False)
 
     def _show(self) -> None:
         page = self.pages[self.place]

@@ -1,0 +1,167 @@
+"""The lesson's screen: keys only, every page readable, and it goes on where it was left."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from dflash_tui.app.lesson import LessonApp
+from dflash_tui.app.screens.lesson import LessonScreen
+from dflash_tui.app.widgets.step_table import StepTable
+from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.lesson.bundled import open_lesson
+
+from .conftest import Launch
+
+SIZES = [(120, 36), (80, 24), (60, 18)]
+Open = Callable[..., AbstractAsyncContextManager[tuple[LessonScreen, Pilot[None]]]]
+
+
+@pytest.fixture
+def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """``async with lesson(size) as (screen, pilot)``; places are kept for the length of a test."""
+    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path / "state"))
+
+    @asynccontextmanager
+    async def opened(size: tuple[int, int] = (120, 36)) -> AsyncIterator[tuple[LessonScreen, Pilot[None]]]:
+        app = LessonApp(*open_lesson(None), tmp_path / "out")
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            yield app.lesson_screen, pilot
+
+    return opened
+
+
+def shown(screen: LessonScreen) -> str:
+    """The words of the screen as they are drawn."""
+    return "\n".join(strip.text for strip in screen._compositor.render_strips())
+
+
+def figure_text(screen: LessonScreen) -> str:
+    figure = screen.query_one("#lesson-figure")
+    lines = shown(screen).split("\n")
+    return "\n".join(lines[figure.region.y : figure.region.bottom])
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_every_page_shows_its_text_and_its_figure(lesson: Open, size: tuple[int, int]) -> None:
+    async with lesson(size) as (screen, pilot):
+        for place, page in enumerate(screen.pages):
+            assert screen.place == place
+            words = shown(screen)
+            assert page.title in words and f"{place + 1} of {len(screen.pages)}" in words
+            assert page.text.split()[0] in words
+            if page.figure is not None:
+                assert len(figure_text(screen).strip()) > 20, page.title
+                assert screen.query_one("#lesson-figure").size.height >= 4, page.title
+            await pilot.press("right")
+            await pilot.pause()
+
+
+@pytest.mark.parametrize("size", SIZES[:2])
+async def test_the_text_of_every_page_can_be_read_to_its_end(lesson: Open, size: tuple[int, int]) -> None:
+    async with lesson(size) as (screen, pilot):
+        for page in screen.pages:
+            box = screen.query_one("#lesson-text")
+            for _ in range(round(box.max_scroll_y)):
+                await pilot.press("down")
+            await pilot.pause()
+            assert page.text.split()[-1] in shown(screen), page.title
+            await pilot.press("right")
+            await pilot.pause()
+
+
+async def test_keys_move_between_pages(lesson: Open) -> None:
+    async with lesson() as (screen, pilot):
+        for key, place in [
+            ("right", 1),
+            ("enter", 2),
+            ("left", 1),
+            ("end", len(screen.pages) - 1),
+            ("right", len(screen.pages) - 1),
+            ("home", 0),
+            ("left", 0),
+        ]:
+            await pilot.press(key)
+            assert screen.place == place, key
+
+
+async def test_it_goes_on_where_it_was_left(lesson: Open) -> None:
+    async with lesson() as (screen, pilot):
+        await pilot.press("right", "right", "right", "escape")
+    async with lesson() as (screen, pilot):
+        assert screen.place == 3 and "you left here" in shown(screen)
+        await pilot.press("home")
+        await pilot.pause()
+        assert "you left here" not in shown(screen)
+    async with lesson() as (screen, _):
+        assert screen.place == 0
+
+
+async def test_a_round_plays_phase_by_phase(lesson: Open) -> None:
+    async with lesson() as (screen, pilot):
+        await pilot.press("right")
+        table = screen.query_one(StepTable)
+        assert table.scene is not None and table.scene.phase == "emit"
+        phases = []
+        for _ in range(5):
+            await pilot.press("space")
+            phases.append(table.scene.phase)
+        assert phases == ["block", "draft", "verify", "judge", "emit"]
+        before = table.scene.inspection.step.index
+        await pilot.press("full_stop", "full_stop", "comma")
+        assert table.scene.inspection.step.index == before + 1
+
+
+async def test_a_race_runs_to_its_end_and_again(lesson: Open) -> None:
+    async with lesson() as (screen, pilot):
+        place = next(place for place, page in enumerate(screen.pages) if page.figure and page.figure.kind == "race")
+        screen.action_go(place)
+        figure = screen.figure
+        assert figure is not None
+        for _ in range(2):
+            await pilot.press("space")
+            assert screen._clock is not None
+            while screen._clock is not None:
+                await pilot.pause(0.02)
+            result = figure.race()
+            chart = str(screen.query_one("#lesson-chart", Static).render())
+            assert all(f"{result.speed_up(lane):.2f}×" in chart for lane in result.lanes)
+
+
+async def test_the_answer_can_be_scrolled(lesson: Open) -> None:
+    async with lesson((80, 24)) as (screen, pilot):
+        figure = screen.figure
+        assert figure is not None and figure.kind == "answer"
+        log = screen.query_one(TokenLog)
+        assert log.text.startswith(figure.answers[0].text[:30]) and log.scroll_y == 0
+        await pilot.press(*["down"] * 40)
+        await pilot.pause()
+        assert log.scroll_y == log.max_scroll_y > 0
+
+
+async def test_the_lesson_can_be_saved_as_a_page(lesson: Open, tmp_path: Path) -> None:
+    async with lesson() as (_, pilot):
+        await pilot.press("e")
+    assert "<!doctype html>" in (tmp_path / "out" / "lesson.html").read_text(encoding="utf-8")
+
+
+async def test_the_chat_opens_it_too(launch: Launch) -> None:
+    async with launch() as driver:
+        await driver.ask("/lesson")
+        await driver.until(lambda: isinstance(driver.app.screen, LessonScreen))
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.screen)
+
+
+async def test_a_broken_lesson_is_told_in_the_chat(launch: Launch, tmp_path: Path) -> None:
+    (tmp_path / "mine.md").write_text("nothing")
+    async with launch(notices=True) as driver:
+        await driver.ask(f"/lesson {tmp_path / 'mine.md'}")
+        await driver.until(lambda: "line 1" in driver.notices())
+        assert driver.app.screen is driver.screen

@@ -1,0 +1,146 @@
+"""The race screen: measures, replays, and gives the engine back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from textual.widgets import Static
+
+from dflash_tui.app.screens.race import RaceScreen
+from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.race import ALONE
+from engine.commands import Ask, Stop
+from engine.events import EngineError
+
+from .conftest import Driver, Launch
+
+STORY = "Once upon a time there was a drafter that guessed."
+
+
+def race_of(driver: Driver) -> RaceScreen:
+    assert isinstance(driver.app.screen, RaceScreen)
+    return driver.app.screen
+
+
+def text_of(screen: RaceScreen, name: str) -> str:
+    return str(screen.query_one(name, Static).render())
+
+
+def logs_of(screen: RaceScreen) -> Iterator[str]:
+    return (log.text for log in screen.query(TokenLog))
+
+
+async def open_race(driver: Driver, command: str = "/race Tell me a story") -> RaceScreen:
+    await driver.ask(command)
+    await driver.until(lambda: isinstance(driver.app.screen, RaceScreen))
+    return race_of(driver)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
+async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, int]) -> None:
+    async with launch(size=size, answer=STORY) as driver:
+        screen = await open_race(driver)
+        await driver.until(lambda: screen.race.result is not None)
+        await driver.until(lambda: all(text.rstrip().endswith("guessed.") for text in logs_of(screen)))
+        result = screen.race.result
+        assert result is not None and [lane.lane.name for lane in result.lanes] == [
+            ALONE, "DFlash, block 16", "DFlash, block 8",
+        ]  # fmt: skip
+        table = text_of(screen, "#race-table")
+        assert all(f"{lane.tok_s:.0f}" in table and lane.lane.name in table for lane in result.lanes)
+        assert f"{result.speed_up(result.lanes[1]):.2f}×" in table
+        for log in screen.query(TokenLog):
+            assert log.size.height >= 1
+
+
+async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> None:
+    async with launch(answer=STORY) as driver:
+        await driver.ask_and_wait("Tell me a story")
+        before = (driver.log.text, list(driver.screen.chat.messages), len(driver.screen.chat.reducer.turns))
+        screen = await open_race(driver, "/race")
+        await driver.until(lambda: screen.race.result is not None)
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.screen)
+        assert driver.screen.queue.diverted is None
+        after = (driver.log.text, list(driver.screen.chat.messages), len(driver.screen.chat.reducer.turns))
+        assert after == before
+        assert driver.screen.chat.reducer.plain_ms is not None
+        await driver.ask_and_wait("And another")
+        assert len(driver.screen.chat.reducer.turns) == 2
+
+
+async def test_the_last_question_races_with_what_came_before_it(launch: Launch) -> None:
+    async with launch(answer=STORY) as driver:
+        await driver.ask_and_wait("First")
+        await driver.ask_and_wait("Second")
+        screen = await open_race(driver, "/race")
+        await driver.until(lambda: screen.race.result is not None)
+        asked = [ask for ask in driver.sent(Ask)[2:] if len(ask.messages) > 1]
+        assert {tuple(message.content for message in ask.messages)[::2] for ask in asked} == {("First", "Second")}
+
+
+async def test_escape_stops_the_engine_and_waits_for_it(launch: Launch) -> None:
+    async with launch(round_seconds=0.05) as driver:
+        screen = await open_race(driver)
+        await driver.until(lambda: len(driver.sent(Ask)) >= 2)
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.screen)
+        assert screen.race.stopped and screen.race.idle and driver.sent(Stop)
+        assert driver.screen.queue.diverted is None
+        asked = len(driver.sent(Ask))
+        await driver.ask("hello")
+        await driver.until(lambda: driver.screen.chat.reducer.busy)
+        assert len(driver.sent(Ask)) == asked + 1
+
+
+async def test_the_result_can_be_saved_as_a_page(launch: Launch) -> None:
+    async with launch(answer=STORY) as driver:
+        screen = await open_race(driver)
+        await driver.until(lambda: screen.race.result is not None)
+        await driver.pilot.press("e")
+        page = (driver.out_dir / "race.html").read_text(encoding="utf-8")
+        assert "DFlash, block 16" in page and page.count("<article") == 3
+
+
+async def test_an_error_brings_the_chat_back(launch: Launch) -> None:
+    error = EngineError("generation", "The engine failed.", "Ask again.")
+    async with launch(turn_error=error, notices=True) as driver:
+        await driver.ask("/race Tell me a story")
+        await driver.until(lambda: "The engine failed." in driver.notices())
+        await driver.until(lambda: driver.app.screen is driver.screen)
+        assert driver.screen.queue.diverted is None
+
+
+async def test_there_must_be_a_question(launch: Launch) -> None:
+    async with launch(notices=True) as driver:
+        await driver.pilot.press("f6")
+        await driver.until(lambda: "Ask something first" in driver.notices())
+        assert driver.app.screen is driver.screen and not driver.sent(Ask)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("json", "chat.json"), ("json last", "answer.json"), ("json my.json", "my.json")]
+)
+async def test_the_conversation_can_be_exported(launch: Launch, words: str, name: str) -> None:
+    async with launch(answer=STORY) as driver:
+        await driver.ask_and_wait("First")
+        await driver.ask_and_wait("Second")
+        await driver.ask(f"/export {words}")
+        await driver.until((driver.out_dir / name).is_file)
+        sections = json.loads((driver.out_dir / name).read_text())["sections"]
+        assert [section["question"] for section in sections] == (["Second"] if "last" in words else ["First", "Second"])
+        assert all(section["text"] == STORY for section in sections)
+        await driver.ask(f"/export {words}")
+        second = driver.out_dir / name.replace(".json", "-2.json")
+        await driver.until(lambda: driver.prompt.text == "")
+        assert not second.exists() or second.read_text() != (driver.out_dir / name).read_text()
+
+
+async def test_nothing_to_export_is_told(launch: Launch) -> None:
+    async with launch(notices=True) as driver:
+        await driver.ask("/export html")
+        await driver.until(lambda: "no answer to export" in driver.notices())
+        await driver.ask("/export pdf")
+        await driver.until(lambda: "html|svg|cast|json" in driver.notices())
