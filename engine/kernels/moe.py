@@ -14,7 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .dense import activate, load_weights
-from .jit import LAUNCH, MAX_ROWS, cdiv, dot, jit, tl, wait_for_inputs
+from .jit import HAS_TRITON, LAUNCH, MAX_ROWS, cdiv, dot, jit, tl, wait_for_inputs
+from .prefill_experts import combine
 from .tiles import ROW_TILES, RowTiles, Tiles
 
 
@@ -44,8 +45,15 @@ def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Tensor, down: Tens
     ends = torch.searchsorted(chosen, torch.arange(gate_up.shape[0], device=x.device), right=True).to(torch.int32)
     gate, up = F.grouped_mm(x[row], gate_up.mT, offs=ends).chunk(2, dim=-1)
     out = F.grouped_mm(F.gelu(gate, approximate="tanh") * up, down.mT, offs=ends)
+    if combines_on(x.device):
+        return combine(out, by_expert, weights)
     weighted = out.float() * weights.flatten()[by_expert, None]
     return torch.zeros(n, x.shape[1], device=x.device).index_add_(0, row, weighted).to(x.dtype)
+
+
+def combines_on(device: torch.device) -> bool:
+    """Whether a kernel adds up the rows' experts: on a GPU, where ``index_add_`` would do so in no fixed order."""
+    return HAS_TRITON and device.type == "cuda"
 
 
 @dataclass(frozen=True, slots=True)

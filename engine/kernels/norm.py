@@ -22,8 +22,10 @@ def rms_norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
 
     ``x`` is [..., n] of any float dtype, ``weight`` [n] or None; the result has x's shape and dtype.
     """
-    scale = None if weight is None else weight.float()
-    return torch.nn.functional.rms_norm(x.float(), x.shape[-1:], scale, eps).to(x.dtype)
+    # Where the dtypes agree, PyTorch does just that: fp32 inside and one rounding. On a GPU it is one kernel then.
+    if weight is None or weight.dtype == x.dtype:
+        return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
+    return torch.nn.functional.rms_norm(x.float(), x.shape[-1:], weight.float(), eps).to(x.dtype)
 
 
 def rms_norm_rounded_first(x: Tensor, weight: Tensor, eps: float) -> Tensor:

@@ -1,0 +1,56 @@
+"""The weighted sum over each row's experts, against its definition and the one that prompts on a CPU use."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.kernels.jit import INTERPRETED
+from engine.kernels.moe import experts
+from engine.kernels.prefill_experts import combine, places, reference_combine
+
+
+def sorted_pairs(n: int, top_k: int, hidden: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(n)
+    out = torch.randn(n * top_k, hidden, generator=generator).to(dtype)
+    return out, torch.randperm(n * top_k, generator=generator), torch.rand(n, top_k, generator=generator)
+
+
+def test_places_invert_a_permutation() -> None:
+    by_expert = torch.tensor([3, 0, 2, 1])
+    assert places(by_expert)[by_expert].tolist() == [0, 1, 2, 3]
+
+
+def test_the_reference_adds_what_experts_adds() -> None:
+    """Experts that give back their number times the row: the sum is known."""
+    n, top_k, hidden = 5, 2, 4
+    out, by_expert, weights = sorted_pairs(n, top_k, hidden, torch.float32)
+    expected = torch.zeros(n, hidden)
+    for stands, pair in enumerate(by_expert.tolist()):
+        expected[pair // top_k] += out[stands] * weights[pair // top_k, pair % top_k]
+    torch.testing.assert_close(reference_combine(out, by_expert, weights), expected)
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("n", "top_k", "hidden"), [(1, 1, 16), (3, 8, 40), (20, 4, 1100)])
+def test_equals_the_reference(n: int, top_k: int, hidden: int, dtype: torch.dtype) -> None:
+    """Sums in one order: nothing may round differently but a multiplication fused with its addition."""
+    out, by_expert, weights = sorted_pairs(n, top_k, hidden, dtype)
+    torch.testing.assert_close(
+        combine(out, by_expert, weights), reference_combine(out, by_expert, weights), rtol=1e-6, atol=1e-6
+    )
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
+def test_experts_can_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole operation, with the CPU's last step and with this one."""
+    from engine.kernels import moe
+
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(12, 32, generator=generator)
+    weights, ids = torch.rand(12, 3, generator=generator), torch.stack([torch.randperm(6)[:3] for _ in range(12)])
+    gate_up, down = torch.randn(6, 32, 32, generator=generator), torch.randn(6, 32, 16, generator=generator)
+    expected = experts(x, weights, ids, gate_up, down)
+    monkeypatch.setattr(moe, "combines_on", lambda device: True)
+    torch.testing.assert_close(experts(x, weights, ids, gate_up, down), expected, rtol=1e-5, atol=1e-5)
