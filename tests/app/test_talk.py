@@ -10,6 +10,7 @@ from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.queued import QueuedQuestions
 from dflash_tui.app.widgets.rendered import RenderedView
 from dflash_tui.app.widgets.round_strip import RoundStrip
+from dflash_tui.app.widgets.status import Header
 from dflash_tui.core.sessions import load_session
 from engine.commands import Ask, Stop
 from engine.events import EngineError
@@ -129,6 +130,16 @@ async def test_escape_twice_leaves_while_the_models_load(launch: Launch) -> None
         assert "Esc again cancels loading" in chat.notices() and chat.app.is_running
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app._exit)
+
+
+async def test_the_header_shows_the_system_prompt(launch: Launch) -> None:
+    async with launch(size=(80, 24)) as chat:
+        header = chat.screen.query_one(Header)
+        await chat.ask("/system Answer\n like a [bold]pirate")
+        await chat.until(lambda: "system: Answer like" in header.render().plain)
+        assert header.render().cell_length <= 78
+        await chat.ask("/system")
+        await chat.until(lambda: "system" not in header.render().plain)
 
 
 async def test_the_code_of_an_answer_is_told(launch: Launch) -> None:

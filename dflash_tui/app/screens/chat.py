@@ -244,6 +244,7 @@ class ChatScreen(Screen[None]):
     def draw_status(self) -> None:
         self.query_one(Prompt).cursor_blink = not self.chat.busy
         self.query_one(StatusLine).show(self._facts())
+        self.query_one(Header).tell_system(self.chat.system)
 
     def _facts(self) -> StatusFacts:
         reducer = self.chat.reducer

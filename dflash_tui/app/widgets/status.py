@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
 from engine.events import EngineReady
+
+from ..wrapping import sanitise
+
+SHORTEST_SYSTEM = 16
+"""Cells: where less of the system prompt would show, the header only says that there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,7 @@ class StatusFacts:
 
 
 class Header(Widget):
-    """Program and pair."""
+    """Program and pair, the system prompt if there is one, and where it all runs."""
 
     DEFAULT_CSS = """
     Header { height: 1; background: $panel; color: $foreground; padding: 0 1; }
@@ -37,10 +43,18 @@ class Header(Widget):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.ready: EngineReady | None = None
+        self._system = ""
 
     def show(self, ready: EngineReady) -> None:
         self.ready = ready
         self.refresh()
+
+    def tell_system(self, prompt: str | None) -> None:
+        """Show the system prompt that the next question is asked under."""
+        text = sanitise(" ".join((prompt or "").split()))
+        if text != self._system:
+            self._system = text
+            self.refresh()
 
     def render(self) -> Content:
         name = Content.assemble(("dflash-chat", "bold $primary"))
@@ -50,8 +64,19 @@ class Header(Widget):
         if self.ready.drafter:
             pair += f" + {short_name(self.ready.drafter)}"
         where = f"{self.ready.device} · {self.ready.dtype}"
-        gap = max(self.size.width - name.cell_length - len(pair) - len(where), 2)
-        return name + pair + Content.styled(" " * gap + where, "$verdict-pending")
+        room = self.size.width - name.cell_length - len(pair) - len(where)
+        system = self._system_text(room - 2)
+        gap = max(room - cell_len(system), 2)
+        return Content.assemble(name, pair, (system + " " * gap + where, "$verdict-pending"))
+
+    def _system_text(self, room: int) -> str:
+        """As much of the system prompt as ``room`` cells take; at least that there is one."""
+        if not self._system:
+            return ""
+        text = f"  system: {self._system}"
+        if cell_len(text) <= room:
+            return text
+        return set_cell_size(text, room - 1) + "…" if room > SHORTEST_SYSTEM else "  system"
 
 
 class StatusLine(Widget):
