@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
 from textual.app import SystemCommand
+from textual.filter import LineFilter
 from textual.screen import Screen
 
+from dflash_tui.core.look import Look
 from dflash_tui.core.start import Start
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 
 from .actions import ACTIONS
+from .ascii import AsciiFilter
+from .keymap import accepted_keys
 from .screens.chat import ChatScreen
 from .source import EventQueue, SourceFactory
 from .themed import ThemedApp
@@ -26,6 +30,7 @@ from .themed import ThemedApp
 SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}
 """Signals that end the program in an orderly way, and the exit code of each (128 + its number)."""
 
+_ASCII = AsciiFilter()
 LEAVE_SECONDS = 5.0
 """How long an orderly way out may take once a signal has asked for it."""
 
@@ -44,11 +49,14 @@ class ChatApp(ThemedApp):
         source: SourceFactory,
         theme: str | None = None,
         begin: Start | None = None,
+        look: Look | None = None,
     ) -> None:
         super().__init__(theme)
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
         self.animation_level = "none"
+        self.look = look or Look()
         self.chat_screen = ChatScreen(settings, out_dir, queue, source, begin)
+        self.chat_screen.viewer.motion.moves = not self.look.reduced_motion
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers on the chat: the table of actions, before what Textual brings."""
@@ -67,6 +75,7 @@ class ChatApp(ThemedApp):
         self._catch_signals()
         self.push_screen(self.chat_screen)
         self.watch_themes()
+        self._take_keys()
 
     def on_ready(self) -> None:
         # The engine thread imports torch, which keeps the interpreter busy: the first frame goes first. Nothing is
@@ -78,6 +87,16 @@ class ChatApp(ThemedApp):
         """Why the engine ended, if it did."""
         failure = self.chat_screen.chat.reducer.failure
         return failure.kind if failure else None
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, _ASCII] if self.look.ascii else filters
+
+    def _take_keys(self) -> None:
+        keymap, problems = accepted_keys(self.look.keys, ACTIONS)
+        self.set_keymap(keymap)
+        for problem in problems:
+            self.notify(problem, title="Keys", severity="warning", timeout=10)
 
     def _catch_signals(self) -> None:
         """Leave through Textual, which gives the terminal back, instead of dying in the alternate screen."""

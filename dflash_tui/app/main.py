@@ -11,6 +11,7 @@ from pathlib import Path
 os.environ.setdefault("ESCDELAY", "40")
 
 from dflash_tui.core.exit_codes import exit_code_for
+from dflash_tui.core.look import Look
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.start import Start
 from dflash_tui.core.traces.writer import TraceWriter
@@ -35,6 +36,7 @@ def run_chat(
     begin: Start | None = None,
     log: SessionLog | None = None,
     trace: TraceWriter | None = None,
+    look: Look | None = None,
 ) -> int:
     """Show the chat until it is left; returns the exit code.
 
@@ -43,7 +45,7 @@ def run_chat(
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(log or SessionLog.create(), trace)
-    app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme, begin)
+    app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme, begin, look)
     app.run()
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     queue.log.close()
@@ -54,11 +56,11 @@ def run_chat(
     return app.return_code or 0
 
 
-def run_replay(path: Path, pace: float, out_dir: Path, theme: str | None = None) -> int:
+def run_replay(path: Path, pace: float, out_dir: Path, theme: str | None = None, look: Look | None = None) -> int:
     """Show a recorded run until it is left; returns the exit code, like :func:`run_chat`."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(SessionLog.nowhere())
-    app = ChatApp(GenerationSettings(), out_dir, queue, replay_source(path, pace), theme)
+    app = ChatApp(GenerationSettings(), out_dir, queue, replay_source(path, pace), theme, look=look)
     app.run()
     app.chat_screen.join_engine(JOIN_SECONDS)
     if app.return_code == 0 and app.failure_kind is not None:

@@ -7,6 +7,8 @@ the user's, and all before the defaults. The flags themselves are the schema: a 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
@@ -26,9 +28,11 @@ from dflash_tui.core.config import (
     user_file,
 )
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.look import Look
 from engine.commands import GenerationSettings
 
-from .help import Flag
+from .background import Darkness
+from .help import Flag, variable_of
 from .problems import Problem
 
 SHARED = ("theme", "ascii", "reduced_motion", "device", "offline")
@@ -98,6 +102,31 @@ def _type_of(parameter: click.Parameter) -> type:
     if isinstance(parameter.type, click.types.FloatParamType):
         return float
     return str
+
+
+def chosen_look(ascii: bool, reduced_motion: bool) -> Look:
+    """What the flags say of the screen, and the keys that only a file can name. A terminal whose encoding is not UTF-8
+    gets ASCII without being asked."""
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    return Look(ascii or encoding != "utf8", reduced_motion, read_all().keys)
+
+
+def saved_look() -> Look:
+    """The same for commands without such flags, from the environment and the files."""
+    defaults = click.get_current_context().default_map or {}
+
+    def wanted(name: str) -> bool:
+        given = os.environ.get(variable_of(name))
+        return bool(click.BOOL.convert(given, None, None) if given else defaults.get(name, False))
+
+    return chosen_look(wanted("ascii"), wanted("reduced_motion"))
+
+
+def suited_theme(theme: str | None, is_dark: Darkness) -> str | None:
+    """The theme that was asked for; else the light one on a light terminal, and None for the program's own choice."""
+    if theme not in (None, "auto"):
+        return theme
+    return "dflash-light" if is_dark() is False else None
 
 
 def config_command(program: click.Command) -> click.Command:

@@ -15,6 +15,7 @@ import click
 
 from dflash_tui.core.config import Config
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.look import Look
 from dflash_tui.core.prompts import PromptHistory
 from dflash_tui.core.sessions import Conversation, SessionLog
 from dflash_tui.core.source import EngineFactory
@@ -23,8 +24,10 @@ from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER
 
+from .background import terminal_background
 from .bench import bench
-from .config import SHARED, config_command, defaults_of, load_config
+from .completion import VARIABLE, answer_shell, completion_command
+from .config import SHARED, chosen_look, config_command, defaults_of, load_config, suited_theme
 from .doctor import doctor
 from .export import export
 from .first_contact import BUNDLED, suggest_model
@@ -76,7 +79,12 @@ COMMANDS: dict[str, click.Command] = {
 
 def commands() -> dict[str, click.Command]:
     """By name: every command, those included that describe the program itself."""
-    return {**COMMANDS, "config": config_command(command), "help": help_command(command)}
+    return {
+        **COMMANDS,
+        "config": config_command(command),
+        "completion": completion_command(command),
+        "help": help_command(command),
+    }
 
 
 WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
@@ -113,6 +121,8 @@ def program() -> NoReturn:
 def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = None) -> int:
     """Run the program and return its exit code. ``engine`` stands in for the real engine in headless mode."""
     _open_closed_streams()
+    if request := os.environ.get(VARIABLE):
+        return answer_shell(command, commands, request)
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments), engine)
     except Problem as problem:
@@ -276,7 +286,9 @@ def _setting(
     help="Record the run, for dflash-chat replay FILE.",
 )
 @flag("--no-history", topic="chats", is_flag=True, help="Don't keep the questions for ↑ and Ctrl+R.")
-@flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat.")
+@flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat; auto asks the terminal.")
+@flag("--ascii", topic="screen", is_flag=True, help="Draw with ASCII characters only.")
+@flag("--reduced-motion", topic="screen", is_flag=True, help="Nothing blinks or plays by itself.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
 @click.pass_obj
 def command(
@@ -294,6 +306,8 @@ def command(
     resume: str | None,
     no_history: bool,
     trace: Path | None,
+    ascii: bool,
+    reduced_motion: bool,
     **flags: Any,
 ) -> int:
     log_to_file()
@@ -312,8 +326,9 @@ def command(
         options = suggest_model(options)
         older = conversation_to_continue(latest, resume)
         return _open_chat(
-            options, settings, out or DEFAULT_OUT, theme, older, resume == "", not no_history, open_trace(trace)
-        )
+            options, settings, out or DEFAULT_OUT, theme, chosen_look(ascii, reduced_motion), older, resume == "",
+            not no_history, open_trace(trace),
+        )  # fmt: skip
     options = replace(options, target=None if model == BUNDLED else model)
     if flags["save_dir"] is not None:
         check_directory(flags["save_dir"], "--save-dir")
@@ -359,17 +374,20 @@ def _open_chat(
     settings: GenerationSettings,
     out_dir: Path,
     theme: str | None,
+    look: Look,
     older: tuple[Conversation, SessionLog] | None,
     choose: bool,
     keep_questions: bool,
     trace: TraceWriter | None,
 ) -> int:
-    # Imported here and nowhere else: headless mode must not wait for Textual.
-    from dflash_tui.app.main import run_chat
+    with terminal_background() as is_dark:
+        # Imported here and nowhere else: headless mode must not wait for Textual.
+        from dflash_tui.app.main import run_chat
 
+        theme = suited_theme(theme, is_dark)
     conversation, log = older or (None, None)
     begin = Start(PromptHistory.default(keep_questions), conversation, choose)
-    return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log, trace=trace)
+    return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log, trace=trace, look=look)
 
 
 def _engine() -> EngineFactory:

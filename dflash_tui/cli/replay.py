@@ -13,6 +13,7 @@ from dflash_tui.core.traces.reader import TraceError, read_trace
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
 from engine.events import TurnStarted
 
+from .config import saved_look
 from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
@@ -83,4 +84,4 @@ def _show(path: Path, pace: float, out: Path, theme: str | None) -> int:
     # Imported here, like the chat: a pipe must not wait for Textual.
     from dflash_tui.app.main import run_replay
 
-    return run_replay(path, pace, out, theme)
+    return run_replay(path, pace, out, theme, saved_look())

@@ -1,0 +1,35 @@
+"""The screen in ASCII: every character that the program draws with, replaced by one that any terminal and font has.
+
+It happens behind the widgets, on finished lines, so that no widget needs to know. A model's text passes through too:
+its letters stay as they are, and what is saved or copied is never changed.
+"""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+_GLYPHS = {
+    "─━╌┄–—−╶╴": "-", "│┃╎┆▏▕╷╵": "|", "┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝╒╕": "+", "═": "=", "║": "|",
+    "▁": "_", "▂": ".", "▃": ":", "▄": "-", "▅": "=", "▆": "+", "▇": "*", "█": "#", "▉▊▋▌▍▎": "|",
+    "░": ".", "▒": ":", "▓": "%", "▔▀": "^", "▖▗▘▙▚▛▜▝▞▟": "+",
+    "·•∙": ".", "…": ".", "●◉■▪◼": "*", "○◌□": "o", "❯›▶▸▹►⮞»": ">", "‹◀◂«": "<", "▲△": "^", "▼▽": "v",
+    "↑⇑": "^", "↓⇓": "v", "←⇐": "<", "→⇒⇥↦": ">", "↺↻⟳": "@", "⏎↵␤": "$", "␣": "_", "∅": "0",
+    "✓✔": "v", "✗✘✕×": "x", "✻✱": "*", "✂": "%", "⏹": "#", "⏸": "=", "⏵": ">", "±": "~", "°": "'",
+    "“”„": '"', "‘’‚": "'", "τ": "t", "⅘": "~", "¼½¾": "~", "≤": "<", "≥": ">", "≈": "~", "\N{NO-BREAK SPACE}": " ",
+}  # fmt: skip
+ASCII = str.maketrans({glyph: plain for glyphs, plain in _GLYPHS.items() for glyph in glyphs})
+"""The one table: each glyph and a character of the same width."""
+
+
+class AsciiFilter(LineFilter):
+    """Translates what is about to be drawn."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [_translated(segment) for segment in segments]
+
+
+def _translated(segment: Segment) -> Segment:
+    text, style, control = segment
+    return segment if control or text.isascii() else Segment(text.translate(ASCII), style)

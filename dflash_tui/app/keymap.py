@@ -1,0 +1,61 @@
+"""The user's own keys: which are taken over, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from dflash_tui.core.config import Entry
+
+from .actions.action import Action
+
+_KEY = re.compile(r"((ctrl|alt|shift|meta|super|hyper)\+)*([a-z0-9_]+|[!-~])")
+_NO_MODIFIER = re.compile(r"[!-~]|[a-z_]*_[a-z_]*|space|enter|tab|backspace|delete|left|right|up|down|home|end")
+FIXED = {"enter": "sending", "ctrl+q": "quitting"}
+"""Keys that no action may take: without them there is no way on, or out."""
+
+
+def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Action]) -> tuple[dict[str, str], list[str]]:
+    """The keymap for Textual, and what to tell the user: keys that can't be taken, and actions that lost theirs."""
+    keymap: dict[str, str] = {}
+    problems: list[str] = []
+    for id, entry in wanted.items():
+        if problem := _problem(id, str(entry.value), actions):
+            problems.append(f"{entry.place}: {problem}")
+        else:
+            keymap[id] = ",".join(_keys(str(entry.value)))
+    return keymap, problems + list(_conflicts(keymap, actions))
+
+
+def _keys(value: str) -> list[str]:
+    """``"Ctrl+S, f5"`` as Textual spells it."""
+    parts = (part.strip() for part in value.split(","))
+    return [part if len(part) == 1 else part.lower() for part in parts if part]
+
+
+def _problem(id: str, value: str, actions: Mapping[str, Action]) -> str:
+    """Why an action can't have these keys; empty when it can."""
+    if id not in actions:
+        return f"there is no action {id}; F1 and the palette list them"
+    if not actions[id].keys:
+        return f"{id} is a slash command (/{actions[id].slash}) and takes no key"
+    for key in _keys(value):
+        if not _KEY.fullmatch(key):
+            return f"{key} is no key; write one like ctrl+s, alt+up or f5"
+        if key in FIXED:
+            return f"{key} is kept for {FIXED[key]}"
+        if actions[id].priority and _NO_MODIFIER.fullmatch(key):
+            return f"{id} acts wherever you are, so {key} alone would be missing when you type"
+    return "" if _keys(value) else f"{id} has no key left; leave the line out to keep its own"
+
+
+def _conflicts(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Iterator[str]:
+    """Keys that two actions would have: the one that was asked for gets it."""
+    owners: dict[str, str] = {}
+    for id, action in actions.items():
+        for key in _keys(keymap.get(id, action.keys)):
+            other = owners.setdefault(key, id)
+            if other != id and (id in keymap or other in keymap):
+                winner, loser = (id, other) if id in keymap else (other, id)
+                both = "; so would your other line" if loser in keymap else ""
+                yield f"{key} is now {winner} and no longer {loser}{both}"

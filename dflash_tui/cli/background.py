@@ -1,0 +1,89 @@
+"""Is the terminal dark or light? Asked of the terminal itself while the screen is still being imported.
+
+The question is OSC 11; right behind it goes one that every terminal answers (its kind, DA1), so that one without an
+answer to the first is known as soon as the second comes. Nothing waits for the reply until the imports are done.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
+PATIENCE = 0.05
+"""Seconds to wait for a reply that has not come while the program was busy."""
+_COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
+_KIND = re.compile(rb"\x1b\[\?[0-9;]*c")
+_MUTE = ("", "dumb", "linux", "unknown")
+
+Darkness = Callable[[], bool | None]
+
+
+@contextmanager
+def terminal_background() -> Iterator[Darkness]:
+    """Asks at once; the value tells whether the background is dark, None when the terminal doesn't say.
+
+    Keys typed before the screen is there are echoed nowhere and lost, as they are once it draws.
+    """
+    if not _can_ask():
+        yield lambda: None
+        return
+    import termios
+
+    stdin, stdout = sys.stdin.fileno(), sys.stdout.fileno()
+    before = termios.tcgetattr(stdin)
+    try:
+        quiet = termios.tcgetattr(stdin)
+        quiet[3] &= ~(termios.ICANON | termios.ECHO)
+        termios.tcsetattr(stdin, termios.TCSANOW, quiet)
+        os.write(stdout, QUESTION)
+        yield lambda: is_dark(_reply(stdin))
+    finally:
+        with suppress(termios.error, OSError):
+            termios.tcsetattr(stdin, termios.TCSANOW, before)
+
+
+def _can_ask() -> bool:
+    """In the foreground of a real terminal that may answer."""
+    try:
+        import termios
+    except ImportError:
+        return False
+    if os.environ.get("TERM", "") in _MUTE:
+        return False
+    try:
+        both = sys.stdin.isatty() and sys.stdout.isatty()
+        if not both or os.tcgetpgrp(sys.stdin.fileno()) != os.getpgrp():
+            return False
+        termios.tcgetattr(sys.stdin.fileno())
+    except (OSError, ValueError, termios.error):
+        return False
+    return True
+
+
+def _reply(terminal: int) -> bytes:
+    """What the terminal said by now, or says within ``PATIENCE``."""
+    reply, deadline = b"", time.monotonic() + PATIENCE
+    while not _KIND.search(reply):
+        ready, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
+        if not ready:
+            break
+        piece = os.read(terminal, 1024)
+        if not piece:
+            break
+        reply += piece
+    return reply
+
+
+def is_dark(reply: bytes) -> bool | None:
+    """From the terminal's reply; None when it doesn't hold a colour."""
+    found = _COLOUR.search(reply)
+    if found is None:
+        return None
+    red, green, blue = (int(part, 16) / ((1 << 4 * len(part)) - 1) for part in found.groups())
+    return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
