@@ -63,12 +63,16 @@ class _Missing:
         raise TritonMissing(f"The kernel {self._name} needs Triton, which comes with CUDA builds of PyTorch on Linux.")
 
 
+UNSPECIALISED = ["max_rows", "num_queries", "num_keys"]
+
+
 def jit(function: Callable[..., Any]) -> Any:
     """``triton.jit``; the result is launched as ``kernel[grid](...)``.
 
-    ``max_rows`` gets no machine code of its own where it is 1 or 16: one code for all widths, the same bits.
+    ``UNSPECIALISED`` arguments get no machine code of their own where they are 1 or divisible by 16: one code for all
+    widths gives the same bits, and a prompt of another length compiles nothing.
     """
-    return triton.jit(function, do_not_specialize=["max_rows"]) if HAS_TRITON else _Missing(function.__name__)
+    return triton.jit(function, do_not_specialize=UNSPECIALISED) if HAS_TRITON else _Missing(function.__name__)
 
 
 def cdiv(count: int, size: int) -> int:

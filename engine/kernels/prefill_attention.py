@@ -91,7 +91,7 @@ def _attend_chunk(
     k: tl.tensor,
     v: tl.tensor,
     out: tl.tensor,
-    n: tl.tensor,
+    num_queries: tl.tensor,
     num_keys: tl.tensor,
     q_row: tl.tensor,
     q_head: tl.tensor,
@@ -112,16 +112,18 @@ def _attend_chunk(
     first_row = (tl.num_programs(0) - 1 - tl.program_id(0)) * QUERIES
     row = first_row + tl.arange(0, QUERIES)
     lane = tl.arange(0, HEAD_DIM)
-    position = num_keys - n + row
-    queries = tl.load(q + row[:, None] * q_row + head * q_head + lane[None, :], mask=(row < n)[:, None], other=0.0)
+    position = num_keys - num_queries + row
+    queries = tl.load(
+        q + row[:, None] * q_row + head * q_head + lane[None, :], mask=(row < num_queries)[:, None], other=0.0
+    )
     k_rows = k + (head // GROUP).to(tl.int64) * k_head
     v_rows = v + (head // GROUP).to(tl.int64) * v_head
     begin = num_keys * 0
     if WINDOW > 0:
-        begin = tl.maximum(num_keys - n + first_row - WINDOW + 1, 0) // KEYS * KEYS
+        begin = tl.maximum(num_keys - num_queries + first_row - WINDOW + 1, 0) // KEYS * KEYS
     end = num_keys
     if CAUSAL:
-        end = tl.minimum(num_keys - n + first_row + QUERIES, num_keys)
+        end = tl.minimum(num_keys - num_queries + first_row + QUERIES, num_keys)
     highest = tl.full((QUERIES,), float("-inf"), tl.float32)
     total = tl.zeros((QUERIES,), tl.float32)
     mixed = tl.zeros((QUERIES, HEAD_DIM), tl.float32)
@@ -148,4 +150,4 @@ def _attend_chunk(
         highest = now_highest
     mixed = mixed / tl.where(total > 0.0, total, 1.0)[:, None]
     at = out + row[:, None] * (tl.num_programs(1) * HEAD_DIM) + head * HEAD_DIM + lane[None, :]
-    tl.store(at, mixed.to(out.dtype.element_ty), mask=(row < n)[:, None])
+    tl.store(at, mixed.to(out.dtype.element_ty), mask=(row < num_queries)[:, None])
