@@ -149,6 +149,7 @@ def _summarise(path: Path) -> SessionSummary | None:
         if head["type"] != "session":
             return None
         questions: dict[int, str] = {}
+        taken_back: dict[int, str] = {}
         title: str | None = None
         target: str | None = None
         for line in lines:
@@ -156,7 +157,9 @@ def _summarise(path: Path) -> SessionSummary | None:
                 case "user":
                     questions[line["turn"]] = " ".join(line["text"][:PREVIEW].split())
                 case "taken_back":
-                    questions.pop(line["turn"], None)
+                    taken_back[line["turn"]] = questions.pop(line["turn"], "")
+                case "put_back":
+                    questions[line["turn"]] = taken_back.pop(line["turn"])
                 case "title":
                     title = line["title"] or None
                 case "model":

@@ -124,6 +124,14 @@ async def test_one_notice_at_a_time_and_never_on_the_figures(launch: Launch, siz
             assert not widget.region.overlaps(toast.region), widget
 
 
+async def test_a_question_that_was_never_asked_is_not_kept(launch: Launch) -> None:
+    async with launch(ready=False, load_seconds=8) as chat:
+        await chat.ask("one")
+        await chat.pilot.press("escape")
+        assert "not asked" in chat.log.text
+        assert load_session(chat.screen.queue.log.path).turns == ()
+
+
 async def test_escape_twice_leaves_while_the_models_load(launch: Launch) -> None:
     async with launch(ready=False, load_seconds=8) as chat:
         await chat.pilot.press("escape")

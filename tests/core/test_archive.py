@@ -45,6 +45,17 @@ def test_the_list_has_the_latest_first_and_says_what_was_asked(tmp_path: Path) -
     assert (second.name, second.questions, second.target) == ("two and two?", ("two and two?", "more"), "org/target")
 
 
+def test_questions_that_were_taken_back_are_not_listed(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    for turn in (1, 2, 3):
+        log.user(turn, f"question {turn}")
+        log.take_back(turn)
+    log.put_back(2)
+    log.close()
+    assert list_sessions(tmp_path)[0].questions == ("question 2",)
+    assert [turn.question for turn in load_session(log.path).turns] == ["question 2"]
+
+
 def test_a_title_takes_the_place_of_the_first_question(tmp_path: Path) -> None:
     path = write(tmp_path, "question")
     append_title(path, "Sums")

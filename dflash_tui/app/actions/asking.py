@@ -28,6 +28,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
     waiting = screen.chat.waiting
     if screen.chat.stop():
         if waiting:
+            screen.queue.log.take_back(screen.chat.next_turn - 1)
             screen.talk.note("⏹ not asked")
         screen.talk.return_queue()
         screen.draw_status()
