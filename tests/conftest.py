@@ -48,5 +48,7 @@ def _has_cuda() -> bool:
 
 @pytest.fixture(autouse=True)
 def _own_state_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Conversations of tests, also of programs they start, stay out of the developer's own."""
+    """Conversations of tests, also of programs they start, stay out of the developer's own, and so does the developer's
+    configuration out of the tests."""
     monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("DFLASH_CHAT_CONFIG", "")

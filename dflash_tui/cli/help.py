@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Collection
 from typing import Any
@@ -58,6 +59,11 @@ class Flag(click.Option):
         self.keeps = topic in KEPT_TOPICS if keeps is None else keeps
         if self.keeps and self.name:
             self.envvar = variable_of(self.name)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """What a complaint calls it; its variable too, where that is set."""
+        hint = super().get_error_hint(ctx)
+        return f"{hint} or {self.envvar}" if self.keeps and os.environ.get(str(self.envvar)) else hint
 
 
 def flag(

@@ -1,0 +1,170 @@
+"""Settings from the environment and from files: who wins, what is refused, and ``dflash-chat config``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from dflash_tui.cli.completion import SHELLS, VARIABLE
+from dflash_tui.cli.config import chosen_look, settable, suited_theme
+from dflash_tui.cli.help import variable_of
+from dflash_tui.cli.main import command, commands
+from dflash_tui.core.config import CONFIG_VARIABLE, PROJECT_FILE
+from dflash_tui.core.exit_codes import ExitCode
+
+from .conftest import Program
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's configuration file, which isn't there yet; the current folder is a project's."""
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv(CONFIG_VARIABLE, raising=False)
+    monkeypatch.chdir(project)
+    path = tmp_path / "config" / "dflash-chat" / "config.toml"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def seed(program: Program, *flags: str) -> int:
+    """The seed of a question asked now."""
+    program.run("-p", "hi", *flags)
+    assert program.code == ExitCode.OK, program.err
+    (ask,) = program.engine.asked
+    return ask.settings.seed
+
+
+def test_the_nearer_word_wins(program: Program, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert seed(program) == 0
+    own.write_text("seed = 1")
+    assert seed(program) == 1
+    Path(PROJECT_FILE).write_text("seed = 2")
+    assert seed(program) == 2
+    monkeypatch.setenv("DFLASH_CHAT_SEED", "3")
+    assert seed(program) == 3
+    assert seed(program, "--seed", "4") == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed = 1\nblock_size = 99", "line 2: block_size can't be 99: block size must be between 2 and 16"),
+        ('block_size = "8"', 'line 1: block_size must be a whole number, not "8"'),
+        ("block_size = true", "line 1: block_size must be a whole number, not true"),
+        ("temperature = [1]", "line 1: temperature must be a number, not [1]"),
+        ("thinking = 1", "line 1: thinking must be true or false, not 1"),
+        ('device = "tpu"', "line 1: device can't be \"tpu\": 'tpu' is not one of"),
+        ("context = 0", "line 1: context can't be 0: 0 is not in the range"),
+        ("theme = 5", "line 1: theme must be text in quotes, not 5"),
+        ('\n\ntheem = "mono"', "line 3: there is no setting theem; do you mean theme?"),
+        ('prompt = "hi"', "line 1: there is no setting prompt"),
+        ("[keys]\nsave = 5", "line 2: save must be keys in quotes"),
+        ("seed = ", "line 1: Invalid value"),
+    ],
+)
+def test_a_mistake_is_told_by_line(program: Program, own: Path, text: str, message: str) -> None:
+    own.write_text(text)
+    program.run("-p", "hi")
+    first, second = program.err.rstrip("\n").split("\n")
+    assert first.startswith(f"dflash-chat: {own}, {message}")
+    assert "config check" in second
+    assert (program.code, program.out, program.engines) == (ExitCode.USAGE, b"", [])
+    program.run("config", "check")
+    assert program.code == ExitCode.USAGE and f"{own}, {message}" in program.out.decode()
+
+
+def test_help_and_doctor_survive_a_broken_file(program: Program, own: Path) -> None:
+    own.write_text("seed = ")
+    assert program.run("--help").code == program.run("help", "decoding").code == ExitCode.OK
+    assert program.run("-p", "hi").code == ExitCode.USAGE
+
+
+def test_show_says_where_each_value_came_from(program: Program, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own.write_text('theme = "mono"\nseed = 7\n[keys]\nsave = "f9"\n')
+    monkeypatch.setenv("DFLASH_CHAT_SEED", "8")
+    text = program.run("config", "show").out.decode()
+    lines = {line.split(" =")[0].removeprefix("# "): line for line in text.splitlines() if " =" in line}
+    assert lines["theme"].endswith(f"# {own}, line 1") and lines["theme"].startswith('theme = "mono"')
+    assert lines["seed"].startswith("seed = 8 ") and lines["seed"].endswith("# environment, DFLASH_CHAT_SEED")
+    assert lines["top_k"].endswith("# default") and lines["save"].endswith(f"# {own}, line 4")
+    assert set(settable(command)) <= set(lines)
+    assert tomllib.loads(text)["keys"] == {"save": "f9"}, "what it prints is a configuration file"
+
+
+def test_path_and_check(program: Program, own: Path) -> None:
+    assert program.run("config", "path").out.decode() == f"{own}   (not there)\n"
+    own.write_text("seed = 1")
+    Path(PROJECT_FILE).write_text("seed = 2")
+    assert program.run("config", "path").out.decode() == f"{own}\n{Path(PROJECT_FILE).resolve()}\n"
+    assert program.run("config", "check").code == ExitCode.OK
+    other = own.with_name("other.toml")
+    other.write_text("seed = x")
+    assert program.run("config", "check", str(other)).code == ExitCode.USAGE
+
+
+def test_every_setting_has_its_variable() -> None:
+    for name, parameter in settable(command).items():
+        assert parameter.envvar == variable_of(name) == f"DFLASH_CHAT_{name.upper()}"
+    assert not {"prompt", "output", "as_json", "timeout", "resume", "trace"} & set(settable(command))
+
+
+def test_a_wrong_variable_is_named(program: Program, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DFLASH_CHAT_SEED", "many")
+    program.run("-p", "hi")
+    assert program.code == ExitCode.USAGE and "DFLASH_CHAT_SEED" in program.err
+
+
+@pytest.mark.parametrize(
+    ("wanted", "dark", "theme"),
+    [
+        (None, None, None), (None, True, None), (None, False, "dflash-light"), ("auto", False, "dflash-light"),
+        ("mono", False, "mono"), ("auto", None, None),
+    ],
+)  # fmt: skip
+def test_a_light_terminal_gets_the_light_theme(wanted: str | None, dark: bool | None, theme: str | None) -> None:
+    assert suited_theme(wanted, lambda: dark) == theme
+
+
+def test_an_encoding_without_our_glyphs_gets_ascii(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream:
+        encoding = "ISO-8859-1"
+
+    assert not chosen_look(False, False).ascii
+    monkeypatch.setattr("sys.stdout", Stream())
+    assert chosen_look(False, False).ascii
+
+
+@pytest.mark.parametrize("shell", list(SHELLS))
+def test_every_shell_has_a_script(program: Program, own: Path, shell: str) -> None:
+    script = program.run("completion", shell).out.decode()
+    assert program.code == ExitCode.OK and VARIABLE in script and "dflash-chat" in script
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("dflash-chat --dev", "--device"), ("dflash-chat do", "doctor"), ("dflash-chat --device ", "cuda"),
+        ("dflash-chat config ", "show"), ("dflash-chat completion ", "fish"),
+    ],
+)  # fmt: skip
+def test_a_shell_is_answered(
+    program: Program, own: Path, monkeypatch: pytest.MonkeyPatch, words: str, expected: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+    text = program.run().out.decode()
+    assert f"plain,{expected}" in text.splitlines() and program.engines == []
+
+
+def test_commands_are_described() -> None:
+    for name, chosen in commands().items():
+        assert isinstance(chosen, click.Command) and (chosen.help or chosen.callback.__doc__), name
+    assert json.dumps(sorted(commands()))
