@@ -20,8 +20,6 @@ LONG_TEXTS = ("question", "text", "thought", "message", "hint", "banner")
 character through."""
 MAX_LIST = 1024
 
-_LINE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd")
-
 
 def checked_event(data: dict[str, Any]) -> JsonEvent | None:
     """The event that a JSON object describes, fit to be shown; None when it describes none."""
@@ -40,8 +38,8 @@ def checked_event(data: dict[str, Any]) -> JsonEvent | None:
 
 
 def one_line(text: str) -> str:
-    """At most ``MAX_NAME`` characters, none of which moves a cursor."""
-    return _printable(text[:MAX_NAME]).translate(_LINE)
+    """At most ``MAX_NAME`` characters, none of which moves a cursor or turns the direction of writing."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text[:MAX_NAME])
 
 
 def _texts(event: JsonEvent) -> list[tuple[str, str]]:
@@ -49,11 +47,11 @@ def _texts(event: JsonEvent) -> list[tuple[str, str]]:
 
 
 def _clean(name: str, text: str) -> str:
-    return _printable(text) if name in LONG_TEXTS else one_line(text)
+    return _without_surrogates(text) if name in LONG_TEXTS else one_line(text)
 
 
-def _printable(text: str) -> str:
-    """Without lone surrogates, which no terminal can be sent."""
+def _without_surrogates(text: str) -> str:
+    """Lone ones can't be sent to a terminal."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -16,7 +16,7 @@ from .reader import Trace, TraceError, read_trace
 SLOWEST, FASTEST = 0.05, 1000.0
 """Paces, as multiples of the recorded one. The fastest is as fast as the screen takes it."""
 PAUSE = 0.7
-"""Seconds between the end of one turn and the next question."""
+"""Seconds between the end of one turn and the next question, at any pace."""
 BURST, BURST_SECONDS = 256, 1 / 60
 """At any pace no more events than so many in so much time: whoever draws them must not fall behind."""
 
@@ -103,12 +103,12 @@ class ReplaySource:
         start, due, end = 0.0, 0.0, _Ending()
         for number, event in enumerate(trace.events(), start=1):
             if isinstance(event, TurnStarted):
-                start = due = due + PAUSE
+                start = due = due + PAUSE * self.pace
             elif isinstance(event, PrefillDone):
                 due = start + event.milliseconds / 1000
             elif isinstance(event, Step):
                 due = start + event.time
-            if not self._wait_until(due) or (number % BURST == 0 and not self._rest()):
+            if not self._wait_until(due, len(trace.steps)) or (number % BURST == 0 and not self._rest()):
                 return
             end.see(event)
             self.played += isinstance(event, Step)
@@ -117,11 +117,11 @@ class ReplaySource:
             self._emit(event)
         self.ended = True
 
-    def _wait_until(self, due: float) -> bool:
-        """False when the replay was closed meanwhile."""
+    def _wait_until(self, due: float, last: int) -> bool:
+        """False when the replay was closed meanwhile. Who wants the ``last`` step wants what comes after it as well."""
         with self._changed:
             while not self._closed:
-                if self.played < self._wanted:
+                if self.played < self._wanted or self._wanted >= last:
                     self._set_clock(due)
                     return True
                 left = (due - self._time()) / self.pace

@@ -281,7 +281,7 @@ def test_names_cannot_move_the_cursor_and_settings_are_those_of_this_program() -
     start = {"event": "TurnStarted", "turn": 1, "num_prompt_tokens": 1, "num_reused_tokens": 0, "settings": wild}
     first, second = read(file_of(event_frame(**ready, **sizes) + event_frame(**start))).events()
     assert isinstance(first, EngineReady) and isinstance(second, TurnStarted)
-    assert first.target.isprintable() and len(first.target) <= 200 and first.device == "c?"
+    assert first.target.isprintable() and len(first.target) <= 200 and first.device == "c\ufffd"
     assert second.settings == {"temperature": 0.5}
 
 

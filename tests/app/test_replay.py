@@ -1,0 +1,184 @@
+"""The replay screen, driven by Textual's pilot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from dflash_tui.app.application import ChatApp
+from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.source import EventQueue, replay_source
+from dflash_tui.app.widgets.prompt import Prompt
+from dflash_tui.app.widgets.replay_bar import ReplayBar
+from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.reducer import Reducer
+from dflash_tui.core.sessions import SessionLog
+from dflash_tui.core.traces.bundled import find_trace
+from dflash_tui.core.traces.reader import read_trace
+from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
+from dflash_tui.core.traces.writer import TraceWriter
+from engine.commands import GenerationSettings
+from engine.events import EngineReady, PrefillDone, TurnFinished, TurnStarted
+from tests.core.events_for_tests import make_step
+
+from .conftest import Launch
+
+
+@dataclass
+class Replaying:
+    app: ChatApp
+    pilot: Pilot[None]
+
+    @property
+    def screen(self) -> ChatScreen:
+        return self.app.chat_screen
+
+    @property
+    def source(self) -> ReplaySource:
+        assert self.screen.replay is not None
+        return self.screen.replay
+
+    @property
+    def bar(self) -> str:
+        return self.screen.query_one(ReplayBar).render().plain
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await asyncio.sleep(0.01)
+        await self.pilot.pause()
+
+    async def ended(self) -> None:
+        await self.until(lambda: self.source.ended and not self.screen.chat.busy and not self.waiting)
+
+    @property
+    def waiting(self) -> bool:
+        """Events are on their way to the reducer."""
+        trace = self.source.trace
+        turns = self.screen.chat.reducer.turns
+        return trace is None or sum(len(turn.history) for turn in turns) < self.source.played
+
+
+@asynccontextmanager
+async def replaying(path: Path, size: tuple[int, int] = (120, 36), pace: float = FASTEST) -> AsyncIterator[Replaying]:
+    queue = EventQueue(SessionLog.nowhere())
+    app = ChatApp(GenerationSettings(), path.parent, queue, replay_source(path, pace))
+    async with app.run_test(size=size) as pilot:
+        yield Replaying(app, pilot)
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
+async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[int, int]) -> None:
+    path = find_trace("code")
+    trace = read_trace(path)
+    async with replaying(path, size) as replay:
+        await replay.ended()
+        expected = Reducer()
+        for event in trace.events():
+            expected.apply(event)
+        turns = replay.screen.chat.reducer.turns
+        assert [turn.text for turn in turns] == [turn.text for turn in expected.turns]
+        assert [turn.snapshot for turn in turns] == [turn.snapshot for turn in expected.turns]
+        assert replay.screen.chat.messages[0].content == "Write a quicksort in Python"
+        assert f"replay of code.dft · round {len(trace.steps)} of {len(trace.steps)}" in replay.bar
+        assert ("recorded 20" in replay.bar) == (size[0] == 120)
+
+
+async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
+    async with replaying(find_trace("maths")) as replay:
+        await replay.ended()
+        prompt = replay.screen.query_one(Prompt)
+        prompt.focus()
+        prompt.text = "What is 2 + 2?"
+        await replay.pilot.press("enter")
+        notices = " ".join(notice.message for notice in replay.app._notifications)
+        assert "This is a replay" in notices and prompt.text == "What is 2 + 2?"
+        prompt.text = "/new"
+        await replay.pilot.press("enter")
+        assert len(replay.screen.chat.reducer.turns) == 3
+
+
+async def test_keys_pause_step_and_change_the_pace() -> None:
+    async with replaying(find_trace("html"), pace=0.05) as replay:
+        await replay.until(lambda: replay.source.played >= 1)
+        await replay.pilot.press("space")
+        assert not replay.source.playing and "paused" in replay.bar
+        played = replay.source.played
+        await replay.pilot.press("full_stop")
+        await replay.until(lambda: replay.source.played == played + 1 and not replay.waiting)
+        await replay.pilot.press("comma")
+        await replay.until(lambda: replay.screen.viewer.place is not None)
+        assert replay.screen.viewer.place is not None and replay.screen.viewer.place.step == played - 1
+        replay.screen.query_one(ReplayBar).focus()
+        await replay.pilot.press("plus")
+        assert replay.source.pace == 0.1
+        await replay.pilot.press("end")
+        await replay.ended()
+        assert replay.screen.viewer.place is None and replay.source.played == 110
+
+
+async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> None:
+    async with launch() as driver:
+        await driver.pilot.press("f7")
+        await driver.until(lambda: type(driver.app.screen).__name__ == "TracePicker")
+        await driver.pilot.press("enter")
+        await driver.until(lambda: isinstance(driver.app.screen, ChatScreen) and driver.app.screen is not driver.screen)
+        replay = driver.app.screen
+        assert replay.replay is not None
+        await driver.until(lambda: replay.replay.played > 0)
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.screen)
+        await driver.ask_and_wait()
+        assert driver.screen.chat.reducer.turn.reason == "stop"
+
+
+async def test_a_trace_of_the_chat_so_far(launch: Launch, tmp_path: Path) -> None:
+    async with launch() as driver:
+        await driver.ask("/trace")
+        assert "no finished answer" in driver.notices()
+        driver.prompt.clear()
+        await driver.ask_and_wait("Write a page")
+        path = tmp_path / "chat.dft"
+        await driver.ask(f"/trace {path}")
+        assert str(path) in driver.notices()
+        trace = read_trace(path)
+        turn = driver.screen.chat.reducer.turn
+        assert trace.problem is None and list(trace.steps) == list(turn.history)
+        await driver.ask(f"/trace {path}")
+        assert "never overwritten" in driver.notices()
+
+
+async def test_a_broken_trace_is_told_on_the_screen(tmp_path: Path) -> None:
+    path = tmp_path / "broken.dft"
+    path.write_bytes(b"dflash-trace 1\nno zlib stream at all")
+    async with replaying(path) as replay:
+        await replay.until(lambda: replay.screen.chat.reducer.failure is not None)
+        assert "nothing to replay" in replay.screen.chat.reducer.failure.message
+        assert replay.app.failure_kind == "usage"
+
+
+async def test_text_of_a_trace_moves_no_cursor(tmp_path: Path) -> None:
+    evil = "\x1b[2J\x1b]0;title\x07[bold]\u202e"
+    writer = TraceWriter(tmp_path / "evil.dft")
+    for event in (
+        EngineReady(evil, evil, evil, evil, 16, 4096, 1.0, evil),
+        TurnStarted(1, 1, 0, {}, evil),
+        PrefillDone(1, 1.0),
+        make_step(3, 15, text=evil),
+        TurnFinished(1, "stop", ""),
+    ):
+        writer.record(event)
+    writer.close()
+    async with replaying(writer.path) as replay:
+        await replay.ended()
+        log = replay.screen.query_one(TokenLog)
+        assert log.size.height > 0
+        assert "\x1b" not in "".join(segment.text for y in range(36) for segment in log.render_line(y))
+        svg = replay.app.export_screenshot()
+        assert "\x1b" not in svg and "\u202e" not in svg

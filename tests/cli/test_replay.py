@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.traces.bundled import bundled_traces
+from dflash_tui.core.traces.reader import read_trace
+from engine.events import EngineReady, LoadProgress, TurnFinished, event_from_dict
+
+from .conftest import Program
+from .scripted import ANSWER
+
+
+def test_a_headless_run_is_recorded_and_replays(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "run.dft"
+    answer = program.run("-p", "hi", "--trace", str(path)).out
+    assert program.code == 0 and answer.decode().rstrip("\n") == "".join(ANSWER)
+    assert program.run("replay", str(path)).out == answer and program.code == 0
+    lines = [
+        event_from_dict(json.loads(line)) for line in program.run("replay", str(path), "--stream-json").out.splitlines()
+    ]
+    assert isinstance(lines[0], EngineReady) and isinstance(lines[-1], TurnFinished)
+    assert not any(isinstance(event, LoadProgress) for event in lines)
+
+
+def test_a_trace_is_never_overwritten(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "kept.dft"
+    path.write_text("precious")
+    assert program.run("-p", "hi", "--trace", str(path)).code == ExitCode.USAGE
+    assert "never overwritten" in program.err and path.read_text() == "precious" and not program.engines
+    assert program.run("-p", "hi", "--trace", str(tmp_path / "no" / "such" / "folder.dft")).code == ExitCode.USAGE
+
+
+def test_a_cut_trace_prints_what_it_holds_and_says_so(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "cut.dft"
+    whole = bundled_traces()["html"].read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    program.run("replay", str(path))
+    assert program.code == ExitCode.GENERATION and b"<!DOCTYPE html>" in program.out
+    assert "cut short, after" in program.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nope"], "Bundled traces: demo, "),
+        (["demo", "--pace", "fast"], "is no pace"),
+        (["demo", "--pace", "0"], "0.05"),
+    ],
+)
+def test_what_cannot_be_replayed_is_said(program: Program, arguments: list[str], words: str) -> None:
+    assert program.run("replay", *arguments).code == ExitCode.USAGE and words in program.err
+
+
+def test_a_newer_trace_is_refused(program: Program, tmp_path: Path) -> None:
+    path = tmp_path / "newer.dft"
+    path.write_bytes(b"dflash-trace 2\nwhatever")
+    assert program.run("replay", str(path)).code == ExitCode.USAGE
+    assert "newer dflash-chat" in program.err and "Update" in program.err
+
+
+def test_the_bundled_traces_have_names(program: Program) -> None:
+    names = program.run("replay", "--list").out.decode().split()
+    assert {"code", "html", "maths", "lesson"} <= set(names)
+
+
+def test_replaying_imports_neither_torch_nor_in_a_pipe_textual() -> None:
+    script = (
+        "import sys; from dflash_tui.cli.main import main; code = main(['replay', 'maths']); "
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "19 apples" in done.stdout
+    assert not {"torch", "transformers", "textual"} & set(done.stderr.split())
+
+
+def test_the_screen_of_a_replay_imports_no_torch(tmp_path: Path) -> None:
+    script = """
+import asyncio, sys
+from pathlib import Path
+from dflash_tui.app.application import ChatApp
+from dflash_tui.app.source import EventQueue, replay_source
+from dflash_tui.core.sessions import SessionLog
+from dflash_tui.core.traces.bundled import find_trace
+from engine.commands import GenerationSettings
+
+async def show():
+    source = replay_source(find_trace("maths"), 1000.0)
+    app = ChatApp(GenerationSettings(), Path("."), EventQueue(SessionLog.nowhere()), source)
+    async with app.run_test(size=(120, 36)):
+        async with asyncio.timeout(60):
+            while not app.chat_screen.replay.ended:
+                await asyncio.sleep(0.05)
+
+asyncio.run(show())
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "False\n"
+
+
+def test_a_replayed_run_says_what_was_said(program: Program, tmp_path: Path) -> None:
+    trace = read_trace(bundled_traces()["code"])
+    (first, *_) = [mark.event.text for mark in trace.marks if isinstance(mark.event, TurnFinished)]
+    assert program.run("replay", "code").out.decode().startswith(first)
