@@ -31,6 +31,20 @@ if TYPE_CHECKING:
 NOTHING = "There is no round to look at yet: ask something first."
 NOT_KEPT = "The rounds of this answer were not kept."
 
+STEPPING_KEYS = (
+    ("step-back", "step-forward", "round"),
+    ("rejection-back", "rejection-forward", "rejection"),
+    ("kept", "", "kept as many"),
+    ("teach", "", "slow motion"),
+)
+TEACHING_KEYS = (
+    ("play", "", "play"),
+    ("phase-back", "phase-forward", "phase"),
+    ("step-back", "step-forward", "round"),
+    ("predict", "", "guess"),
+)
+"""Pairs of actions and what their keys do, for the line under the step view."""
+
 
 class Viewer:
     """Keeps the place, the lens and slow motion, and shows them."""
@@ -210,12 +224,11 @@ class Viewer:
             self.close()
             return
         here = self.here()
-        turn = self._turn(here.turn)
         # An answer that has ended is shown from its first draft on; one that runs, from now on.
-        ended = self.place is None and turn is not None and turn.reason is not None
+        from_start = self.place is None and self._ended
         self.motion.teach()
         self._screen.show_pace(self.motion.pace)
-        self._play_from(self.travel.at(here.turn, 1 if ended else here.step))
+        self._play_from(self.travel.at(here.turn, 1 if from_start else here.step))
         self._open()
         self.show()
 
@@ -236,13 +249,25 @@ class Viewer:
 
     def play(self) -> None:
         """Pause or go on: slow motion, or without it the live view, which stands while the engine goes on."""
-        if self.motion.active:
+        if self.motion.active and self.motion.at_end and self._ended:
+            self._play_again()
+        elif self.motion.active:
             self.motion.toggle(time.monotonic())
             self.show_steps()
         elif self.place is None:
             self.visit(self.here())
         else:
             self.go_live()
+
+    @property
+    def _ended(self) -> bool:
+        """Nothing will be added to the answer on show."""
+        turn = self.turn
+        return turn is not None and turn.reason is not None
+
+    def _play_again(self) -> None:
+        self._play_from(self.travel.at(self.here().turn, 1))
+        self.show()
 
     def change_phase(self, direction: int) -> None:
         """One phase of the round on (1), or back (-1)."""
@@ -259,6 +284,8 @@ class Viewer:
         self.motion.quiz = Quiz() if on else None
         if on and not self.motion.teaching:
             self.teach()
+        elif on and self.motion.at_end and self._ended:
+            self._play_again()
         self.show_steps()
 
     # Frames
@@ -285,10 +312,10 @@ class Viewer:
             self.show()
 
     def _tick(self) -> None:
-        motion, turn = self.motion, self.turn
+        motion = self.motion
         before = (motion.step, motion.phase, motion.waiting)
         motion.tick(time.monotonic())
-        if motion.at_end and turn is not None and turn.reason is not None:
+        if motion.at_end and self._ended:
             motion.playing = False
             if not motion.teaching:
                 self._leave()
@@ -323,7 +350,7 @@ class Viewer:
             phase=motion.phase,
             cursor=None if place.token is None else inspection.column_of(place.token),
             title=f"round {place.step}{f' of answer {place.turn}' if len(self.travel.turns) > 1 else ''}",
-            note=self._note(),
+            notes=self._notes(),
             remark=_remark(motion, inspection),
             phases=motion.teaching and motion.active,
             keys=self._keys(),
@@ -334,23 +361,19 @@ class Viewer:
     def _keys(self) -> str:
         """The keys of the step view, as they are bound now."""
         keys = keys_in_force(self._screen.active_bindings)
-        slow = (("phase-back", "phase-forward", "phase"), ("play", "", "play")) if self.motion.teaching else ()
-        rows = (
-            ("step-back", "step-forward", "round"),
-            ("rejection-back", "rejection-forward", "rejection"),
-            *slow,
-            ("kept", "", "kept as many"),
-            ("predict", "", "guess"),
-        )
+        rows = TEACHING_KEYS if self.motion.teaching else STEPPING_KEYS
         hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
         return " · ".join(["← → token", *hints, "0-9 Enter go to", "Esc close"])
 
-    def _note(self) -> str:
+    def _notes(self) -> tuple[str, ...]:
+        """What is different from the live view, in more words and in fewer."""
         motion = self.motion
         if not motion.active:
-            return "the view stands, the engine goes on · End: live" if self.place else ""
-        pause = "" if motion.playing or motion.waiting else " · paused, Space plays" if motion.moves else " · ] next phase"
-        return f"slowed for viewing {motion.pace:.2g}×{pause}"
+            return ("the view stands, the engine goes on · End: live", "End: live") if self.place else ()
+        slowed = f"slowed for viewing {motion.pace:.2g}×"
+        if motion.playing or motion.waiting:
+            return slowed, f"slowed {motion.pace:.2g}×"
+        return f"{slowed} · paused", slowed, "slowed, paused"
 
     def _spotlight(self) -> Spotlight | None:
         place = self.place

@@ -156,8 +156,9 @@ def _lower(sentence: str) -> str:
 
 
 def _percent(probability: float) -> str:
-    if 0 < probability < 0.001:
-        return "below 0.1 %"
+    """Events tell probabilities in steps of a thousandth: nothing is certain."""
+    if not 0.001 <= probability <= 0.999:
+        return "under 0.1 %" if probability < 0.5 else "over 99.9 %"
     return f"{100 * probability:.1f} %".replace(".0 %", " %")
 
 

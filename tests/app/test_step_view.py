@@ -271,7 +271,7 @@ async def test_who_wants_no_motion_moves_by_keys_alone(launch: Launch) -> None:
         await chat.pilot.press("f5")
         here = place(chat)
         await asyncio.sleep(0.2)
-        assert place(chat) == here and "next phase" in shown(chat)
+        assert place(chat) == here and "paused" in shown(chat)
         await chat.pilot.press("right_square_bracket")
         assert "░░░" not in table(chat)
 

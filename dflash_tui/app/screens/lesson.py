@@ -172,7 +172,7 @@ class LessonScreen(Screen[None]):
         answer = figure.answers[0]
         playing = self._phase < len(PHASES) - 1
         title = f"round {inspection.step.index} of {len(answer.steps) - 1}"
-        return Scene(inspection, phase=phase, title=title, note=answer.question, phases=playing)
+        return Scene(inspection, phase=phase, title=title, notes=(answer.question,), phases=playing)
 
     def _draw_race(self, figure: Figure, width: int) -> None:
         result = figure.race()

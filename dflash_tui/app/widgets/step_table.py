@@ -56,8 +56,8 @@ class Scene:
     cursor: int | None = None
     """The column under the cursor."""
     title: str = ""
-    note: str = ""
-    """At the right end of the title."""
+    notes: tuple[str, ...] = ()
+    """At the right end of the title: the first that has room there."""
     remark: str = ""
     """Takes the place of the explanation, such as a question to the viewer."""
     phases: bool = False
@@ -106,8 +106,11 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
 
 def _title(scene: Scene, width: int) -> Content:
     left = Content.assemble((scene.title, "bold"), f" · {scene.inspection.summary}" if scene.reached("judge") else "")
-    gap = width - left.cell_length - cell_len(scene.note)
-    return left + Content.styled(" " * gap + scene.note, "$primary") if scene.note and gap > 1 else left
+    for note in scene.notes:
+        gap = width - left.cell_length - cell_len(note)
+        if gap > 1:
+            return left + Content.styled(" " * gap + note, "$primary")
+    return left
 
 
 def _explanation(scene: Scene) -> str:
@@ -115,9 +118,11 @@ def _explanation(scene: Scene) -> str:
     if scene.remark:
         return scene.remark
     if scene.phases and inspection.step.draft:
-        return PHASE_WORDS[scene.phase].format(
-            drafts=len(inspection.step.draft), tokens=_count(len(inspection.step.emitted), "token")
-        )
+        tokens = _count(len(inspection.step.emitted), "token")
+        verdicts = {token.verdict for token in inspection.step.emitted}
+        if scene.phase == "emit" and verdicts == {"accepted"}:
+            return f"The answer ends with what was kept: {tokens} in one round."
+        return PHASE_WORDS[scene.phase].format(drafts=len(inspection.step.draft), tokens=tokens)
     return inspection.why(_explained(scene))
 
 

@@ -153,14 +153,14 @@ class TokenLog(ScrollView, can_focus=True):
         if spotlight == self._spotlight:
             return
         self._spotlight = spotlight
-        self._reveal()
+        if spotlight is None:
+            self.follow()
+        else:
+            self._reveal(spotlight)
         self._repaint()
 
-    def _reveal(self) -> None:
+    def _reveal(self, spotlight: Spotlight) -> None:
         """Scroll only if the round, or its cursor, isn't in view; then to the middle."""
-        spotlight = self._spotlight
-        if spotlight is None:
-            return
         self._frontier = self._document.marks.end_of(spotlight.turn, spotlight.behind)
         token = spotlight.first if spotlight.cursor is None else spotlight.cursor
         row = self._document.row_of(self._document.marks.start_of(spotlight.turn, token))
@@ -193,7 +193,7 @@ class TokenLog(ScrollView, can_focus=True):
     def _keep_place(self, following: bool) -> None:
         """After the rows changed: where the scrubber stands, or else the end if that was followed."""
         if self._spotlight is not None:
-            self._reveal()
+            self._reveal(self._spotlight)
         elif following:
             self.follow()
 
@@ -205,7 +205,8 @@ class TokenLog(ScrollView, can_focus=True):
 
     def action_follow(self) -> None:
         if self._spotlight is not None:
-            self.show_at(None)
+            self._spotlight = None
+            self._cache.clear()
             self.post_message(self.Released())
         self.follow()
         self.refresh()
