@@ -95,8 +95,8 @@ class ChatApp(ThemedApp):
     def _take_keys(self) -> None:
         keymap, problems = accepted_keys(self.look.keys, ACTIONS)
         self.set_keymap(keymap)
-        for problem in problems:
-            self.notify(problem, title="Keys", severity="warning", timeout=10)
+        if problems:
+            self.notify("\n".join(problems), title="Keys", severity="warning", timeout=10)
 
     def _catch_signals(self) -> None:
         """Leave through Textual, which gives the terminal back, instead of dying in the alternate screen."""

@@ -58,8 +58,8 @@ class ThemedApp(App[None]):
         return [str(error) for error in errors]
 
     def _tell_problems(self) -> None:
-        for problem in self._theme_problems:
-            self.notify(problem, title="Theme", severity="warning", timeout=10)
+        if self._theme_problems:
+            self.notify("\n".join(self._theme_problems), title="Theme", severity="warning", timeout=10)
         self._theme_problems = []
 
     def _choose_theme(self, name: str) -> None:

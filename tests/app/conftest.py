@@ -17,6 +17,7 @@ from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.app.source import Emit, EventQueue
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.look import Look
 from dflash_tui.core.sessions import SessionLog
 from engine.commands import Command, GenerationSettings
 
@@ -79,6 +80,7 @@ def launch(tmp_path: Path) -> Launch:
         ready: bool = True,
         theme: str | None = None,
         notices: bool = False,
+        look: Look | None = None,
         **options: Any,
     ) -> AsyncIterator[Driver]:
         engines: list[ScriptedEngine] = []
@@ -89,7 +91,7 @@ def launch(tmp_path: Path) -> Launch:
 
         out_dir = tmp_path / "out"
         queue = EventQueue(SessionLog.create())
-        app = ChatApp(GenerationSettings(), out_dir, queue, source, theme)
+        app = ChatApp(GenerationSettings(), out_dir, queue, source, theme, look=look)
         async with app.run_test(size=size, notifications=notices) as pilot:
             driver = Driver(app, pilot, engines[0], out_dir)
             if ready:

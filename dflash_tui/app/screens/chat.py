@@ -242,7 +242,7 @@ class ChatScreen(Screen[None]):
         self._look(lambda: ACTIONS["kept"].run(self, ACTIONS["kept"].argument(str(message.accepted))))
 
     def draw_status(self) -> None:
-        self.query_one(Prompt).cursor_blink = not self.chat.busy
+        self.query_one(Prompt).cursor_blink = not self.chat.busy and self.viewer.motion.moves
         self.query_one(StatusLine).show(self._facts())
         self.query_one(Header).tell_system(self.chat.system)
 
