@@ -19,13 +19,14 @@ from ..kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
 from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, reference_assignment, route_rows
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
+from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
 from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, Tiles, target_tiles
 from .routing import Routing, forced_scores
 from .shapes import Shape
 
-Launch = Callable[[], None]
-AnyTiles = Tiles | RowTiles | AttendTiles
+Launch = Callable[[], object]
+AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles
 
 ROTATED_BYTES = 400 << 20
 """Of weights that a case goes through in turn: several times what a GPU's cache holds."""
@@ -33,6 +34,7 @@ MOST_COPIES = 24
 SHARED_MEMORY = 220_000
 """Bytes that a program may use; tiles that need more are left out of a sweep."""
 RING_SLACK = 256
+PROMPT_ROWS, PROMPT_KEYS = 2048, 8000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         for routing, rows in routings:
             yield from _experts(config, routing, rows, itemsize)
     yield _after_feed_forward(config, itemsize)
+    for layer in dict.fromkeys(config.layers):
+        yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize)
     yield _head("head", config, tiles.head, itemsize, quantised=False, keep_logits=True)
     yield _pick(config, tiles.head)
 
@@ -314,6 +318,26 @@ def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int) -
     seen = min(context, layer.window or context) + MAX_ROWS
     size = 2.0 * layer.num_kv_heads * seen * layer.head_dim * itemsize
     return Case(name, size, tiles, _attend_choices(tiles, layer), prepare, code=name.rpartition(",")[0])
+
+
+def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
+    """The last 2048 rows of a prompt of 8000. Arithmetic decides here; the bytes are a floor far below."""
+    seen = PROMPT_KEYS if layer.window is None else min(PROMPT_KEYS, layer.window - 1 + PROMPT_ROWS)
+
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[ChunkTiles], list[Launch]]:
+        rows, keys = (PROMPT_ROWS, seen) if device.type == "cuda" else (20, 40)
+        q = torch.randn(rows, layer.num_heads, layer.head_dim, device=device, dtype=dtype) * 0.1
+        k, v = (torch.randn(layer.num_kv_heads, keys, layer.head_dim, device=device, dtype=dtype) for _ in range(2))
+        run = partial(chunk_attention, q, k, v, causal=True, window=layer.window, scale=layer.scale)
+        return lambda tiles: [partial(run, tiles=tiles)] * 2
+
+    size = 2.0 * layer.head_dim * (layer.num_kv_heads * seen + layer.num_heads * PROMPT_ROWS) * itemsize
+    choices = tuple(
+        ChunkTiles(queries, keys, warps, stages)
+        for queries, keys, warps, stages in product((64, 128), (16, 32, 64), (4, 8), (2, 3))
+        if queries * layer.head_dim <= 128 * 256
+    )
+    return Case(name, size, chunk_tiles(layer.head_dim), choices, prepare)
 
 
 def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int, *, quantised: bool, keep_logits: bool) -> Case:

@@ -85,6 +85,8 @@ class Plan:
     sweep: bool
     copy_rate: float = 1e12
     """Bytes per second, for the floors."""
+    isolated: bool = True
+    """Timed in processes of their own, which a broken launch may take with it."""
 
     def cases(self) -> list[Case]:
         device = torch.device(self.device)
@@ -154,12 +156,15 @@ def compile_case(plan: Plan, name: str) -> int:
 
 
 def _find(plan: Plan, name: str) -> Case:
-    return next(case for case in plan.cases() if case.name == name)
+    found = [case for case in plan.cases() if case.name == name]
+    if not found:
+        raise ValueError(f"there is no kernel called {name}")
+    return found[0]
 
 
 def time_cases(plan: Plan, names: Sequence[str]) -> Iterator[KernelFigures | str]:
     """The figures of each case as they come; a string says which one could not be had, and why."""
-    if plan.device == "cpu":
+    if not plan.isolated:
         yield from (time_case(plan, name) for name in names)
         return
     if plan.sweep:
@@ -175,6 +180,9 @@ def time_cases(plan: Plan, names: Sequence[str]) -> Iterator[KernelFigures | str
                     yield f"{name}: {type(error).__name__}"
                     _end(pool)
                     break
+                except Exception as error:  # before anything was launched: no memory, say
+                    yield f"{name}: {type(error).__name__} {error}".strip()
+                    continue
                 yield figures
                 if _is_broken(figures):
                     break
@@ -198,9 +206,11 @@ def compile_cases(plan: Plan, names: Sequence[str]) -> None:
         for done in [pool.submit(compile_case, plan, name) for name in by_code.values()]:
             try:
                 done.result(timeout=CASE_SECONDS)
-            except (BrokenProcessPool, TimeoutError, RuntimeError):
+            except (BrokenProcessPool, TimeoutError):
                 _end(pool)
                 return
+            except Exception:  # the timing meets it again, and reports it
+                continue
 
 
 def _processes(count: int) -> ProcessPoolExecutor:
@@ -228,7 +238,7 @@ def run(arguments: Sequence[str]) -> int:
     started = perf_counter()
     shape = options.shape or (TINY if device.type == "cpu" else "26B-A4B")
     ceiling = measure_ceiling(device)
-    plan = Plan(shape, str(device), tuple(options.contexts), options.sweep, ceiling.copy)
+    plan = Plan(shape, str(device), tuple(options.contexts), options.sweep, ceiling.copy, device.type == "cuda")
     wanted = [case.name for case in plan.cases() if _is_wanted(case.name, options.only)]
     figures, lost = [], []
     for done in time_cases(plan, wanted):

@@ -67,6 +67,19 @@ def test_a_sweep_finds_a_best_and_notes_what_failed(monkeypatch: pytest.MonkeyPa
     assert {tiles["columns"] for tiles, _ in figures.tried} == {case.tiles.columns, 64}
 
 
+def test_processes_of_their_own_time_the_same() -> None:
+    """Two at once that compile, one after the other that time; here the interpreter runs in all of them."""
+    plan = kernels.Plan("tiny", "cpu", (40,), sweep=False)
+    kernels.compile_cases(plan, ["route", "pick"])
+    done = list(kernels.time_cases(plan, ["route", "no such kernel", "pick"]))
+    assert [each if isinstance(each, str) else each.name for each in done] == [
+        "route",
+        "no such kernel: ValueError there is no kernel called no such kernel",
+        "pick",
+    ]
+    assert all(isinstance(each, str) or (each.us or 0) > 0 for each in done)
+
+
 def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["kernels", "--shape", "tiny", "--device", "cpu", "--contexts", "40", "--only", "down", "--out"]
     assert main([*words, str(tmp_path / "out.json")]) == 0
