@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import datetime
-from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -150,6 +149,9 @@ def _header(source: str) -> TraceHeader:
 
 
 def _found(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    # Imported here: it costs more than everything else that the first frame needs of this module.
+    from importlib.metadata import PackageNotFoundError, version
+
     for name in names:
         try:
             yield name, version(name)
