@@ -75,7 +75,7 @@ class RaceScreen(Screen[RaceResult | None]):
 
     def on_mount(self) -> None:
         self.set_interval(POLL, self._poll)
-        self.set_interval(FRAME, self._frame)
+        self._replay_timer = self.set_interval(FRAME, self._frame, pause=True)
         self._measure()
 
     def on_unmount(self) -> None:
@@ -86,7 +86,7 @@ class RaceScreen(Screen[RaceResult | None]):
 
     def _measure(self) -> None:
         self._queue.diverted = self._events.put
-        self._clock = None
+        self._end_replay()
         for log in self.query(TokenLog):
             log.clear()
         self.query_one("#race-table", Static).update(Content.styled(HOW, "$verdict-pending"))
@@ -166,6 +166,11 @@ class RaceScreen(Screen[RaceResult | None]):
             log.clear()
         self._clock = RaceClock(self.race.result)
         self._began = monotonic()
+        self._replay_timer.resume()
+
+    def _end_replay(self) -> None:
+        self._clock = None
+        self._replay_timer.pause()
 
     def _frame(self) -> None:
         clock = self._clock
@@ -177,7 +182,7 @@ class RaceScreen(Screen[RaceResult | None]):
             self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(tokens)))
             self._draw_lane(clock, place, min(seconds, clock.result.lanes[place].shown.decode_seconds))
         if clock.over:
-            self._clock = None
+            self._end_replay()
 
     def _draw_lane(self, clock: RaceClock, place: int, seconds: float) -> None:
         lane = clock.result.lanes[place]

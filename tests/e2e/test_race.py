@@ -1,0 +1,49 @@
+"""The race on the bundled pair: the same text, and the same speed-up on the screen as without one."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from typing import Any
+
+import pytest
+
+from .chatting import PROGRAM
+from .conftest import OpenChat
+
+QUESTION = "Write a quicksort in Python"
+
+
+def race(*arguments: str) -> dict[str, Any]:
+    command = [PROGRAM, "race", "-p", QUESTION, "--json", *arguments]
+    result = subprocess.run(command, capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
+    assert result.returncode == 0, result.stderr.decode()
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
+
+
+@pytest.mark.parametrize("temperature", ["0", "0.8"])
+def test_drafts_change_no_token(temperature: str) -> None:
+    report = race("--runs", "1", "--temperature", temperature, "--block-size", "16", "--block-size", "5")
+    assert report["identical"], report["remarks"]
+    alone, wide, narrow = report["lanes"]
+    assert alone["text"] == wide["text"] == narrow["text"] != ""
+    assert {lane["num_reused_tokens"] for lane in report["lanes"]} == {alone["num_reused_tokens"]}
+    assert alone["draft_passes"] == 0 and alone["target_passes"] == alone["num_tokens"] - 1
+    assert wide["target_passes"] < narrow["target_passes"] < alone["target_passes"]
+
+
+@pytest.mark.terminal
+def test_the_screen_shows_what_is_measured_without_one(chat: OpenChat) -> None:
+    """Within 5 % on a quiet machine. Within a factor of two here, where other programs take the processor in the middle
+    of either."""
+    headless = race("--runs", "3", "--block-size", "16", "--block-size", "8")
+    window = chat()
+    window.ask(f"/race {QUESTION}")
+    shown = re.compile(r"DFlash, block 16 +\d+ +([\d.]+)×")
+    screen = window.terminal.wait_for(lambda text: shown.search(text))
+    found = shown.search(screen)
+    assert found is not None
+    ratio = float(found[1]) / headless["lanes"][1]["speed_up"]
+    assert 0.5 < ratio < 2
