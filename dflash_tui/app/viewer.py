@@ -188,34 +188,6 @@ class Viewer:
         """Put the cursor on a token of the transcript."""
         self.visit(self.travel.of_token(turn, token), NOT_KEPT)
 
-    # Replays
-
-    def step_replay(self, direction: int) -> None:
-        """One round back among those that were played, or one on; the replay pauses. Raises ``SlashError`` when there
-        is none."""
-        replay = self._screen.replay
-        if replay is None:
-            return
-        replay.set_playing(False)
-        place = self.travel.next_step(self.here(), direction)
-        if direction > 0 and (self.place is None or place is None):
-            self.go_live()
-            replay.seek(replay.played + 1)
-        else:
-            self.visit(place, "This is the first round.")
-
-    def seek_replay(self, end: bool) -> None:
-        """To the trace's end, or to the first round of the turn on show."""
-        replay = self._screen.replay
-        if replay is None:
-            return
-        if end and replay.trace is not None:
-            self.go_live()
-            replay.seek(len(replay.trace.steps))
-        else:
-            replay.set_playing(False)
-            self.visit(self.travel.at(self.here().turn, 0))
-
     # Slow motion
 
     def teach(self) -> None:
@@ -369,7 +341,11 @@ class Viewer:
         """What is different from the live view, in more words and in fewer."""
         motion = self.motion
         if not motion.active:
-            return ("the view stands, the engine goes on · End: live", "End: live") if self.place else ()
+            if self.place is None:
+                return ()
+            running = self._screen.chat.busy and self._screen.replay is None
+            stands = "the view stands, the engine goes on" if running else "a look back"
+            return f"{stands} · End: live", "End: live"
         slowed = f"slowed for viewing {motion.pace:.2g}×"
         if motion.playing or motion.waiting:
             return slowed, f"slowed {motion.pace:.2g}×"

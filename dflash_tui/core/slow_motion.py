@@ -18,7 +18,7 @@ class SlowMotion:
         self.teaching = False
         """Rounds show phase by phase, not whole."""
         self.moves = True
-        """False for those who asked for less motion: phases change by keys only."""
+        """False for those who asked for less motion: phases change by keys only, rounds still follow each other."""
         self.playing = False
         self.quiz: Quiz | None = None
         """The game, while it is on."""
@@ -75,7 +75,7 @@ class SlowMotion:
         self._clear_question()
 
     def resume(self, now: float) -> None:
-        self.playing, self._clock = self.moves, now
+        self.playing, self._clock = self.moves or not self.teaching, now
 
     def toggle(self, now: float) -> None:
         """Pause, or go on."""

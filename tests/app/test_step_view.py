@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from textual.geometry import Region
@@ -14,6 +15,7 @@ from dflash_tui.app.widgets.step_view import StepView
 from dflash_tui.core.history import StepHistory
 from dflash_tui.core.moments import snapshot_at
 from dflash_tui.core.travel import Place
+from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
 
 from .conftest import Driver, Launch
 from .scripted_engine import PAGE
@@ -199,6 +201,40 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
         assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
 
 
+async def test_any_round_of_a_long_answer_shows_at_once(launch: Launch) -> None:
+    """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
+    async with launch() as chat:
+        reducer = chat.screen.chat.reducer
+        for event in (TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *long_answer(20_000)):
+            chat.screen.chat.apply(event)
+        chat.screen.draw([], True)
+        chat.screen.viewer.set_lens("confidence")
+        chat.screen.viewer.toggle()
+        await chat.pilot.pause()
+        steps, seconds = len(reducer.turns[0].history), []
+        for number in range(24):
+            started = time.perf_counter()
+            chat.screen.viewer.visit(Place(1, (number * 7919) % steps))
+            chat.log.render_lines(Region(0, 0, *chat.log.size))
+            seconds.append(time.perf_counter() - started)
+        assert sorted(seconds)[12] < 0.15
+
+
+def long_answer(tokens: int) -> list[Step]:
+    """Rounds that keep 0, 1, … 15, 0, 1, … of 15 drafts."""
+    steps = [Step(1, 0, 0.05, (), 0, (EmittedToken(0, "So", "plain"),), 0, 0.0, 6.0, 6.0, 40, 16, 0.0)]
+    count = 1
+    while count < tokens:
+        kept = len(steps) % 16
+        draft = tuple(DraftToken(place, f" word{place}", place / 20, place / 20) for place in range(15))
+        own = EmittedToken(99, " own\n" if len(steps) % 5 == 0 else " own", "bonus" if kept == 15 else "corrected")
+        emitted = (*(EmittedToken(token.id, token.text, "accepted") for token in draft[:kept]), own)
+        count += len(emitted)
+        time_then = 0.05 + 0.01 * len(steps)
+        steps.append(Step(1, len(steps), time_then, draft, kept, emitted, 16, 3.0, 6.0, 9.5, 40 + count, 16, 0.0))
+    return steps
+
+
 # Slow motion
 
 
@@ -253,7 +289,7 @@ async def test_the_guessing_game_keeps_score(launch: Launch) -> None:
 
 
 async def test_a_slow_view_falls_behind_while_the_engine_runs(launch: Launch) -> None:
-    async with launch(answer=LONG[:12000], round_seconds=0.004) as chat:
+    async with launch(answer=LONG[:6000], round_seconds=0.004) as chat:
         chat.screen.viewer.set_pace(0.05)
         await chat.ask()
         await chat.until(lambda: place(chat) is not None)
