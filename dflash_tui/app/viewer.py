@@ -124,9 +124,15 @@ class Viewer:
             self.show()
 
     def _open(self) -> None:
+        self._show_tokens()
         self._view.display = True
         self._screen.set_class(True, "-stepping")
         self._view.focus()
+
+    def _show_tokens(self) -> None:
+        """A rendered answer has no tokens to point at."""
+        if self._screen.talk.rendered:
+            self._screen.talk.show_tokens()
 
     def close(self) -> None:
         """Back to the live end, without the step view."""
@@ -370,6 +376,7 @@ class Viewer:
 
     def set_lens(self, lens: Lens) -> None:
         """Colour the transcript by something else."""
+        self._show_tokens()
         self.lens = lens
         self._readings.clear()
         self._screen.query_one(TokenLog).paint(None if lens == "verdict" else self._shade)

@@ -16,6 +16,7 @@ from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.app.source import EventQueue, replay_source
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.replay_bar import ReplayBar
+from dflash_tui.app.widgets.slider import TemperatureSlider
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.reducer import Reducer
 from dflash_tui.core.sessions import SessionLog
@@ -73,9 +74,9 @@ async def replaying(path: Path, size: tuple[int, int] = (120, 36), pace: float =
         yield Replaying(app, pilot)
 
 
-@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
-async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[int, int]) -> None:
-    path = find_trace("code")
+@pytest.mark.parametrize(("size", "name"), [((120, 36), "code"), ((80, 24), "code-sampled"), ((60, 18), "maths")])
+async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[int, int], name: str) -> None:
+    path = find_trace(name)
     trace = read_trace(path)
     async with replaying(path, size) as replay:
         await replay.ended()
@@ -85,8 +86,9 @@ async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[
         turns = replay.screen.chat.reducer.turns
         assert [turn.text for turn in turns] == [turn.text for turn in expected.turns]
         assert [turn.snapshot for turn in turns] == [turn.snapshot for turn in expected.turns]
-        assert replay.screen.chat.messages[0].content == "Write a quicksort in Python"
-        assert f"replay of code.dft · round {len(trace.steps)} of {len(trace.steps)}" in replay.bar
+        assert replay.screen.chat.messages[0].content == turns[0].started.question
+        assert f"replay of {name}.dft · round {len(trace.steps)} of {len(trace.steps)}" in replay.bar
+        assert replay.screen.query_one(TemperatureSlider).value == (1 if name.endswith("sampled") else 0)
         assert ("recorded 20" in replay.bar) == (size[0] == 120)
 
 

@@ -43,7 +43,7 @@ from ..widgets.panel import Panel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
 from ..widgets.queued import QueuedQuestions
 from ..widgets.rendered import RenderedView
-from ..widgets.replay_bar import ReplayBar
+from ..widgets.replay_bar import PLACEHOLDER, ReplayBar
 from ..widgets.round_strip import RoundStrip
 from ..widgets.scrubber import Scrubber
 from ..widgets.slider import BlockSlider, PaceSlider, Slider, TemperatureSlider
@@ -127,7 +127,7 @@ class ChatScreen(Screen[None]):
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
         prompt.offer = self._offer
         if self.replay is not None:
-            prompt.placeholder = "A replay takes no questions; / commands work, F1 helps."
+            prompt.placeholder = PLACEHOLDER
         if self.begin.conversation is not None:
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:
@@ -157,7 +157,7 @@ class ChatScreen(Screen[None]):
             return  # leaving: the widgets go before the pump does
         self.query_one(TokenLog).append(self.chat.reducer.take_spans())
         self.viewer.frame()
-        self.query_one(ReplayBar).show()
+        self.query_one(ReplayBar).show(events)
         if not self.chat.reducer.busy and events:
             self._draw_loading(events)
         if gauges:
@@ -187,7 +187,7 @@ class ChatScreen(Screen[None]):
             self.pump.on_gpu(True)
             self.gpu.start()
         self._limit_block(ready.max_block_size)
-        if ready.banner:
+        if ready.banner and self.begin.conversation is None:
             self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
             self.query_one(Starters).display = not self.chat.exchanges and self.replay is None
         self.talk.tell_other_model()
@@ -251,13 +251,14 @@ class ChatScreen(Screen[None]):
         turn = reducer.turn
         if turn is None or reducer.ready is None:
             return StatusFacts(self._state(), self.chat.busy, hint=self._hint)
+        shown = self.viewer.snapshot or TurnSnapshot()
         return StatusFacts(
             state=self._state(),
             active=self.chat.busy,
             hint=self._hint,
-            tok_s=round(turn.rate.mean),
-            acceptance_length=turn.acceptance.mean_acceptance_length,
-            context_length=turn.latest.context_length if turn.latest else turn.num_prompt_tokens,
+            tok_s=round(shown.rate.mean),
+            acceptance_length=shown.acceptance.mean_acceptance_length,
+            context_length=shown.context_length,
             max_context=reducer.ready.max_context,
             reused=turn.num_reused_tokens,
             screen_load=round(self.pump.governor.load, 2) if self.chat.busy else None,
@@ -327,14 +328,6 @@ class ChatScreen(Screen[None]):
     def show_legend(self) -> None:
         """What the colours of the transcript mean."""
         self.query_one("#ask").border_title = lens_legend(self.viewer.lens)
-
-    @on(ReplayBar.Stepped)
-    def step_replay(self, message: ReplayBar.Stepped) -> None:
-        self._look(lambda: self.viewer.step_replay(message.direction))
-
-    @on(ReplayBar.Sought)
-    def seek_replay(self, message: ReplayBar.Sought) -> None:
-        self._look(lambda: self.viewer.seek_replay(message.end))
 
     # Focus
 

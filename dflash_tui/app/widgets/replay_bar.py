@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widget import Widget
 
+from dflash_tui.core.slash import SlashError
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST, ReplaySource
+from engine.events import Event, TurnStarted
 
+from .slider import BlockSlider, TemperatureSlider
+
+if TYPE_CHECKING:
+    from ..screens.chat import ChatScreen
+
+PLACEHOLDER = "A replay takes no questions; / commands work, F1 helps."
+"""What the empty prompt says meanwhile."""
 OWN_STACK = 2
 """Screens of the program when the replay is all it shows: Textual's own empty one is below."""
 
@@ -29,23 +38,9 @@ class ReplayBar(Widget, can_focus=True):
         Binding("full_stop,right", "step(1)", "one round on"),
         Binding("comma,left", "step(-1)", "one round back"),
         Binding("escape", "leave", "back to the chat", show=False),
-        Binding("home", "edge(0)", "to the first round"),
-        Binding("end", "edge(1)", "to the end of the trace"),
+        Binding("home", "first", "to the first round"),
+        Binding("end", "last", "to the end of the trace"),
     ]
-
-    class Stepped(Message):
-        """One round on (1) or back (-1)."""
-
-        def __init__(self, direction: int) -> None:
-            super().__init__()
-            self.direction = direction
-
-    class Sought(Message):
-        """To the first round (0), or the end of the trace (1)."""
-
-        def __init__(self, end: bool) -> None:
-            super().__init__()
-            self.end = end
 
     def __init__(self, source: ReplaySource | None, *, id: str) -> None:
         super().__init__(id=id)
@@ -53,40 +48,75 @@ class ReplayBar(Widget, can_focus=True):
         self._source = source
         self._shown: object = None
 
+    @property
+    def _chat(self) -> ChatScreen:
+        return cast("ChatScreen", self.screen)
+
     def on_mount(self) -> None:
         if self._source is not None:
             self.focus()
 
-    def show(self) -> None:
-        """Draw again if anything changed."""
+    def show(self, events: Sequence[Event]) -> None:
+        """Draw again if anything changed. Called with every frame and its events."""
         source = self._source
         if source is None:
             return
+        for event in events:
+            if isinstance(event, TurnStarted):
+                self._show_settings(event.settings)
         state = (source.played, source.playing, source.pace, source.ended, source.trace is None)
         if state != self._shown:
             self._shown = state
             self.refresh()
 
+    def _show_settings(self, settings: Mapping[str, Any]) -> None:
+        """The sliders say what the turn was decoded with, and can't change it any more."""
+        for name, slider in (("block_size", BlockSlider), ("temperature", TemperatureSlider)):
+            shown = self._chat.query_one(slider)
+            shown.disabled = True
+            shown.value = float(settings.get(name, shown.value))
+
     def action_play(self) -> None:
         if self._source is not None:
             self._source.set_playing(not self._source.playing)
-            self.show()
 
     def action_change_pace(self, factor: float) -> None:
         if self._source is not None:
             self._source.set_pace(min(max(self._source.pace * factor, SLOWEST), FASTEST))
-            self.show()
 
     def action_step(self, direction: int) -> None:
-        self.post_message(self.Stepped(direction))
+        """One round back among those that were played, or one on. The replay pauses."""
+        source, viewer = self._source, self._chat.viewer
+        if source is None:
+            return
+        source.set_playing(False)
+        try:
+            place = viewer.travel.next_step(viewer.here(), direction)
+            if direction > 0 and (viewer.place is None or place is None):
+                viewer.go_live()
+                source.seek(source.played + 1)
+            else:
+                viewer.visit(place, "This is the first round.")
+        except SlashError as error:
+            self.notify(str(error), severity="warning", timeout=4)
+
+    def action_first(self) -> None:
+        """To the first round of the turn on show."""
+        viewer = self._chat.viewer
+        try:
+            viewer.visit(viewer.travel.at(viewer.here().turn, 0))
+        except SlashError as error:
+            self.notify(str(error), severity="warning", timeout=4)
+
+    def action_last(self) -> None:
+        if self._source is not None and self._source.trace is not None:
+            self._chat.viewer.go_live()
+            self._source.seek(len(self._source.trace.steps))
 
     def action_leave(self) -> None:
         """From a replay that was opened above a chat, back to it."""
         if len(self.app.screen_stack) > OWN_STACK:
             self.app.pop_screen()
-
-    def action_edge(self, end: int) -> None:
-        self.post_message(self.Sought(bool(end)))
 
     def render(self) -> Content:
         source = self._source
