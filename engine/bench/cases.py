@@ -52,6 +52,8 @@ class Case:
     """(device, dtype, copies) -> (tiles -> one launch for each copy of the weights)."""
     code: str = ""
     """Cases with the same one share machine code."""
+    field: str = ""
+    """Which choice the tiles are: ``target.`` or ``draft.`` and a field's name; empty where there is no choice."""
 
 
 def cases_of(shape: Shape, itemsize: int, contexts: Sequence[int]) -> list[Case]:
@@ -70,14 +72,15 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         kind = layer.kind.partition("_")[0]
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
         width = layer.num_heads * layer.head_dim
-        yield _product(f"qkv, {kind}", columns, hidden, tiles.qkv, itemsize, split=False)
+        yield _product(f"qkv, {kind}", columns, hidden, tiles.qkv, itemsize, "target.qkv", split=False)
         yield _rope(f"norm, rope, store, {kind}", layer, columns, itemsize)
         yield from (_attention(f"attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
-        yield _product(f"output, {kind}", hidden, width, tiles.output, itemsize)
+        yield _product(f"output, {kind}", hidden, width, tiles.output, itemsize, "target.output")
     yield _after_attention(config, itemsize)
     experts = config.moe.num_experts if config.moe else 0
-    yield _gate_up("gate and up", config.intermediate_size, hidden, experts, "gelu_tanh", tiles.gate_up, itemsize)
-    yield _product("down", hidden, config.intermediate_size, tiles.down, itemsize)
+    inter = config.intermediate_size
+    yield _gate_up("gate and up", inter, hidden, experts, "gelu_tanh", tiles.gate_up, itemsize, "target.gate_up")
+    yield _product("down", hidden, inter, tiles.down, itemsize, "target.down")
     if config.moe is not None:
         yield _route(config)
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
@@ -100,13 +103,16 @@ def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[C
         kv_columns = 2 * layer.num_kv_heads * layer.head_dim
         if layer is config.layers[0]:
             columns = layer.num_heads * layer.head_dim + kv_columns
-            yield _product("draft qkv", columns, hidden, tiles.qkv, itemsize, split=False)
-            yield _product("draft context kv", kv_columns, hidden, tiles.context_kv, itemsize, split=False)
-            yield _product("draft output", hidden, layer.num_heads * layer.head_dim, tiles.output, itemsize)
+            width = layer.num_heads * layer.head_dim
+            kv_tiles = tiles.context_kv
+            yield _product("draft qkv", columns, hidden, tiles.qkv, itemsize, "draft.qkv", split=False)
+            yield _product("draft context kv", kv_columns, hidden, kv_tiles, itemsize, "draft.context_kv", split=False)
+            yield _product("draft output", hidden, width, tiles.output, itemsize, "draft.output")
         yield from (_attention(f"draft attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
-    yield _gate_up("draft gate and up", config.intermediate_size, hidden, 0, "silu", tiles.gate_up, itemsize)
-    yield _product("draft down", hidden, config.intermediate_size, tiles.down, itemsize)
-    yield _product("draft context", hidden, len(config.target_layer_ids) * hidden, tiles.context, itemsize)
+    inter, features = config.intermediate_size, len(config.target_layer_ids) * hidden
+    yield _gate_up("draft gate and up", inter, hidden, 0, "silu", tiles.gate_up, itemsize, "draft.gate_up")
+    yield _product("draft down", hidden, inter, tiles.down, itemsize, "draft.down")
+    yield _product("draft context", hidden, features, tiles.context, itemsize, "draft.context")
     yield _head("draft head", target, tiles.head, itemsize, quantised=False, keep_logits=False)
     yield _head("draft head, 8 bits", target, tiles.head, 1, quantised=True, keep_logits=False)
 
@@ -163,7 +169,7 @@ def _rows(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
     return torch.randn(MAX_ROWS, width, device=device, dtype=dtype)
 
 
-def _product(name: str, columns: int, depth: int, tiles: Tiles, itemsize: int, split: bool = True) -> Case:
+def _product(name: str, columns: int, depth: int, tiles: Tiles, itemsize: int, field: str, split: bool = True) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [_noise(device, dtype, columns, depth) for _ in range(copies)]
         x = _rows(device, dtype, depth)
@@ -174,11 +180,12 @@ def _product(name: str, columns: int, depth: int, tiles: Tiles, itemsize: int, s
 
         return launches
 
-    return Case(name, columns * depth * itemsize, tiles, _tile_choices(tiles, 1, itemsize, split=split), prepare)
+    choices = _tile_choices(tiles, 1, itemsize, split=split)
+    return Case(name, columns * depth * itemsize, tiles, choices, prepare, field=field)
 
 
 def _gate_up(
-    name: str, inter: int, depth: int, experts: int, activation: Activation, tiles: Tiles, itemsize: int
+    name: str, inter: int, depth: int, experts: int, activation: Activation, tiles: Tiles, itemsize: int, field: str
 ) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [_noise(device, dtype, 2 * inter, depth) for _ in range(copies)]
@@ -192,7 +199,8 @@ def _gate_up(
 
         return launches
 
-    return Case(name, (2 * inter + experts) * depth * itemsize, tiles, _tile_choices(tiles, 2, itemsize), prepare)
+    choices = _tile_choices(tiles, 2, itemsize)
+    return Case(name, (2 * inter + experts) * depth * itemsize, tiles, choices, prepare, field=field)
 
 
 def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
@@ -227,9 +235,13 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
     what = f"{rows} rows, {routing}, {distinct} experts"
     up, down = tiles.expert_gate_up, tiles.expert_down
     name = "experts gate and up"
-    yield Case(f"{name}, {what}", 2 * size, up, _tile_choices(up, 2, itemsize), prepare_up, code=name)
+    yield Case(
+        f"{name}, {what}", 2 * size, up, _tile_choices(up, 2, itemsize), prepare_up, name, "target.expert_gate_up"
+    )
     name = "experts down"
-    yield Case(f"{name}, {what}", size, down, _tile_choices(down, 1, itemsize), prepare_down, code=name)
+    yield Case(
+        f"{name}, {what}", size, down, _tile_choices(down, 1, itemsize), prepare_down, name, "target.expert_down"
+    )
 
 
 def _route(config: TargetConfig) -> Case:
@@ -357,7 +369,8 @@ def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int, *, quant
         return launches
 
     choices = _tile_choices(tiles, 1, itemsize, columns=(32, 64, 128))
-    return Case(name, float(vocab * hidden * itemsize), tiles, choices, prepare)
+    field = "target.head" if keep_logits else "draft.head"
+    return Case(name, float(vocab * hidden * itemsize), tiles, choices, prepare, field=field)
 
 
 def _pick(config: TargetConfig, tiles: Tiles) -> Case:

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,11 +19,13 @@ from ..decoder import Decoder, HostRounds
 from ..device_rounds import DeviceRounds
 from ..errors import EngineFailure
 from ..kernels.head import QuantisedEmbedding
+from ..kernels.tiles import DRAFT_TILES, target_tiles
 from ..models.dflash import DFlashDrafter
 from ..models.gemma4 import Gemma4
 from ..runner import use_fitting_threads
 from . import kernels
 from .ceiling import Ceiling, measure_ceiling
+from .chosen import read_tiles
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .peer import PeerFigures, measure_transformers
@@ -105,6 +107,8 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         default="auto",
         help="who runs them: PyTorch step by step, or the device itself (a GPU's default), with an 8-bit draft head",
     )
+    how.add_argument("--tiles", type=Path, metavar="FILE", help="choices by the JSON of a sweep of the kernels")
+    how.add_argument("--prefetch", type=int, metavar="MB", help="of each next weight, into the GPU's cache")
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
     how.add_argument("--peer", choices=("transformers",), help="the same passes there, in the same run")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
@@ -167,7 +171,7 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     context = longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
     decoder = Decoder(target, drafter, context)
     results.rounds_by = options.rounds if options.rounds != "auto" else "device" if device.type == "cuda" else "host"
-    results.prepare_seconds = _choose_rounds(decoder, results.rounds_by)
+    results.prepare_seconds = _choose_rounds(decoder, results.rounds_by, options)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
     bench = Bench(decoder, floor_of(shape, weights.dtype), ceiling)
     _measure_rounds(bench, options, results, say)
@@ -194,13 +198,19 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
     return target, drafter
 
 
-def _choose_rounds(decoder: Decoder, who: str) -> float:
+def _choose_rounds(decoder: Decoder, who: str, options: argparse.Namespace) -> float:
     """Sets who runs the rounds; returns the seconds that compiling and capturing took."""
     started = perf_counter()
+    tiles, draft_tiles = target_tiles(decoder.target.config), DRAFT_TILES
+    if options.tiles is not None:
+        tiles, draft_tiles = read_tiles(options.tiles, tiles)
+    if options.prefetch is not None:
+        tiles = replace(tiles, prefetched_bytes=options.prefetch << 20)
     if who == "host":
         decoder.rounds = HostRounds()
     else:
-        rounds = DeviceRounds(decoder, HEADS[who](decoder.target.embed_tokens.weight))
+        embedding = HEADS[who](decoder.target.embed_tokens.weight)
+        rounds = DeviceRounds(decoder, embedding, tiles, draft_tiles)
         rounds.prepare()
         decoder.rounds = rounds
     return perf_counter() - started

@@ -56,6 +56,8 @@ class KernelFigures:
     best_us: float | None
     tried: list[tuple[dict[str, Any], float]] = field(default_factory=list)
     failures: list[tuple[dict[str, Any], str]] = field(default_factory=list)
+    choice: str = ""
+    """``Case.field``."""
 
     def row(self) -> list[str]:
         better = self.best_us is not None and self.us is not None and self.best_us < self.us
@@ -117,6 +119,7 @@ def time_case(plan: Plan, name: str) -> KernelFigures:
     figures = KernelFigures(
         name, case.num_bytes, case.num_bytes / plan.copy_rate * 1e6, asdict(case.tiles), None, {}, None
     )
+    figures.choice = case.field
     tried: dict[AnyTiles, float] = {}
 
     def attempt(tiles: AnyTiles) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 
@@ -12,10 +12,11 @@ import torch
 
 from engine.bench import kernels
 from engine.bench.cases import Case, cases_of, refinements
+from engine.bench.chosen import best_for_all, read_tiles
 from engine.bench.command import main
 from engine.bench.shapes import read_shape
 from engine.kernels.jit import INTERPRETED
-from engine.kernels.tiles import Tiles
+from engine.kernels.tiles import TargetTiles, Tiles
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
 
@@ -78,6 +79,38 @@ def test_processes_of_their_own_time_the_same() -> None:
         "pick",
     ]
     assert all(isinstance(each, str) or (each.us or 0) > 0 for each in done)
+
+
+def test_one_choice_for_several_kernels_is_the_least_slow_in_all() -> None:
+    small, middle, large = Tiles(16, 64), Tiles(32, 64), Tiles(64, 64)
+    kernels_tried = [{small: 10.0, middle: 11.0, large: 30.0}, {small: 40.0, middle: 22.0, large: 20.0}]
+    assert best_for_all(kernels_tried) == middle
+    assert best_for_all([{small: 1.0}, {large: 1.0}]) is None
+
+
+def test_a_sweep_chooses_tiles_for_rounds(tmp_path: Path) -> None:
+    """Every choice that the rounds have is swept; here each sweep found another depth."""
+    cases, choices = tiny_cases().values(), {}
+    for depth, field in enumerate(sorted({case.field for case in cases} - {""}), start=1):
+        choices[field] = Tiles(16, 16 * depth)
+    found = [{"choice": field, "tried": [[asdict(tiles), 1.0]]} for field, tiles in choices.items()]
+    (tmp_path / "sweep.json").write_text(json.dumps({"kernels": [*found, {"choice": "", "tried": []}]}))
+    target, draft = read_tiles(tmp_path / "sweep.json", TargetTiles())
+    rounds = {"target": asdict(target), "draft": asdict(draft)}
+    fields = [f"{who}.{name}" for who in rounds for name in rounds[who] if name not in ("rows", "prefetched_bytes")]
+    assert sorted(fields) == sorted(choices)
+    for field, tiles in choices.items():
+        who, _, name = field.partition(".")
+        assert rounds[who][name] == asdict(tiles)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"kernels": [{"choice": "target.qkv", "tried": [[{"x": 1}, 1]]}]}']
+)
+def test_what_is_no_sweep_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "sweep.json").write_text(content)
+    with pytest.raises(ValueError, match="holds no sweep"):
+        read_tiles(tmp_path / "sweep.json", TargetTiles())
 
 
 def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

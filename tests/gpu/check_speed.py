@@ -33,21 +33,32 @@ class Part:
     """Its limit."""
     shown: int
     """Last lines of its output that are printed at the end."""
-    writes: str = "--out"
-    """The flag that takes a file for its JSON; empty when it has none."""
+    environment: tuple[tuple[str, str], ...] = ()
 
+
+OUT = "{out}"
+"""Stands for the folder of this run in a part's words."""
+SHORT = "--widths 1 16 --contexts 128 --prompts"
+"""What two ways are compared by."""
+EARLY_LAUNCH = (("DFLASH_CHAT_EARLY_LAUNCH", "1"),)
 
 PARTS = (
     Part("kernels", "tests.gpu.check_kernels", "", 150, 50),
     Part("rounds", "tests.gpu.check_rounds", "--soak 20", 200, 45),
     Part("sweep", "engine.bench", "kernels --sweep", 280, 60),
     Part("figures", "engine.bench", "--profile", 200, 150),
-    Part("int8", "engine.bench", "--rounds device-int8 --widths 16 --contexts 128 2048 --prompts", 90, 8),
-    Part("again", "engine.bench", "--widths 1 16 --contexts 128 2048 --prompts", 90, 20),
+    Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
+    Part("int8", "engine.bench", f"--rounds device-int8 {SHORT}", 90, 12),
+    Part("prefetch-8", "engine.bench", f"--prefetch 8 {SHORT}", 90, 12),
+    Part("prefetch-16", "engine.bench", f"--prefetch 16 {SHORT}", 90, 12),
+    Part("prefetch-24", "engine.bench", f"--prefetch 24 {SHORT}", 90, 12),
+    Part("early", "engine.bench", SHORT, 120, 12, EARLY_LAUNCH),
+    Part("early-exact", "tests.gpu.check_rounds", "", 180, 40, EARLY_LAUNCH),
+    Part("again", "engine.bench", SHORT, 90, 12),
     Part("dense", "engine.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
     Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
-    Part("exact", "tests.gpu.check_exact", "--launch", 420, 40, writes="--out"),
+    Part("exact", "tests.gpu.check_exact", "--launch", 420, 40),
     Part("soak", "tests.gpu.check_rounds", "--shape none --soak 240", 300, 8),
 )
 QUICK = {
@@ -69,11 +80,14 @@ class Outcome:
 def run_part(part: Part, words: str, limit: float, folder: Path) -> Outcome:
     """Runs one part; it and everything it started are killed at the limit."""
     log, result = folder / f"{part.name}.log", folder / f"{part.name}.json"
-    command = [sys.executable, "-W", "ignore", "-m", part.module, *words.split()]
-    command += [part.writes, str(result)] if part.writes else []
+    command = [sys.executable, "-W", "ignore", "-m", part.module, *words.replace(OUT, str(folder)).split()]
+    command += ["--out", str(result)]
+    environment = os.environ | dict(part.environment)
     started = time.perf_counter()
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
         try:
             code = process.wait(timeout=limit)
             status = "ok" if code == 0 else f"failed ({code})"
