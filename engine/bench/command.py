@@ -85,6 +85,7 @@ class Results:
 def make_parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
+        usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
         " checkpoint. `python -m engine.bench kernels` times each kernel alone.",
     )

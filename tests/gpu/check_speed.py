@@ -44,7 +44,7 @@ EARLY_LAUNCH = (("DFLASH_CHAT_EARLY_LAUNCH", "1"),)
 
 PARTS = (
     Part("kernels", "tests.gpu.check_kernels", "", 150, 50),
-    Part("rounds", "tests.gpu.check_rounds", "--soak 20", 200, 45),
+    Part("rounds", "tests.gpu.check_rounds", "--soak 20", 260, 45),
     Part("sweep", "engine.bench", "kernels --sweep", 280, 60),
     Part("figures", "engine.bench", "--profile", 200, 150),
     Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
