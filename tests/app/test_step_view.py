@@ -84,6 +84,7 @@ async def test_every_gauge_shows_its_value_at_the_round(launch: Launch) -> None:
         for gauge in (chat.screen.query_one(RateGauge), chat.screen.query_one(HistogramGauge)):
             assert gauge.facts.turn == snapshot_at(turn, 2)
         assert sum(chat.screen.query_one(HistogramGauge).facts.turn.acceptance.histogram) == 2
+        await chat.until(lambda: f"ctx {history(chat).context_length[2]}/" in shown(chat))
         await chat.pilot.press("end")
         assert place(chat) is None
         assert chat.screen.query_one(RateGauge).facts.turn == turn.snapshot
@@ -170,6 +171,28 @@ async def test_a_bar_leads_to_its_rounds_and_the_scrubber_anywhere(launch: Launc
         await chat.pilot.mouse_down(scrubber, offset=(1, 0))
         await chat.pilot.mouse_up(scrubber, offset=(1, 0))
         assert place(chat) == Place(1, 0)
+
+
+async def test_a_bar_is_picked_by_keys(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        gauge = chat.screen.query_one(HistogramGauge)
+        gauge.focus()
+        await chat.pilot.press("right", "right")
+        filled = [count for count, rounds in enumerate(gauge.facts.turn.acceptance.histogram) if rounds]
+        assert gauge.chosen == filled[1] and f"▲ {filled[1]}: " in shown(chat)
+        await chat.pilot.press("enter")
+        here = place(chat)
+        assert here is not None and history(chat)[here.step].num_accepted == filled[1]
+
+
+async def test_a_rendered_answer_gives_way_to_its_tokens(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("ctrl+t")
+        await chat.until(lambda: chat.screen.talk.rendered)
+        await chat.pilot.press("f3", "comma")
+        assert not chat.screen.talk.rendered and chat.log.region.height > 0
 
 
 async def test_earlier_answers_can_be_visited_and_a_new_question_leads_back(launch: Launch) -> None:

@@ -94,7 +94,7 @@ class RateGauge(Gauge):
 
     def part(self, facts: GaugeFacts) -> object:
         turn = facts.turn
-        return turn.rate, turn.acceptance, turn.ttft_ms, turn.finished, facts.speedup
+        return turn.step is None, turn.rate, turn.acceptance, turn.ttft_ms, turn.finished, facts.speedup
 
     def lines(self, height: int) -> list[Content]:
         turn, half = self.facts.turn, self.size.width // 2
@@ -123,11 +123,15 @@ class RateGauge(Gauge):
 
     def _speeds(self) -> Content:
         turn = self.facts.turn
+        if turn.step is None:
+            return Content.styled("no answer yet", MUTED)
         first = "" if turn.ttft_ms is None else f" · first {milliseconds(turn.ttft_ms)}"
         return Content.styled(f"mean {turn.rate.mean:.0f} · peak {turn.rate.peak:.0f}{first}", MUTED)
 
     def _speedup(self) -> Content:
         speedup, plain = self.facts.speedup, self.facts.plain_ms
+        if self.facts.turn.step is None:
+            return Content("")
         if speedup is not None and plain is not None:
             return Content.assemble((f"{speedup:.1f}×", "bold"), (f" the target alone ({1e3 / plain:.0f}/s)", MUTED))
         words = "the target alone: no speculation" if not self.facts.speculation else "speed-up: plain not measured yet"
@@ -167,17 +171,26 @@ class ColumnChart(Gauge):
 
 
 class HistogramGauge(ColumnChart):
-    """How many drafted tokens each round accepted, 0 to 15. A click on a bar picks it."""
+    """How many drafted tokens each round accepted, 0 to 15. A click on a bar picks it, as do ← → and Enter."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "choose(-1)", "Bar before", show=False),
+        Binding("right", "choose(1)", "Next bar", show=False),
+    ]
     section = "histogram"
     compact_width = 24
     columns = MAX_DRAFT + 1
 
     @dataclass
     class Picked(Message):
-        """The user clicked a bar that has rounds in it."""
+        """The user picked a bar that has rounds in it."""
 
         accepted: int
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.chosen: int | None = None
+        """The bar that Enter picks."""
 
     def part(self, facts: GaugeFacts) -> object:
         return facts.turn.acceptance.histogram
@@ -189,12 +202,42 @@ class HistogramGauge(ColumnChart):
         return [
             self.title("accepted per round", f"n={acceptance.num_spec_steps}"),
             *(Content.styled(self.widened(row), "$verdict-accepted") for row in rows),
-            Content.styled(axis(labels, self.columns, self.pitch), MUTED),
+            self._choice() or Content.styled(axis(labels, self.columns, self.pitch), MUTED),
         ]
+
+    def _choice(self) -> Content | None:
+        """In the axis' place: the chosen bar and what is in it."""
+        if self.chosen is None or not self.has_focus:
+            return None
+        count = self.facts.turn.acceptance.histogram[self.chosen]
+        words = f"{self.chosen}: {count} round{'s' * (count != 1)}"
+        place = self.chosen * self.pitch
+        before = place > self.size.width - len(words) - 2
+        line = f"{words:>{place - 1}} ▲" if before else f"{'':{place}}▲ {words}"
+        return Content.styled(line, "bold $primary")
 
     def compact(self) -> Content:
         chart = bars(scaled(self.facts.turn.acceptance.histogram), 1)[0]
         return _labelled("kept 0", chart, "$verdict-accepted")
+
+    def action_choose(self, direction: int) -> None:
+        """To the next bar that has rounds in it."""
+        filled = [column for column, count in enumerate(self.facts.turn.acceptance.histogram) if count]
+        here = self.chosen if self.chosen is not None else (-1 if direction > 0 else self.columns)
+        ahead = [column for column in filled if (column - here) * direction > 0]
+        if ahead:
+            self.chosen = ahead[0] if direction > 0 else ahead[-1]
+            self.refresh()
+
+    def action_open(self) -> None:
+        if self.chosen is not None and self.facts.turn.acceptance.histogram[self.chosen]:
+            self.post_message(self.Picked(self.chosen))
+        else:
+            super().action_open()
+
+    def on_blur(self) -> None:
+        self.chosen = None
+        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         column = self.column_at(event.x) if 0 < event.y < self.size.height - 1 else None
@@ -271,6 +314,8 @@ class CostGauge(Gauge):
 
     def lines(self, height: int) -> list[Content]:
         parts = self.facts.turn.cost.parts
+        if not self.facts.turn.cost.rounds:
+            return [self.title("ms per round"), self._bar(self.size.width)]
         words = [(f" {name} {short(value)}", style) for (name, _, style), value in zip(self.PARTS, parts, strict=True)]
         return [Content.assemble(("ms", "bold"), *words), self._bar(self.size.width)]
 
