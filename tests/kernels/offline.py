@@ -73,6 +73,8 @@ class Compiled:
     """Instructions that read 16 bytes of global memory per thread."""
     narrow_loads: int
     warps: int
+    waits: str
+    """Of a kernel that starts early: ``first`` if it waits before it reads or writes anything, else ``late``."""
 
 
 @contextmanager
@@ -115,6 +117,7 @@ def compile_launch(launch: Launch) -> Compiled:
         wide_loads=len(re.findall(r"cp\.async\.c[ag]\.shared\.global.*0x10,|ld\.global[.\w:]*\.v4\.b32", ptx)),
         narrow_loads=len(re.findall(r"cp\.async\.ca\.shared\.global.*0x[48],|ld\.global[.\w:]*\.b(?:16|8) ", ptx)),
         warps=built.metadata.num_warps,
+        waits=_waits(ptx),
     )
 
 
@@ -140,6 +143,14 @@ def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], d
     return signature, constants, attributes
 
 
+def _waits(ptx: str) -> str:
+    wait = ptx.find("griddepcontrol.wait")
+    access = re.search(r"(?:ld|st|red|atom)\.global|cp\.async\.c[ag]\.shared", ptx)
+    if wait < 0:
+        return "-"
+    return "late" if access and access.start() < wait else "first"
+
+
 def _resources(cubin: bytes) -> tuple[int, int]:
     """Registers and bytes of local memory per thread."""
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
@@ -155,13 +166,13 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 def table(compiled: list[Compiled]) -> str:
     """Markdown."""
     lines = [
-        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads |",
-        "|--|--|--|--|--|--|--|--|",
+        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads | waits |",
+        "|--|--|--|--|--|--|--|--|--|",
     ]
     for one in compiled:
         grid = "x".join(map(str, one.grid))
         lines.append(
             f"| {one.name} | {grid} | {one.warps} | {one.registers} | {one.local} | {one.shared} "
-            f"| {one.wide_loads} | {one.narrow_loads} |"
+            f"| {one.wide_loads} | {one.narrow_loads} | {one.waits} |"
         )
     return "\n".join(lines)
