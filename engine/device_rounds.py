@@ -36,6 +36,7 @@ from .kernels.accept import (
 from .kernels.head import QuantisedEmbedding
 from .kernels.jit import MAX_ROWS
 from .kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
+from .kernels.tiles import DRAFT_TILES, DraftTiles, TargetTiles
 from .models.drafter_rows import DrafterRows, RoundRows
 from .models.target_rows import TargetRows
 from .rounds import Outcome, Poll, Round
@@ -63,15 +64,21 @@ class _Departed:
 class DeviceRounds:
     """The rounds of one decoder, on its device."""
 
-    def __init__(self, decoder: Decoder, embedding: QuantisedEmbedding | None = None):
-        """``embedding`` is an 8-bit copy of the target's, to draft with."""
+    def __init__(
+        self,
+        decoder: Decoder,
+        embedding: QuantisedEmbedding | None = None,
+        tiles: TargetTiles | None = None,
+        draft_tiles: DraftTiles = DRAFT_TILES,
+    ):
+        """``embedding`` is an 8-bit copy of the target's, to draft with; tiles other than those in use, to measure."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
         self._decoder, self._device = decoder, device
         self._state = RoundState.allocate(device)
         self._ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
         """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
-        self._target = TargetRows(target, decoder.cache, self._state.cursor, self._state.width, taps)
+        self._target = TargetRows(target, decoder.cache, self._state.cursor, self._state.width, taps, tiles)
         self._target.ids = self._ids[:MAX_ROWS]
         self._drafter: DrafterRows | None = None
         self._block, self._mask_token = torch.zeros_like(self._target.ids), 0
@@ -81,7 +88,7 @@ class DeviceRounds:
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
             tokens, features = self._ids[1:], self._target.features
             self._drafter = DrafterRows(
-                drafter, target, decoder.draft_cache, features, tokens, rows, embedding=embedding
+                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, embedding
             )
             self._block, self._mask_token = self._drafter.block, drafter.config.mask_token_id
             self._drafter_probability = self._drafter.out.probability

@@ -6,7 +6,6 @@ import random
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -14,6 +13,7 @@ from torch import Tensor
 from engine.config import AttentionConfig, RopeConfig
 from engine.kernels.attention import AttendScratch, AttendTiles, attend_rows, attend_rows_reference, attend_tiles
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from tests.kernels.ordered_sums import sum_in_order
 
 CPU = torch.device("cpu")
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
@@ -28,11 +28,11 @@ def layer(heads: int, kv_heads: int, head_dim: int, window: int | None, **change
 
 
 LAYERS = {
-    "sliding": layer(4, 2, 256, 40),
-    "full": layer(8, 1, 512, None, value_is_key=True),
+    "sliding": layer(2, 1, 256, 40),
+    "full": layer(4, 1, 512, None, value_is_key=True),
     "12B full": layer(16, 1, 32, None),
-    "drafter sliding": layer(4, 1, 128, 50),
-    "drafter full": layer(4, 1, 128, None, causal=False),
+    "drafter sliding": layer(2, 1, 128, 50),
+    "drafter full": layer(2, 1, 128, None, causal=False),
     "both ways in a window": layer(4, 2, 16, 24, causal=False),
     "every head its own keys": layer(3, 3, 16, 21),
 }
@@ -86,7 +86,7 @@ def test_rows_attend_as_the_reference_does(name: str, dtype: torch.dtype) -> Non
     """At the start, in the middle, and where rings wrap; rows beyond the count are left as they are."""
     config = LAYERS[name]
     case = make(config, capacity_of(config), dtype)
-    for cursor, rows in [(0, 16), (31, 3), (134, 16), (149, 1)]:
+    for cursor, rows in [(0, 16), (31, 3), (134, 16)]:
         actual = case.attend(cursor, rows, replace(SMALL, rows=min(32, 16 * config.num_heads // config.num_kv_heads)))
         tolerance = TOLERANCE[dtype]
         torch.testing.assert_close(actual, case.reference(cursor, rows), atol=tolerance, rtol=tolerance)
@@ -98,30 +98,16 @@ def test_the_tiles_in_use_give_the_same(name: str) -> None:
     torch.testing.assert_close(case.attend(300, 9), case.reference(300, 9), atol=1e-5, rtol=1e-5)
 
 
-@pytest.fixture
-def ordered_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Products of matrices as tensor cores make them: every row in the same order. NumPy's depend on the row's place."""
-
-    def multiply(a: np.ndarray, b: np.ndarray, dtype: Any) -> np.ndarray:
-        total = np.zeros((a.shape[0], b.shape[1]), dtype)
-        for depth in range(a.shape[1]):
-            total += a[:, depth, None] * b[None, depth]
-        return total
-
-    interpreter = pytest.importorskip("triton.runtime.interpreter")
-    monkeypatch.setattr(interpreter.np, "matmul", multiply)
-
-
 @FP32_AND_BF16
-@pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("name", ["sliding", "12B full", "drafter sliding", "every head its own keys"])
-def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("name", ["sliding", "12B full", "every head its own keys"])
+def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row r of a block, and the only row of a pass at its position: no bit differs, also across splits and rings."""
+    sum_in_order(monkeypatch)
     config = LAYERS[name]
     case = make(config, capacity_of(config), dtype)
     for cursor in (20, 121):
         block = case.attend(cursor, 16, SMALL)
-        for row in (1, 7, 15):
+        for row in (1, 15):
             alone = torch.roll(case.q, -row, 0)
             assert torch.equal(case.attend(cursor + row, 1, SMALL, alone)[0], block[row]), (cursor, row)
         assert torch.equal(case.attend(cursor, 6, SMALL)[:6], block[:6])
