@@ -18,8 +18,8 @@ from .hub.pairs import KNOWN_PAIRS
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4
 
-GPU_RESERVE = 1_000_000_000
-"""Bytes to leave on a GPU for activations and for the libraries' workspaces."""
+GPU_RESERVE = 2_000_000_000
+"""Bytes to leave on a GPU for a piece of a prompt on its way, what rounds keep ready, and the libraries."""
 
 CONTEXT_STEP = 1024
 """Contexts are suggested in multiples of this."""
