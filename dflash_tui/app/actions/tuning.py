@@ -57,6 +57,10 @@ def think(screen: ChatScreen, argument: Argument) -> None:
 def speculate(screen: ChatScreen, argument: Argument) -> None:
     """Without speculation the target's own speed is measured, which answers after that are compared with."""
     speculation = argument.switch()
+    ready = screen.chat.reducer.ready
+    if speculation and ready is not None and ready.drafter is None:
+        screen.notify("No drafter is loaded: start without --no-speculation or --draft none.", severity="warning")
+        return
     screen.chat.speculate(speculation)
     words = "the drafter guesses again" if speculation else "the target writes alone, and its speed is measured"
     screen.notify(f"From the next question on {words}.", timeout=4)
