@@ -21,7 +21,7 @@ from dflash_tui.core.sessions import Conversation, SessionLog
 from dflash_tui.core.source import EngineFactory
 from dflash_tui.core.start import Start
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
+from engine.commands import AttentionBackend, EngineOptions, GenerationSettings, Verify
 from engine.hub.pairs import NO_DRAFTER
 
 from .background import terminal_background
@@ -224,6 +224,13 @@ def _setting(
 @flag("--no-speculation", topic="decoding", common=True, is_flag=True, help="Decode one token at a time.")
 @flag("--thinking", topic="decoding", common=True, is_flag=True, help="Let the model think first.")
 @_setting("--block-size", "2-16", "Tokens per draft, one free.", common=True)
+@flag(
+    "--verify",
+    topic="decoding",
+    type=click.Choice(get_args(Verify)),
+    default="all",
+    help="Drafted tokens to check: all, or as many as pay off in that round.",
+)
 @_setting("--temperature", "0-2", "0 is greedy.", common=True)
 @_setting("--top-p", "0-1", "Nucleus to sample from.")
 @_setting("--top-k", "N", "Tokens to sample from, 0 all.")
@@ -344,7 +351,7 @@ def command(
 
 
 def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
-    names = ("block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "thinking")
+    names = ("block_size", "verify", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "thinking")
     try:
         return GenerationSettings(**{name: flags[name] for name in names}, speculation=not flags["no_speculation"])
     except ValueError as error:

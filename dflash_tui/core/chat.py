@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
+from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop, Verify
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
 
 from .reducer import Reducer
@@ -108,9 +108,11 @@ class Chat:
             self._send(Stop())
         return True
 
-    def adjust(self, *, block_size: int | None = None, temperature: float | None = None) -> None:
+    def adjust(
+        self, *, block_size: int | None = None, temperature: float | None = None, verify: Verify | None = None
+    ) -> None:
         """Change settings now and for later turns. Raises ``ValueError`` in words for people when out of range."""
-        change = Adjust(block_size, temperature)
+        change = Adjust(block_size, temperature, verify)
         self.settings = self.settings.with_changes(change)
         if self._asked is not None and self._sent:
             self._send(change)

@@ -25,9 +25,13 @@ class Argument:
         return self._number(float)
 
     def switch(self) -> bool:
-        if self.text not in ("on", "off"):
+        return self.choice("on", "off") == "on"
+
+    def choice(self, *words: str) -> str:
+        """One of ``words``, as it was typed."""
+        if self.text not in words:
             raise self._wrong()
-        return self.text == "on"
+        return self.text
 
     def _number(self, convert: type[int] | type[float]) -> float:
         try:

@@ -12,8 +12,10 @@ from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
+from engine.commands import Adjust
 
 from .conftest import Launch
+from .scripted_engine import PAGE
 
 
 async def test_the_first_tab_from_the_prompt_reaches_the_sliders(launch: Launch) -> None:
@@ -83,6 +85,20 @@ def test_letters_differ(ids: list[str | None]) -> None:
         for id, letter in zip(ids, letters(ids), strict=True)
         if ids.count(id) == 1 and id in PREFERRED
     )
+
+
+async def test_verifying_as_many_as_pay_off_shows_on_the_slider(launch: Launch) -> None:
+    async with launch(answer=PAGE * 40) as chat:
+        await chat.ask()
+        await chat.until(lambda: chat.screen.chat.reducer.busy)
+        block = chat.screen.query_one(BlockSlider)
+        await chat.ask("/verify auto")
+        assert chat.sent(Adjust) == [Adjust(verify="auto")] and block.describe() == "16 auto"
+        await chat.ask("/verify sometimes")
+        assert "auto|all" in chat.notices()
+        chat.prompt.clear()
+        await chat.ask("/verify all")
+        assert chat.screen.chat.settings.verify == "all" and block.describe() == "16 (15+1)"
 
 
 async def test_the_pace_moves_from_stop_to_stop_and_takes_what_is_typed(launch: Launch) -> None:

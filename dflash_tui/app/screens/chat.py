@@ -183,7 +183,7 @@ class ChatScreen(Screen[None]):
     def _become_ready(self, ready: EngineReady) -> None:
         self.query_one(LoadPanel).display = False
         self.query_one(Header).show(ready)
-        if ready.device.startswith("cuda"):
+        if ready.device != "cpu" and self.replay is None:
             self.pump.on_gpu(True)
             self.gpu.start()
         self._limit_block(ready.max_block_size)

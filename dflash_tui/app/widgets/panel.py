@@ -24,6 +24,8 @@ class Panel(Container):
         block, temperature = self._settings.block_size, self._settings.temperature
         yield GaugePanel(id="gauges")
         with Container(id="sliders"):
-            yield BlockSlider("block", MIN_BLOCK_SIZE, MAX_BLOCK_SIZE, 1, block, id="block")
+            slider = BlockSlider("block", MIN_BLOCK_SIZE, MAX_BLOCK_SIZE, 1, block, id="block")
+            slider.auto = self._settings.verify == "auto"
+            yield slider
             yield TemperatureSlider("temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, temperature, id="temperature")
             yield PaceSlider("pace", PACES[-1], id="pace")

@@ -153,9 +153,12 @@ class BlockSlider(Slider):
 
     hint = "block size: from the next round on · ← → Home End, or type it"
 
+    auto = False
+    """The engine chooses every round how many of the drafted tokens it verifies."""
+
     def describe(self) -> str:
         size = int(self.value)
-        return f"{size} ({size - 1}+1)"
+        return f"{size} auto" if self.auto else f"{size} ({size - 1}+1)"
 
 
 class TemperatureSlider(Slider):
