@@ -23,7 +23,7 @@ MAX_BYTES = 32 * 2**20
 """Unpacked: some three million tokens."""
 MAX_FRAME = 4 * 2**20
 MAX_STEP_FRAME = 64 * 2**10
-MAX_STEPS, MAX_TOKENS, MAX_EVENTS = 250_000, 1_000_000, 20_000
+MAX_STEPS, MAX_TOKENS, MAX_EVENTS = 2**17, 2**20, 10_000
 MAX_PIECES = 2**17
 """Entries of the piece table, half a vocabulary."""
 MAX_PIECE_TEXT, MAX_TEXT = 4 * 2**20, 8 * 2**20

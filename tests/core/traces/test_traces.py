@@ -292,8 +292,8 @@ HOSTILE = {
     "wide nesting": "file_of(STARTED + frame(2, b'[' + b'[],' * 1_300_000 + b'[]]'))",
     "a year in a step": "file_of(STARTED + frame(3, bytes([4, 1, 0, 0, 0, 0, 0, *[128] * 5, 8, 0, 0, 0, 0])))",
     "countless accepted": "file_of(STARTED + frame(3, bytes([20, 1, 0, 0, *[128] * 5, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0])))",
-    "many events": "file_of(STARTED * 30_000)",
-    "many steps": "file_of(STARTED + STEP + frame(3, bytes([0, 0, 0, 0, 0, 0, 0, 0, 0])) * 300_000)",
+    "many events": "file_of(STARTED * 12_000)",
+    "many steps": "file_of(STARTED + STEP + frame(3, bytes([0, 0, 0, 0, 0, 0, 0, 0, 0])) * 140_000)",
 }
 SCRIPT = """
 import re, sys, time
