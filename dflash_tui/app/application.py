@@ -70,6 +70,7 @@ class ChatApp(ThemedApp):
     def on_notify(self) -> None:
         """One notice at a time: the newer one, which Textual adds after this, takes the place of the one before."""
         self.clear_notifications()
+        self.screen.query("ToastHolder").remove()  # Textual itself would leave the rows they stood on
 
     def on_mount(self) -> None:
         self._catch_signals()

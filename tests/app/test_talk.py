@@ -120,6 +120,7 @@ async def test_one_notice_at_a_time_and_never_on_the_figures(launch: Launch, siz
         await chat.until(lambda: [toast.region.area > 0 for toast in chat.screen.query(Toast)] == [True])
         (toast,) = chat.screen.query(Toast)
         assert "notice 2" in chat.notices() and "notice 1" not in chat.notices()
+        assert toast.region.y == 1, "nothing is left of those before"
         for widget in (*chat.screen.query(Gauge), chat.screen.query_one(RoundStrip), chat.prompt):
             assert not widget.region.overlaps(toast.region), widget
 
