@@ -6,9 +6,12 @@ import asyncio
 import time
 
 import pytest
+from textual.color import Color
 from textual.geometry import Region
 
+from dflash_tui.app.theming import bundled_themes_dir
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
+from dflash_tui.app.widgets.lens_legend import SHADE_STYLES
 from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.app.widgets.step_view import StepView
@@ -17,6 +20,7 @@ from dflash_tui.core.moments import snapshot_at
 from dflash_tui.core.travel import Place
 from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
 
+from .colour_vision import contrast
 from .conftest import Driver, Launch
 from .scripted_engine import PAGE
 
@@ -363,3 +367,25 @@ async def test_a_lens_reads_a_running_answer(launch: Launch) -> None:
         await chat.ask()
         await chat.until(lambda: len(chat.log.text) > 2000)
         await chat.until(lambda: len({background for _, background in colours(chat, "d")}) > 2)
+
+
+@pytest.mark.parametrize("theme", sorted(path.stem for path in bundled_themes_dir().glob("*.toml")))
+async def test_every_shade_can_be_read_and_told_from_the_next(launch: Launch, theme: str) -> None:
+    async with launch(theme=theme, ready=False) as chat:
+        chat.log.render_lines(Region(0, 0, *chat.log.size))
+        styles = {shade: chat.log._styles[shade] for shade in SHADE_STYLES}
+        ground = chat.log.background_colors[1]
+        grounds = {}
+        for shade, style in styles.items():
+            assert style.color is not None and style.bgcolor is not None
+            colour, behind = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
+            assert contrast(colour.hex, behind.hex) >= 4.5, shade
+            grounds[shade] = contrast(behind.hex, ground.hex)
+        for family in ("sure", "fast"):
+            steps = [grounds[shade] for shade in (f"{family}-{number}" for number in range(5, 0, -1))]
+            assert steps == sorted(steps), "the stronger the shade, the farther from the ground"
+            looks = [
+                (styles[f"{family}-{n}"].bold, styles[f"{family}-{n}"].italic, styles[f"{family}-{n}"].underline)
+                for n in range(1, 6)
+            ]
+            assert len(set(looks)) >= 4, "without colour the shades still differ"

@@ -9,19 +9,19 @@ from dflash_tui.core.lenses import LEGENDS, Lens, Shade
 from .round_strip import legend
 
 SHADE_STYLES: dict[Shade, str] = {
-    "sure-1": "bold underline $foreground on $primary 60%",
-    "sure-2": "italic underline $foreground on $primary 45%",
-    "sure-3": "underline $foreground on $primary 30%",
-    "sure-4": "italic $foreground on $primary 15%",
+    "sure-1": "bold underline $foreground on $primary 33%",
+    "sure-2": "italic underline $foreground on $primary 25%",
+    "sure-3": "underline $foreground on $primary 17%",
+    "sure-4": "italic $foreground on $primary 9%",
     "sure-5": "$foreground",
     "undrafted": "$verdict-pending",
     "even": "$foreground",
-    "odd": "underline $foreground on $primary 30%",
-    "fast-1": "bold underline $foreground on $verdict-corrected 60%",
-    "fast-2": "italic underline $foreground on $verdict-corrected 45%",
-    "fast-3": "underline $foreground on $verdict-corrected 30%",
-    "fast-4": "italic $foreground on $verdict-corrected 15%",
-    "fast-5": "$foreground",
+    "odd": "underline $foreground on $primary 25%",
+    "fast-1": "bold underline $foreground on $verdict-corrected 33%",
+    "fast-2": "underline $foreground on $verdict-corrected 24%",
+    "fast-3": "$foreground on $verdict-corrected 10%",
+    "fast-4": "$foreground",
+    "fast-5": "italic $foreground 75%",
 }
 """The stronger, the more there is to look at: an unsure drafter, a dear token. Each step also has its own attributes,
 so that none depends on colour."""

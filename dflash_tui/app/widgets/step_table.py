@@ -105,12 +105,15 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
 
 
 def _title(scene: Scene, width: int) -> Content:
-    left = Content.assemble((scene.title, "bold"), f" · {scene.inspection.summary}" if scene.reached("judge") else "")
-    for note in scene.notes:
-        gap = width - left.cell_length - cell_len(note)
-        if gap > 1:
-            return left + Content.styled(" " * gap + note, "$primary")
-    return left
+    """The title, the round in a line, and a note: what has no room is left out, the note last."""
+    title = Content.styled(scene.title, "bold")
+    whole = title + f" · {scene.inspection.summary}" if scene.reached("judge") else title
+    for left in (whole, title):
+        for note in scene.notes:
+            gap = width - left.cell_length - cell_len(note)
+            if gap > 1:
+                return left + Content.styled(" " * gap + note, "$primary")
+    return whole
 
 
 def _explanation(scene: Scene) -> str:
@@ -134,6 +137,8 @@ def _explained(scene: Scene) -> int:
     """The column that is explained: the cursor's, or else the one that ended the round."""
     if scene.cursor is not None:
         return scene.cursor
+    if not scene.reached("judge"):
+        return 0  # to look at the end would give it away
     return max(len(scene.inspection.step.emitted) - 1, 0)
 
 
@@ -159,7 +164,7 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     shown = list(enumerate(widths, start=first))
     return [
         Content.assemble(
-            (f"{row:<{LABEL_WIDTH}}", NUMBERS),
+            (f"{row:<{LABEL_WIDTH - 1}}{'‹' if first else ' '}", NUMBERS),
             *(part for place, size in shown for part in _padded(cells[place][row], size, place == _split(scene))),
             (more, NUMBERS),
         )
