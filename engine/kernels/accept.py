@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .head import HeadOutput
-from .jit import MAX_ROWS, jit, tl
+from .jit import LAUNCH, MAX_ROWS, jit, tl, wait_for_inputs
 from .sample import SampledRows
 
 WIDTH, ACCEPTED, EMITTED, CURSOR = range(4)
@@ -131,6 +131,7 @@ def _accept(
     PROBABILITIES: tl.constexpr,
     TARGET_PROBABILITIES: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
     width = tl.load(width_in)
     tl.store(record + WIDTH, width)
     if width > 0:
@@ -232,6 +233,7 @@ def accept_rows(
         PROBABILITIES=PROBABILITIES,
         TARGET_PROBABILITIES=TARGET_PROBABILITIES,
         num_warps=1,
+        **LAUNCH,
     )
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..config import AttentionConfig
-from .jit import MAX_ROWS, cdiv, dot, jit, tl
+from .jit import LAUNCH, MAX_ROWS, cdiv, dot, jit, tl, wait_for_inputs
 
 LOG2_E = log2(e)
 
@@ -199,6 +199,7 @@ def _attend_split(
     A row of the tile is (query row, head of the group). A step without a visible key changes nothing, bit for bit:
     its factors are exactly 1 and its terms exactly 0.
     """
+    wait_for_inputs()
     kv_head = tl.program_id(0)
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
@@ -268,6 +269,7 @@ def _combine_splits(
     GROUP_ROWS: tl.constexpr,
 ) -> None:
     """Program (row, head, part of the head): adds the row's splits, in steps that start at absolute multiples."""
+    wait_for_inputs()
     row = tl.program_id(0)
     num_rows = tl.load(rows)
     if row < num_rows:
@@ -311,13 +313,15 @@ def attend_rows(
     out: Tensor,
     scratch: AttendScratch,
     tiles: AttendTiles | None = None,
+    max_rows: int = MAX_ROWS,
 ) -> None:
     """Attends up to 16 rows over a layer's cache, their own keys and values already stored in it.
 
     ``q`` [16, heads, head_dim] stands at cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a
     ring when the layer has a window; ``cursor``, ``rows`` int32 [1] on the device. ``out`` [16, heads * head_dim];
-    rows from ``rows`` on are left as they are. Defined by ``attend_rows_reference``; a causal row's result has the
-    same bits whatever stands behind it and however its keys came into the cache.
+    rows from ``rows`` on are left as they are, and ``max_rows`` bounds them where a launch is recorded. Defined by
+    ``attend_rows_reference``; a causal row's result has the same bits whatever stands behind it and however its keys
+    came into the cache.
     """
     kv_heads, capacity, head_dim = k.shape
     tiles = tiles or attend_tiles(layer, capacity)
@@ -327,7 +331,7 @@ def attend_rows(
     shared = {"GROUP": group, "HEAD_DIM": head_dim, "WINDOW": layer.window or 0, "CAUSAL": layer.causal}
     shared |= {"SPLIT": tiles.split, "GROUP_ROWS": MAX_ROWS * group}
     parts = (scratch.highest, scratch.total, scratch.mixed)
-    _attend_split[(kv_heads, slots, cdiv(MAX_ROWS * group, tiles.rows))](
+    _attend_split[(kv_heads, slots, cdiv(max_rows * group, tiles.rows))](
         q,
         k,
         v,
@@ -341,10 +345,11 @@ def attend_rows(
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         **shared,
+        **LAUNCH,
     )
     lanes = min(128, head_dim)
-    _combine_splits[(MAX_ROWS, layer.num_heads, head_dim // lanes)](
-        *parts, out, cursor, rows, slots, STEP=COMBINE_SPLITS, LANES=lanes, num_warps=4, **shared
+    _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
+        *parts, out, cursor, rows, slots, STEP=COMBINE_SPLITS, LANES=lanes, num_warps=4, **shared, **LAUNCH
     )
 
 

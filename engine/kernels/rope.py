@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..config import RopeConfig
-from .jit import MAX_ROWS, jit, tl
+from .jit import LAUNCH, MAX_ROWS, jit, tl, wait_for_inputs
 from .norm import rms_norm, rms_norm_rounded_first
 
 
@@ -75,6 +75,7 @@ def _norm_rope_store(
     NORM_VALUES: tl.constexpr,
 ) -> None:
     """Program (row, head): the query heads first, then the key heads, each with its value."""
+    wait_for_inputs()
     row = tl.program_id(0)
     head = tl.program_id(1)
     if row < tl.load(rows):
@@ -130,18 +131,19 @@ def norm_rope_store(
     q: Tensor | None = None,
     *,
     value_is_key: bool = False,
+    max_rows: int = MAX_ROWS,
 ) -> None:
     """Norms the heads of up to 16 rows, turns them, and stores keys and values in a layer's cache.
 
     ``projected`` [16, >= width], rows of [queries | keys | values] side by side, heads one after the other, without
     the values when ``value_is_key``, without the queries when ``q`` [16, heads, head_dim], which takes them, is None.
     ``k``, ``v`` [kv_heads, capacity, head_dim]; the row r goes to (cursor + r) % capacity. ``cursor`` and ``rows`` are
-    int32 [1] on the device, and rows from ``rows`` on are neither read nor written. Roundings are those of
-    ``norm_rope_store_reference``.
+    int32 [1] on the device, and rows from ``rows`` on are neither read nor written; ``max_rows`` bounds them where a
+    launch is recorded. Roundings are those of ``norm_rope_store_reference``.
     """
     kv_heads, capacity, head_dim = k.shape
     heads = 0 if q is None else q.shape[1]
-    _norm_rope_store[(MAX_ROWS, heads + kv_heads)](
+    _norm_rope_store[(max_rows, heads + kv_heads)](
         projected,
         norms.q,
         norms.k,
@@ -161,6 +163,7 @@ def norm_rope_store(
         ROUNDED_FIRST=norms.rounded_first,
         NORM_VALUES=norms.norm_values,
         num_warps=1 if head_dim <= 128 else 2,
+        **LAUNCH,
     )
 
 

@@ -167,8 +167,9 @@ class TargetRows:
             self.rows,
             q,
             value_is_key=config.value_is_key,
+            max_rows=max_rows,
         )
-        attend_rows(q, cache.k, cache.v, self.cursor, self.rows, config, mixed, self._scratch)
+        attend_rows(q, cache.k, cache.v, self.cursor, self.rows, config, mixed, self._scratch, max_rows=max_rows)
         project(mixed, layer.output, buffers.output, tiles.output, max_rows)
         self._ask_for(layer.gate_up)
         after_attention(
