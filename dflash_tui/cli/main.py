@@ -36,6 +36,7 @@ from .help import TOPICS, Flag, flag, help_command, variable_of, write_options
 from .lesson import lesson
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
+from .plain import PlainChat
 from .problems import Problem, show_problem
 from .prompt import read_prompt
 from .pull import pull
@@ -296,6 +297,7 @@ def _setting(
 @flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat; auto asks the terminal.")
 @flag("--ascii", topic="screen", is_flag=True, help="Draw with ASCII characters only.")
 @flag("--reduced-motion", topic="screen", is_flag=True, help="Nothing blinks or plays by itself.")
+@flag("--plain", topic="screen", is_flag=True, help="Chat in lines, without a screen: for screen readers.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
 @click.pass_obj
 def command(
@@ -315,6 +317,7 @@ def command(
     trace: Path | None,
     ascii: bool,
     reduced_motion: bool,
+    plain: bool,
     **flags: Any,
 ) -> int:
     log_to_file()
@@ -331,6 +334,8 @@ def command(
     if text is None:
         _require_a_chat(flags)
         options = suggest_model(options)
+        if plain:
+            return PlainChat(options, settings, engine or _engine(), SessionLog.create()).run()
         older = conversation_to_continue(latest, resume)
         return _open_chat(
             options, settings, out or DEFAULT_OUT, theme, chosen_look(ascii, reduced_motion), older, resume == "",

@@ -1,0 +1,162 @@
+"""A chat in lines, for screen readers and for terminals that can't draw: one line is asked, whole lines are answered.
+
+Nothing moves, blinks or is drawn over. Ctrl+C stops an answer, Ctrl+D leaves.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from dflash_tui.core.chat import Chat
+from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from dflash_tui.core.reducer import turn_summary
+from dflash_tui.core.sessions import SessionLog
+from dflash_tui.core.slash import Argument, SlashError, parse_slash
+from dflash_tui.core.source import EngineFactory
+from dflash_tui.core.tables import GaugeFacts, tables
+from dflash_tui.core.wrapping import sanitise
+from engine.commands import Close, EngineOptions, GenerationSettings
+from engine.events import EngineError, EngineReady, Event, LoadProgress, Step, TurnFinished
+
+from .problems import Problem, show_problem
+
+JOIN_SECONDS = 3.0
+PROMPT = "You: "
+GREETING = "Ready. Type a question and press Enter; a backslash at the end of a line goes on in the next. /help helps."
+
+
+class PlainChat:
+    """One conversation with one engine, on stdin and stdout."""
+
+    def __init__(
+        self, options: EngineOptions, settings: GenerationSettings, engine: EngineFactory, log: SessionLog
+    ) -> None:
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._log = log
+        self._engine = engine(options, self._take)
+        self._chat = Chat(settings, self._engine.send)
+        self._line = ""
+        self._commands: dict[str, tuple[str, Callable[[Argument], None]]] = {
+            "help": ("this list", self._help),
+            "new": ("start a new chat", self._new),
+            "stats": ("figures of the newest answer", self._show_statistics),
+            "temp": ("temperature, 0 to 2", lambda text: self._chat.adjust(temperature=text.number())),
+            "block": ("block size, 2 to 16", lambda text: self._chat.adjust(block_size=text.integer())),
+            "quit": ("leave; so does Ctrl+D", self._leave),
+        }
+
+    def run(self) -> ExitCode:
+        """Until the user leaves or the engine has ended."""
+        self._engine.start()
+        try:
+            while self._chat.reducer.ready is None:
+                self._hear()
+            print(GREETING, flush=True)
+            while (text := self._read()) is not None:
+                self._take_line(text)
+        except EOFError:
+            pass
+        except KeyboardInterrupt:
+            return ExitCode.INTERRUPTED
+        except Problem as problem:
+            show_problem(problem)
+            return problem.code
+        finally:
+            self._engine.send(Close())
+            self._engine.join(JOIN_SECONDS)
+            self._log.close()
+        return ExitCode.OK
+
+    def _take(self, event: Event) -> None:
+        """Called by the engine's thread."""
+        self._log.record(event)
+        self._events.put(event)
+
+    def _read(self) -> str | None:
+        """One question. Ctrl+C at the prompt only says how to leave."""
+        lines: list[str] = []
+        while True:
+            try:
+                line = input(PROMPT if not lines else "")
+            except KeyboardInterrupt:
+                print("\nCtrl+D leaves.", flush=True)
+                lines.clear()
+                continue
+            if not line.endswith("\\"):
+                return "\n".join([*lines, line])
+            lines.append(line[:-1])
+
+    def _take_line(self, text: str) -> None:
+        if not text.strip():
+            return
+        try:
+            parsed = parse_slash(text, self._commands)
+            if isinstance(parsed, str):
+                self._ask(parsed)
+            else:
+                about, run = self._commands[parsed.name]
+                run(Argument(parsed.argument, f"/{parsed.name}: {about}"))
+        except (SlashError, ValueError) as error:
+            print(error, flush=True)
+
+    def _ask(self, text: str) -> None:
+        self._log.user(self._chat.next_turn, text)
+        self._chat.ask(text)
+        while self._chat.busy:
+            try:
+                self._hear()
+            except KeyboardInterrupt:
+                self._chat.stop()
+
+    def _hear(self) -> None:
+        event = self._events.get()
+        self._chat.apply(event)
+        self._chat.reducer.take_spans()  # the screen's; here the events themselves are read out
+        match event:
+            case LoadProgress() if event.done == 0:
+                print(f"{event.phase} ...", flush=True)
+            case EngineReady():
+                print(event.banner, flush=True)
+            case Step():
+                self._say("".join(token.text for token in event.emitted if token.channel == "answer"))
+            case TurnFinished():
+                self._say("\n" if self._line else "")
+                print(f"({turn_summary(event)})", flush=True)
+            case EngineError():
+                problem = Problem(event.message, event.hint, exit_code_for(event.kind))
+                if event.fatal:
+                    raise problem
+                show_problem(problem)
+
+    def _say(self, text: str) -> None:
+        """Whole lines only: a reader that speaks while it grows would stumble."""
+        *whole, self._line = (self._line + text).split("\n")
+        for line in whole:
+            print(sanitise(line), flush=True)
+
+    def _new(self, _: Argument) -> None:
+        self._chat.new()
+        self._log.close()
+        self._log = SessionLog.create(self._log.path.parent)
+        if self._chat.reducer.ready is not None:
+            self._log.record(self._chat.reducer.ready)
+
+    def _help(self, _: Argument) -> None:
+        for name, (about, _run) in self._commands.items():
+            print(f"/{name}: {about}", flush=True)
+
+    def _show_statistics(self, _: Argument) -> None:
+        turn = self._chat.reducer.turn
+        if turn is None:
+            raise SlashError("There are no numbers before the first answer.")
+        for table in tables(GaugeFacts(turn.snapshot, plain_ms=self._chat.reducer.plain_ms)):
+            print(f"{table.title}:")
+            for row in table.rows:
+                named = zip(table.head, row, strict=True) if table.head else ()
+                print("  " + (", ".join(f"{head} {cell}" for head, cell in named) or ": ".join(row)))
+        sys.stdout.flush()
+
+    def _leave(self, _: Argument) -> None:
+        raise EOFError
