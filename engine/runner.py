@@ -13,7 +13,6 @@ from . import checkpoint
 from .backends import why_host_rounds
 from .chat import AnswerStream, ChatTokenizer
 from .commands import Adjust, Ask, EngineOptions, GenerationSettings, Message
-from .costs import time_rounds
 from .decoder import Decoder, PrefillStarted, Prompt, Round
 from .device_rounds import DeviceRounds
 from .errors import UsageFailure
@@ -38,6 +37,7 @@ from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
 from .plan import plan_memory
 from .statistics import TurnMeter
+from .tuning.costs import time_rounds
 from .width import Auto
 
 DEFAULT_MAX_CONTEXT = 32_768

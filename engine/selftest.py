@@ -17,7 +17,8 @@ from .cache import Cache
 from .chat import ChatTokenizer
 from .commands import GenerationSettings, Message
 from .decoder import Decoder, Prompt, Round
-from .tuning import Anchor, record_drafts
+from .tuning.play import Anchor
+from .tuning.record import record_drafts
 from .width import NUM_BINS, bin_of
 
 PROMPTS = (

@@ -10,8 +10,8 @@ import pytest
 from engine.chat import ChatTokenizer
 from engine.checkpoint import load_drafter, load_target
 from engine.commands import GenerationSettings, Message
-from engine.costs import time_rounds
 from engine.decoder import Decoder
+from engine.tuning.costs import time_rounds
 from engine.width import Auto, Choice, CostTable, RoundCosts
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding import Answer, assert_caches_equal_recomputation, run_turn

@@ -13,7 +13,7 @@ from engine.chat import ChatTokenizer
 from engine.checkpoint import load_drafter, load_target
 from engine.decoder import Decoder
 from engine.selftest import Divergence, PositionRate, SelfTest, _bins, _positions, self_test
-from engine.tuning import Anchor
+from engine.tuning.play import Anchor
 from tests.engine.conftest import CPU, no_progress
 
 PROMPTS = ("Write a quicksort in Python", "what is 47 + 38?")

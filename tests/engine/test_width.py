@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.tuning import Anchor, play
+from engine.tuning.play import Anchor, play
 from engine.width import Auto, Calibration, CostTable, Fixed, RoundCosts
 
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))

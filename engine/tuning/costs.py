@@ -13,8 +13,8 @@ from time import perf_counter
 
 import torch
 
-from .decoder import Decoder
-from .width import CostTable, RoundCosts
+from ..decoder import Decoder
+from ..width import CostTable, RoundCosts
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
 """Rows timed; what lies between two of them costs evenly more."""
