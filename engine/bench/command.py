@@ -171,10 +171,11 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
         say(f"loaded in {seconds:.1f} s, {results.load_bytes / seconds / 1e9:.2f} GB/s")
     context = longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
     decoder = Decoder(target, drafter, context)
+    bench = Bench(decoder, floor_of(shape, weights.dtype), ceiling)
+    bench.force(options.routing[0], 1)  # before rounds are captured
     results.rounds_by = options.rounds if options.rounds != "auto" else "device" if device.type == "cuda" else "host"
     results.prepare_seconds = _choose_rounds(decoder, results.rounds_by, options)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
-    bench = Bench(decoder, floor_of(shape, weights.dtype), ceiling)
     _measure_rounds(bench, options, results, say)
     if options.prompts:
         results.prompts = [bench.prefill(rows) for rows in options.prompts]

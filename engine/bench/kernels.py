@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -34,7 +35,9 @@ PROG = "python -m engine.bench kernels"
 CONTEXTS = (128, 2048, 32_768)
 REPLAYS = 12
 LAUNCHES = 24
-"""In a graph, at least: its own start costs a few microseconds."""
+"""In a graph: its own start costs a few microseconds."""
+GRAPH_MILLISECONDS = 20.0
+"""Of one graph, at most, unless one launch for each copy of the weights takes longer."""
 CASE_SECONDS = 90.0
 COMPILERS = 12
 """Processes that compile side by side, where there are as many cores."""
@@ -58,6 +61,8 @@ class KernelFigures:
     failures: list[tuple[dict[str, Any], str]] = field(default_factory=list)
     choice: str = ""
     """``Case.field``."""
+    broken: bool = False
+    """The GPU refuses everything since some launch: the process has to be replaced."""
 
     def row(self) -> list[str]:
         better = self.best_us is not None and self.us is not None and self.best_us < self.us
@@ -97,17 +102,17 @@ class Plan:
 
 def time_launches(launches: Sequence[Launch], device: torch.device) -> float:
     """Microseconds of one launch, the median of a few runs over all of them."""
-    launches = list(launches) * -(-LAUNCHES // len(launches)) if device.type == "cuda" else list(launches)
-    for launch in launches[:2]:
-        launch()  # compiled here if not before
+    launches[0]()  # compiled here if not before
+    (once,) = time_calls(launches[-1], 1, device)
     if device.type != "cuda":
-        return sum(median(time_calls(launch, 1, device)) for launch in launches) / len(launches) * 1e3
+        return once * 1e3
+    count = max(len(launches), min(LAUNCHES, int(GRAPH_MILLISECONDS / once)))
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        for launch in launches:
+        for launch in islice(cycle(launches), count):
             launch()
     graph.replay()
-    return median(time_calls(graph.replay, REPLAYS, device)) / len(launches) * 1e3
+    return median(time_calls(graph.replay, REPLAYS, device)) / count * 1e3
 
 
 def time_case(plan: Plan, name: str) -> KernelFigures:
@@ -140,6 +145,7 @@ def time_case(plan: Plan, name: str) -> KernelFigures:
     if tried:
         best = min(tried, key=lambda each: tried[each])
         figures.best_tiles, figures.best_us = asdict(best), tried[best]
+    figures.broken = _is_broken(device)
     figures.tried = [(asdict(tiles), us) for tiles, us in sorted(tried.items(), key=lambda item: item[1])]
     return figures
 
@@ -187,13 +193,19 @@ def time_cases(plan: Plan, names: Sequence[str]) -> Iterator[KernelFigures | str
                     yield f"{name}: {type(error).__name__} {error}".strip()
                     continue
                 yield figures
-                if _is_broken(figures):
+                if figures.broken:
+                    _end(pool)
                     break
 
 
-def _is_broken(figures: KernelFigures) -> bool:
-    """Whether the GPU refuses everything since some launch: then the process has to be replaced."""
-    return bool(figures.failures) and "CUDA error" in figures.failures[-1][1]
+def _is_broken(device: torch.device) -> bool:
+    """Whether an earlier launch has left the GPU in an error state, which lasts as long as the process."""
+    try:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+    except RuntimeError:
+        return True
+    return False
 
 
 def _end(pool: ProcessPoolExecutor) -> None:

@@ -41,11 +41,20 @@ def forced_scores(routing: Routing, num_layers: int, num_experts: int, device: t
 
 
 def force_routing(target: Gemma4, scores: Sequence[Tensor] | None) -> None:
-    """Makes every layer's router use these scores instead of its own; None gives the routers back."""
+    """Makes every layer's router use these scores instead of its own; None gives the routers back.
+
+    Scores that are in force already are overwritten where they stand: rounds that were captured in a graph read them
+    there. So force some before anything is captured.
+    """
     for index, layer in enumerate(target.layers):
         assert isinstance(layer, DecoderLayer)
-        if layer.has_experts:
-            layer.router.forced = None if scores is None else scores[index]
+        if not layer.has_experts:
+            continue
+        router = layer.router
+        if scores is not None and router.forced is not None:
+            router.forced.copy_(scores[index])
+        else:
+            router.forced = None if scores is None else scores[index].clone()
 
 
 def distinct_experts(scores: Sequence[Tensor], top_k: int, rows: int) -> float:

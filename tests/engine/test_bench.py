@@ -86,6 +86,11 @@ def test_forced_routing_reaches_every_router(bench: Bench) -> None:
         _, ids = layer.router(rows)
         assert torch.equal(ids[:16], own[:16].topk(4).indices)
         assert torch.equal(ids[256:], ids[:44]), "long passes use the rows over again"
+    kept = [layer.router.forced for layer in bench.decoder.target.layers]
+    force_routing(bench.decoder.target, forced_scores("uniform", 6, 16, CPU))
+    for layer, before, old in zip(bench.decoder.target.layers, kept, scores, strict=True):
+        assert layer.router.forced is before, "captured rounds read the scores where they stood"
+        assert not torch.equal(before, old)
     force_routing(bench.decoder.target, None)
     assert not torch.equal(bench.decoder.target.layers[0].router(rows)[1], ids)
 
