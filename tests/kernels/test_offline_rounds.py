@@ -1,0 +1,36 @@
+"""What a round launches beside the target's pass compiles for a Hopper GPU at the published shapes, without one."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from engine.kernels.jit import HAS_TRITON
+
+
+@pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
+def test_a_round_compiles_for_hopper() -> None:
+    # Another process: in this one the interpreter stands in for the compiler.
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    command = [sys.executable, "-m", "tests.kernels.offline_rounds"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=170)
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"\| (_\w+) \| \S+ \| \d+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", done.stdout)
+    assert {row[0] for row in rows} >= {
+        "_begin",
+        "_attend_split",
+        "_combine_splits",
+        "_count_digits",
+        "_draw",
+        "_accept",
+    }
+    for kernel, registers, local, shared, wide in rows:
+        assert int(registers) <= 255 and int(shared) <= 227 * 1024
+        # A cosine of a large angle keeps a few words in memory.
+        assert int(local) <= (32 if kernel == "_norm_rope_store" else 0), kernel
+        if kernel in ("_project", "_gate_up", "_head", "_attend_split"):
+            assert int(wide) > 0, kernel
