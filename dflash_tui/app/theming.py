@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_config_path
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from dflash_tui.core.config import config_directory
 from dflash_tui.core.toml_lines import line_of, syntax_place
 
 DARK_THEME, LIGHT_THEME = "dflash-dark", "dflash-light"
@@ -37,7 +37,7 @@ def bundled_themes_dir() -> Path:
 
 
 def user_themes_dir() -> Path:
-    return user_config_path("dflash-chat") / "themes"
+    return config_directory() / "themes"
 
 
 def load_themes() -> tuple[list[Theme], list[ThemeError]]:

@@ -11,8 +11,8 @@ from importlib.metadata import version
 from typing import Any
 
 import click
-from platformdirs import user_config_path
 
+from dflash_tui.core.config import config_directory, user_file
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.sessions import sessions_directory, state_directory
 from engine.doctor import Finding, examine
@@ -51,7 +51,8 @@ def _all_findings() -> Iterator[Finding]:
 
 
 def _places() -> Iterator[Finding]:
-    yield Finding("places", "themes", str(user_config_path("dflash-chat") / "themes"))
+    yield Finding("places", "configuration", str(user_file()) if user_file() else None)
+    yield Finding("places", "themes", str(config_directory() / "themes"))
     yield Finding("places", "conversations", str(sessions_directory()))
     yield Finding("places", "log", str(state_directory() / LOG_NAME))
 
