@@ -49,7 +49,7 @@ def figure_text(screen: LessonScreen) -> str:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_every_page_shows_its_text_and_its_figure(lesson: Open, size: tuple[int, int]) -> None:
+async def test_every_page_shows_its_figure_and_its_text_to_the_end(lesson: Open, size: tuple[int, int]) -> None:
     async with lesson(size) as (screen, pilot):
         for place, page in enumerate(screen.pages):
             assert screen.place == place
@@ -59,17 +59,7 @@ async def test_every_page_shows_its_text_and_its_figure(lesson: Open, size: tupl
             if page.figure is not None:
                 assert len(figure_text(screen).strip()) > 20, page.title
                 assert screen.query_one("#lesson-figure").size.height >= 4, page.title
-            await pilot.press("right")
-            await pilot.pause()
-
-
-@pytest.mark.parametrize("size", SIZES[:2])
-async def test_the_text_of_every_page_can_be_read_to_its_end(lesson: Open, size: tuple[int, int]) -> None:
-    async with lesson(size) as (screen, pilot):
-        for page in screen.pages:
-            box = screen.query_one("#lesson-text")
-            for _ in range(round(box.max_scroll_y)):
-                await pilot.press("down")
+            await pilot.press(*["down"] * round(screen.query_one("#lesson-text").max_scroll_y))
             await pilot.pause()
             assert page.text.split()[-1] in shown(screen), page.title
             await pilot.press("right")

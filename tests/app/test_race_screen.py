@@ -38,7 +38,7 @@ async def open_race(driver: Driver, command: str = "/race Tell me a story") -> R
     return race_of(driver)
 
 
-@pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
+@pytest.mark.parametrize("size", [(120, 36), (60, 18)])
 async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, int]) -> None:
     async with launch(size=size, answer=STORY) as driver:
         screen = await open_race(driver)
@@ -82,7 +82,7 @@ async def test_the_last_question_races_with_what_came_before_it(launch: Launch) 
 
 
 async def test_escape_stops_the_engine_and_waits_for_it(launch: Launch) -> None:
-    async with launch(round_seconds=0.05) as driver:
+    async with launch(round_seconds=0.02) as driver:
         screen = await open_race(driver)
         await driver.until(lambda: len(driver.sent(Ask)) >= 2)
         await driver.pilot.press("escape")
@@ -120,22 +120,21 @@ async def test_there_must_be_a_question(launch: Launch) -> None:
         assert driver.app.screen is driver.screen and not driver.sent(Ask)
 
 
-@pytest.mark.parametrize(
-    ("words", "name"), [("json", "chat.json"), ("json last", "answer.json"), ("json my.json", "my.json")]
-)
-async def test_the_conversation_can_be_exported(launch: Launch, words: str, name: str) -> None:
+async def test_the_conversation_can_be_exported(launch: Launch) -> None:
     async with launch(answer=STORY) as driver:
         await driver.ask_and_wait("First")
         await driver.ask_and_wait("Second")
-        await driver.ask(f"/export {words}")
-        await driver.until((driver.out_dir / name).is_file)
-        sections = json.loads((driver.out_dir / name).read_text())["sections"]
-        assert [section["question"] for section in sections] == (["Second"] if "last" in words else ["First", "Second"])
-        assert all(section["text"] == STORY for section in sections)
-        await driver.ask(f"/export {words}")
-        second = driver.out_dir / name.replace(".json", "-2.json")
-        await driver.until(lambda: driver.prompt.text == "")
-        assert not second.exists() or second.read_text() != (driver.out_dir / name).read_text()
+        for words, name, questions in (
+            ("json", "chat.json", ["First", "Second"]),
+            ("json last", "answer.json", ["Second"]),
+            ("json last my.json", "my.json", ["Second"]),
+            ("json my.json", "my-2.json", ["First", "Second"]),
+        ):
+            await driver.ask(f"/export {words}")
+            await driver.until((driver.out_dir / name).is_file)
+            sections = json.loads((driver.out_dir / name).read_text())["sections"]
+            assert [section["question"] for section in sections] == questions
+            assert all(section["text"] == STORY for section in sections)
 
 
 async def test_nothing_to_export_is_told(launch: Launch) -> None:
