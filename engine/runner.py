@@ -38,7 +38,7 @@ from .hub.pairs import PairFolders, find_pair
 from .plan import plan_memory
 from .statistics import TurnMeter
 from .tuning.costs import time_rounds
-from .width import Auto
+from .width import Auto, CostTable
 
 DEFAULT_MAX_CONTEXT = 32_768
 """Tokens to reserve caches for when nobody asks for more."""
@@ -64,6 +64,8 @@ class Runner:
         self.tokenizer = tokenizer
         self.text_so_far = ""
         """The running or last turn's answer."""
+        self.costs: CostTable | None = None
+        """What rounds cost on this machine, where that was timed."""
 
     @classmethod
     def load(cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> Runner | None:
@@ -191,8 +193,9 @@ class Runner:
     def _time_rounds(self) -> None:
         """Finds out what passes of every width cost here, so that the verify width can be chosen."""
         if self.decoder.device.type == "cpu":
-            table = time_rounds(self.decoder, list(self.tokenizer.prompt([Message("user", "Hi")], thinking=False).ids))
-            self.decoder.auto = Auto(table) if table is not None else None
+            ids = self.tokenizer.prompt([Message("user", "Hi")], thinking=False).ids
+            self.costs = time_rounds(self.decoder, list(ids))
+            self.decoder.auto = Auto(self.costs) if self.costs is not None else None
 
 
 class _TurnEvents:

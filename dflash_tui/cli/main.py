@@ -45,6 +45,7 @@ from .replay import replay
 from .selftest import selftest
 from .sessions import conversation_to_continue, sessions
 from .tracing import finish_trace, open_trace, recorded
+from .tune import tune
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
@@ -74,6 +75,7 @@ COMMANDS: dict[str, click.Command] = {
     "export": export,
     "bench": bench,
     "selftest": selftest,
+    "tune": tune,
     "sessions": sessions,
 }
 

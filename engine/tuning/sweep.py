@@ -1,0 +1,60 @@
+"""Fixed widths against the chosen one, on what this pair drafts and at what this machine takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..chat import ChatTokenizer
+from ..commands import GenerationSettings, Message
+from ..decoder import Decoder
+from ..width import Auto, CostTable, Fixed
+from .files import Recording
+from .rates import Rate, rate
+from .record import record_drafts
+
+FIXED_SIZES = (1, 2, 4, 6, 8, 12, 16)
+"""Block sizes to compare; 1 is plain decoding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What every policy would have yielded."""
+
+    fixed: dict[int, Rate]
+    """By block size; 1 is plain decoding."""
+    auto: Rate
+
+    @property
+    def best_size(self) -> int:
+        return max(self.fixed, key=lambda size: self.fixed[size].tok_s)
+
+
+def record_answers(
+    decoder: Decoder,
+    tokenizer: ChatTokenizer,
+    prompts: Sequence[str],
+    temperatures: Sequence[float],
+    num_tokens: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Recording]:
+    """Answers every prompt at every temperature, and drafts behind each token. The decoder must have a drafter."""
+    assert decoder.drafter is not None
+    recordings: list[Recording] = []
+    for prompt in prompts:
+        ids = tokenizer.prompt([Message("user", prompt)], thinking=False).ids
+        for temperature in temperatures:
+            progress(len(recordings), len(prompts) * len(temperatures))
+            settings = GenerationSettings(temperature=temperature, max_new_tokens=num_tokens)
+            anchors = record_drafts(decoder.target, decoder.drafter, ids, settings)
+            recordings.append(Recording(prompt, temperature, len(ids), tuple(anchors)))
+    return recordings
+
+
+def sweep(recordings: Sequence[Recording], table: CostTable) -> Sweep:
+    """Plays every policy over the recordings, at the costs of a table."""
+    answers = [recording for recording in recordings if recording.anchors]
+    return Sweep(
+        {size: rate(lambda size=size: Fixed(size), answers, table) for size in FIXED_SIZES},  # type: ignore[misc]
+        rate(lambda: Auto(table), answers, table),
+    )
