@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import Any
 
 from textual.app import SystemCommand
-from textual.filter import LineFilter
 from textual.screen import Screen
 
 from dflash_tui.core.look import Look
@@ -21,7 +20,6 @@ from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 
 from .actions import ACTIONS
-from .ascii import AsciiFilter
 from .keymap import accepted_keys
 from .screens.chat import ChatScreen
 from .source import EventQueue, SourceFactory
@@ -30,7 +28,6 @@ from .themed import ThemedApp
 SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}
 """Signals that end the program in an orderly way, and the exit code of each (128 + its number)."""
 
-_ASCII = AsciiFilter()
 LEAVE_SECONDS = 5.0
 """How long an orderly way out may take once a signal has asked for it."""
 
@@ -51,10 +48,7 @@ class ChatApp(ThemedApp):
         begin: Start | None = None,
         look: Look | None = None,
     ) -> None:
-        super().__init__(theme)
-        # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
-        self.animation_level = "none"
-        self.look = look or Look()
+        super().__init__(theme, look)
         self.chat_screen = ChatScreen(settings, out_dir, queue, source, begin)
         self.chat_screen.viewer.motion.moves = not self.look.reduced_motion
 
@@ -75,7 +69,6 @@ class ChatApp(ThemedApp):
     def on_mount(self) -> None:
         self._catch_signals()
         self.push_screen(self.chat_screen)
-        self.watch_themes()
         self._take_keys()
 
     def on_ready(self) -> None:
@@ -88,10 +81,6 @@ class ChatApp(ThemedApp):
         """Why the engine ended, if it did."""
         failure = self.chat_screen.chat.reducer.failure
         return failure.kind if failure else None
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = super().get_line_filters()
-        return [*filters, _ASCII] if self.look.ascii else filters
 
     def _take_keys(self) -> None:
         keymap, problems = accepted_keys(self.look.keys, ACTIONS)

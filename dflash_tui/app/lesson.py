@@ -11,6 +11,7 @@ os.environ.setdefault("ESCDELAY", "40")  # see main.py; Textual reads it when it
 from dflash_tui.core.export.document import Origin
 from dflash_tui.core.lesson.pages import Page
 from dflash_tui.core.lesson.parsing import Lesson
+from dflash_tui.core.look import Look
 
 from .screens.lesson import LessonScreen
 from .themed import ThemedApp
@@ -22,18 +23,25 @@ class LessonApp(ThemedApp):
     TITLE = "dflash-chat lesson"
 
     def __init__(
-        self, lesson: Lesson, pages: Sequence[Page], origin: Origin, out_dir: Path, theme: str | None = None
+        self,
+        lesson: Lesson,
+        pages: Sequence[Page],
+        origin: Origin,
+        out_dir: Path,
+        theme: str | None = None,
+        look: Look | None = None,
     ) -> None:
-        super().__init__(theme)
-        self.animation_level = "none"
+        super().__init__(theme, look)
         self.lesson_screen = LessonScreen(lesson, pages, origin, out_dir)
 
     def on_mount(self) -> None:
         self.push_screen(self.lesson_screen, lambda _: self.exit())
 
 
-def run_lesson(lesson: Lesson, pages: Sequence[Page], origin: Origin, out_dir: Path, theme: str | None) -> int:
+def run_lesson(
+    lesson: Lesson, pages: Sequence[Page], origin: Origin, out_dir: Path, theme: str | None, look: Look | None = None
+) -> int:
     """Show a lesson until it is left; returns the exit code."""
-    app = LessonApp(lesson, pages, origin, out_dir, theme)
+    app = LessonApp(lesson, pages, origin, out_dir, theme, look)
     app.run()
     return app.return_code or 0

@@ -1,13 +1,21 @@
-"""An application whose themes are files: registered at the start, read again when they change, shown before chosen."""
+"""An application in the look that the user asked for. Themes are files: registered at the start, read again when they
+change, shown before chosen."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual.app import App
+from textual.filter import LineFilter
 from textual.theme import Theme
 
+from dflash_tui.core.look import Look
+
+from .ascii import AsciiFilter
 from .screens.themes import ThemePicker
 from .theming import DEFAULT_THEME, ThemeWatcher, default_verdicts, load_themes
 
+_ASCII = AsciiFilter()
 WATCH_SECONDS = 1.0
 """How often the theme files are looked at."""
 
@@ -15,15 +23,22 @@ WATCH_SECONDS = 1.0
 class ThemedApp(App[None]):
     """Registers the bundled themes and the user's own. A file that can't be used is told on the screen, by line."""
 
-    def __init__(self, theme: str | None = None) -> None:
+    def __init__(self, theme: str | None = None, look: Look | None = None) -> None:
+        self.look = look or Look()
         self._verdicts = {dark: default_verdicts(dark) for dark in (True, False)}  # asked for while Textual is built
         super().__init__()
+        # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
+        self.animation_level = "none"
         self._watcher = ThemeWatcher()
         self._theme_problems = self._register_themes()
         self._choose_theme(theme or DEFAULT_THEME)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return self._verdicts[self.current_theme.dark]
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, _ASCII] if self.look.ascii else filters
 
     def search_themes(self) -> None:
         """Let the user look at the themes; the one they leave with stays. The palette's own entry opens this too."""
@@ -36,8 +51,8 @@ class ThemedApp(App[None]):
 
         self.push_screen(ThemePicker(before), settle)
 
-    def watch_themes(self) -> None:
-        """From now on a theme file that is written shows at once; called when the first frame is out."""
+    def on_mount(self) -> None:
+        """Called beside a subclass's own: from now on a theme file that is written shows at once."""
         self._tell_problems()
         self.set_interval(WATCH_SECONDS, self._reload)
 
