@@ -10,16 +10,8 @@ from textual.widgets import Static
 from dflash_tui.app.glyphs import EIGHTHS
 from dflash_tui.app.screens.statistics import StatisticsScreen
 from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, heights, note_text, widths
-from dflash_tui.app.widgets.gauges import (
-    CostGauge,
-    Gauge,
-    HistogramGauge,
-    PositionGauge,
-    RateGauge,
-    _interval_cell,
-    meter,
-    thousands,
-)
+from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge, _interval_cell
+from dflash_tui.app.widgets.meters import CostGauge, meter, thousands
 from dflash_tui.core.gpu import GpuReading
 from dflash_tui.core.statistics import PositionRate
 

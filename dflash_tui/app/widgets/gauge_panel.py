@@ -12,15 +12,8 @@ from textual.widgets import Static
 
 from dflash_tui.core.tables import GaugeFacts
 
-from .gauges import (
-    ContextGauge,
-    CostGauge,
-    Gauge,
-    GpuGauge,
-    HistogramGauge,
-    PositionGauge,
-    RateGauge,
-)
+from .gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
+from .meters import ContextGauge, CostGauge, GpuGauge
 
 GAP = 2
 """Cells between two gauges in one row."""

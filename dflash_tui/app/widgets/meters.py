@@ -1,0 +1,120 @@
+"""Gauges that are bars: what a round costs, how full the context is, what the card does."""
+
+from __future__ import annotations
+
+from typing import ClassVar, cast
+
+from textual.content import Content
+
+from dflash_tui.core.gpu import GpuReading
+from dflash_tui.core.tables import GaugeFacts
+
+from .gauges import MUTED, Gauge
+
+
+class CostGauge(Gauge):
+    """Where the milliseconds of a round go: draft, verify and the rest, as one bar."""
+
+    section = "cost"
+    least = 2
+    compact_width = 22
+    PARTS: ClassVar[tuple[tuple[str, str, str], ...]] = (
+        ("draft", "▒", "$verdict-corrected"), ("verify", "█", "$verdict-accepted"), ("other", "░", MUTED),
+    )  # fmt: skip
+
+    def part(self, facts: GaugeFacts) -> object:
+        return facts.turn.cost
+
+    def lines(self, height: int) -> list[Content]:
+        parts = self.facts.turn.cost.parts
+        if not self.facts.turn.cost.rounds:
+            return [self.title("ms per round"), self._bar(self.size.width)]
+        words = [(f" {name} {short(value)}", style) for (name, _, style), value in zip(self.PARTS, parts, strict=True)]
+        return [Content.assemble(("ms", "bold"), *words), self._bar(self.size.width)]
+
+    def compact(self) -> Content:
+        draft, verify, other = self.facts.turn.cost.parts
+        head = f"ms {short(draft)}+{short(verify)}+{short(other)} "
+        return Content.assemble((head, MUTED)) + self._bar(max(self.size.width - len(head), 1))
+
+    def _bar(self, width: int) -> Content:
+        parts = self.facts.turn.cost.parts
+        total = sum(parts)
+        if not total:
+            return Content.styled("░" * width, "$foreground 22%")
+        ends = [round(width * sum(parts[: place + 1]) / total) for place in range(len(parts))]
+        starts = [0, *ends]
+        return Content.assemble(
+            *(
+                (glyph * (end - start), style)
+                for (_, glyph, style), start, end in zip(self.PARTS, starts, ends, strict=False)
+            )
+        )
+
+
+class ContextGauge(Gauge):
+    """How much of the context is used."""
+
+    section = "context"
+    compact_width = 24
+
+    def part(self, facts: GaugeFacts) -> object:
+        return facts.turn.context_length, facts.max_context
+
+    def compact(self) -> Content:
+        used, most = self.facts.turn.context_length, self.facts.max_context
+        return meter("context", used / most if most else 0.0, f"{thousands(used)}/{thousands(most)}", self.size.width)
+
+    def lines(self, height: int) -> list[Content]:
+        return [self.compact()]
+
+
+class GpuGauge(Gauge):
+    """Utilisation and power, memory and temperature of the card; drawn only where a card answers."""
+
+    section = "gpu"
+    least = 2
+    compact_width = 26
+
+    def part(self, facts: GaugeFacts) -> object:
+        return facts.gpu
+
+    def lines(self, height: int) -> list[Content]:
+        gpu = self.facts.gpu
+        if gpu is None:
+            return []
+        width = self.size.width
+        used, most = gpu.memory_used or 0, gpu.memory_total or 0
+        heat = "" if gpu.celsius is None else f" {gpu.celsius} °C"
+        memory = f"{used / 1e9:.0f}/{most / 1e9:.0f} GB{heat}" if most else f"?{heat}"
+        return [self._load(width), meter("memory", used / most if most else 0.0, memory, width)]
+
+    def compact(self) -> Content:
+        return self._load(self.size.width) if self.facts.gpu else Content("")
+
+    def _load(self, width: int) -> Content:
+        gpu = cast(GpuReading, self.facts.gpu)
+        watts = "" if gpu.watts is None else f" {gpu.watts:.0f} W"
+        load = gpu.utilisation
+        return meter("GPU", load or 0.0, ("?" if load is None else f"{load:.0%}") + watts, width)
+
+
+def meter(name: str, share: float, words: str, width: int) -> Content:
+    """A name, a bar filled by ``share`` in [0, 1], and the figure in words."""
+    room = max(width - 8 - len(words) - 1, 0)
+    filled = min(round(share * room), room)
+    return Content.assemble(
+        (f"{name:<8}", "bold"), ("█" * filled, "$primary"), ("░" * (room - filled), "$foreground 22%"), f" {words}"
+    )
+
+
+def short(value: float) -> str:
+    """Milliseconds in at most three characters and a point."""
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def thousands(count: int) -> str:
+    """``812``, ``2.1k``, ``32k``."""
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.1f}k" if count < 10_000 else f"{count / 1000:.0f}k"
