@@ -140,13 +140,18 @@ class Cache:
         """Whether the cursor may go back to ``length``: the rings still hold what a query there sees."""
         return length <= self.length and all(layer.holds_for(length) for layer in self.layers)
 
-    def snapshot(self) -> Snapshot:
-        """Remembers this moment; costs one copy of the rings."""
+    def snapshot(self, length: int | None = None) -> Snapshot:
+        """Remembers this moment; costs one copy of the rings.
+
+        Restoring it moves the cursor to ``length``, here if None, where the rings must hold what a query sees.
+        """
+        length = self.length if length is None else length
+        assert self.can_rewind_to(length), "the rings have lost what this snapshot should keep"
         rings = (
             None if layer.window is None else Ring(layer.k.clone(), layer.v.clone(), layer.written)
             for layer in self.layers
         )
-        return Snapshot(self.length, tuple(rings))
+        return Snapshot(length, tuple(rings))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Goes back to a snapshot of this cache. Full-length layers must still hold what they held then."""

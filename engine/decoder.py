@@ -111,9 +111,9 @@ class Decoder:
                     cache.clear()
         del self.tokens[length:]
 
-    def remember(self, caches: Sequence[Cache]) -> None:
-        """Snapshots the caches here, where the next turn's prompt will part from this one's."""
-        self._snapshots = {cache: cache.snapshot() for cache in caches}
+    def remember(self, caches: Sequence[Cache], length: int) -> None:
+        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back."""
+        self._snapshots = {cache: cache.snapshot(length) for cache in caches}
 
 
 class HostRounds:
@@ -167,13 +167,15 @@ class Turn:
                 return None
             self.settings = now
             if start == stable:
-                self.decoder.remember(self.caches)
+                self.decoder.remember(self.caches, stable)
             end = min(start + self.decoder.prefill_chunk, len(ids))
-            if start < stable < end:
-                end = stable
+            if start < stable < end - PREFILL_CHUNK:
+                end = stable  # further on, the rings would have lost what the next turn sees from there
             output = self._run(ids[start:end])
             self._commit(ids[start:end], output)
             self._ingest()
+            if start < stable < end:
+                self.decoder.remember(self.caches, stable)
             hidden = output.hidden[-1:]
             start = end
         return hidden
