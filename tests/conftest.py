@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # One thread per process: the bundled models are too small to gain from two, and parallel test workers would fight.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -15,6 +16,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Where there is no GPU, kernels run in Triton's interpreter, which has to be asked for before the first import.
 if shutil.which("nvidia-smi") is None:
     os.environ.setdefault("TRITON_INTERPRET", "1")
+
+# On a busy machine any example can be slow. What may take how long is measured by tests that say so.
+settings.register_profile("unhurried", parent=settings(), deadline=None)
+settings.load_profile("unhurried")
 
 # A shell starts background jobs with SIGINT ignored, and programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

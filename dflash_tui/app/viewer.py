@@ -9,7 +9,6 @@ import time
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.inspection import Inspection, inspect
-from dflash_tui.core.lenses import Lens, Reading, Shade
 from dflash_tui.core.moments import snapshot_at
 from dflash_tui.core.playback import FULL, Quiz
 from dflash_tui.core.reducer import TurnState
@@ -20,6 +19,7 @@ from dflash_tui.core.travel import Place, Traveller
 from engine.events import Step
 
 from .key_names import keys_in_force
+from .lens_view import LensView
 from .widgets.prompt import Prompt
 from .widgets.step_table import Scene
 from .widgets.step_view import MAX_DIGITS, Move, StepView
@@ -54,9 +54,8 @@ class Viewer:
         self.travel = Traveller(lambda: screen.chat.reducer.turns)
         self.place: Place | None = None
         """None is the live end."""
-        self.lens: Lens = "verdict"
+        self.lenses = LensView(screen, self.travel)
         self.motion = SlowMotion()
-        self._readings: dict[int, Reading] = {}
         self._seen_turns = 0
 
     # What is on show
@@ -124,15 +123,10 @@ class Viewer:
             self.show()
 
     def _open(self) -> None:
-        self._show_tokens()
+        self._screen.talk.show_tokens()  # a rendered answer has none to point at
         self._view.display = True
         self._screen.set_class(True, "-stepping")
         self._view.focus()
-
-    def _show_tokens(self) -> None:
-        """A rendered answer has no tokens to point at."""
-        if self._screen.talk.rendered:
-            self._screen.talk.show_tokens()
 
     def close(self) -> None:
         """Back to the live end, without the step view."""
@@ -273,7 +267,7 @@ class Viewer:
         turns = self._screen.chat.reducer.turns
         if len(turns) != self._seen_turns:
             self._seen_turns = len(turns)
-            self._readings.clear()
+            self.lenses.forget()
             if self.place is not None:  # a question was asked, or a new chat begun: what was looked at is over
                 self._leave()
         if self.place is None and self.motion.wanted and self._screen.chat.busy:
@@ -371,24 +365,6 @@ class Viewer:
             hide=self.motion.active,
             label=f" round {place.step} · End: live ",
         )
-
-    # Lenses
-
-    def set_lens(self, lens: Lens) -> None:
-        """Colour the transcript by something else."""
-        self._show_tokens()
-        self.lens = lens
-        self._readings.clear()
-        self._screen.query_one(TokenLog).paint(None if lens == "verdict" else self._shade)
-        self._screen.show_legend()
-
-    def _shade(self, turn: int, token: int) -> Shade | None:
-        if turn not in self._readings:
-            history = self.travel.history(turn)
-            if history is None:
-                return None
-            self._readings[turn] = Reading(self.lens, history)
-        return self._readings[turn].shade(token)
 
 
 def _remark(motion: SlowMotion, inspection: Inspection) -> str:

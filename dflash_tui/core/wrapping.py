@@ -24,7 +24,7 @@ _UNSAFE = re.compile(
     "\u200e\u200f\u2028-\u202e\u2066-\u2069"  # separators and bidirectional overrides reorder what follows
     "\ud800-\udfff]"  # lone surrogates can't be written to a terminal
 )
-_WORD = re.compile(r"\S*\s*")
+_WORD = re.compile(r"\S+\s*|\s+")
 
 
 def sanitise(text: str) -> str:

@@ -235,7 +235,7 @@ async def test_any_round_of_a_long_answer_shows_at_once(launch: Launch) -> None:
         for event in (TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *long_answer(20_000)):
             chat.screen.chat.apply(event)
         chat.screen.draw([], True)
-        chat.screen.viewer.set_lens("confidence")
+        chat.screen.viewer.lenses.choose("confidence")
         chat.screen.viewer.toggle()
         await chat.pilot.pause()
         steps, seconds = len(reducer.turns[0].history), []
@@ -348,7 +348,7 @@ async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:
         rows, looks = list(chat.log.rows), []
         for lens, legend in [("confidence", "below 20"), ("steps", "one round"), ("latency", "about the mean")]:
             await chat.pilot.press("f4")
-            assert chat.screen.viewer.lens == lens and legend in shown(chat)
+            assert chat.screen.viewer.lenses.lens == lens and legend in shown(chat)
             looks.append(colours(chat, "swarm"))
         await chat.pilot.press("f4")
         assert len(colours(chat, "swarm")) == 1, "plain text has one colour"
@@ -356,7 +356,7 @@ async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:
         assert "accepted  corrected" in shown(chat)
         assert all(now is before for now, before in zip(chat.log.rows, rows, strict=True))
         await chat.ask("/lens steps")
-        assert chat.screen.viewer.lens == "steps" and colours(chat, "swarm") == looks[1]
+        assert chat.screen.viewer.lenses.lens == "steps" and colours(chat, "swarm") == looks[1]
         await chat.ask("/lens x-ray")
         assert "Lenses: verdict, confidence, steps, latency, plain" in chat.notices()
 

@@ -53,6 +53,12 @@ def test_resizing_forgets_the_old_width(pieces: list[Span], before: int, after: 
     assert resized.rows == fresh.rows
 
 
+def test_blanks_that_hang_over_the_edge_start_no_row() -> None:
+    document = Document(4)
+    document.append([Span("aaa漢aa ", "plain"), Span("\nabcd efgh ", "plain")])
+    assert [row.text for row in document.rows] == ["aaa", "漢aa ", "abcd ", "efgh "]
+
+
 def test_only_the_rows_that_changed_are_reported() -> None:
     document = Document(10)
     document.append([Span("one\ntwo\nthr", "plain")])

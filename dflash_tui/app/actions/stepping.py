@@ -79,12 +79,12 @@ def lens_names(_: ChatScreen) -> list[str]:
 def lens(screen: ChatScreen, argument: Argument) -> None:
     """Without a name, the next one."""
     if not argument.text:
-        screen.viewer.set_lens(next_lens(screen.viewer.lens))
+        screen.viewer.lenses.choose(next_lens(screen.viewer.lenses.lens))
         return
     chosen = next((name for name in LENSES if name == argument.text), None)
     if chosen is None:
         raise SlashError(f"Lenses: {', '.join(LENSES)}")
-    screen.viewer.set_lens(chosen)
+    screen.viewer.lenses.choose(chosen)
 
 
 ACTIONS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +10,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -36,8 +34,7 @@ from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.completion_menu import CompletionMenu
 from ..widgets.gauge_panel import GaugePanel
-from ..widgets.gauges import Gauge, HistogramGauge
-from ..widgets.lens_legend import lens_legend
+from ..widgets.gauges import Gauge
 from ..widgets.loading import LoadPanel
 from ..widgets.panel import Panel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
@@ -45,14 +42,14 @@ from ..widgets.queued import QueuedQuestions
 from ..widgets.rendered import RenderedView
 from ..widgets.replay_bar import PLACEHOLDER, ReplayBar
 from ..widgets.round_strip import RoundStrip
-from ..widgets.scrubber import Scrubber
-from ..widgets.slider import BlockSlider, PaceSlider, Slider, TemperatureSlider
+from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
 from ..widgets.starters import Starter, Starters
 from ..widgets.status import Header, StatusFacts, StatusLine
 from ..widgets.step_view import StepView
 from ..widgets.token_log import TokenLog
 from .help import HelpScreen
 from .jump import JumpScreen
+from .looking import Looking
 from .statistics import StatisticsScreen
 
 
@@ -62,7 +59,7 @@ def _tab_place(widget: Widget) -> int:
     return next((place for kind, place in places if isinstance(widget, kind)), 2)
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(Looking):
     """The home screen. What the user does becomes a call of :class:`Chat`; what the engine says is drawn by frames."""
 
     CSS_PATH = "chat.tcss"
@@ -236,11 +233,6 @@ class ChatScreen(Screen[None]):
     def open_table(self, message: Gauge.Opened) -> None:
         self._look(lambda: self.show_statistics(message.section))
 
-    @on(HistogramGauge.Picked)
-    def visit_like(self, message: HistogramGauge.Picked) -> None:
-        """A round that kept as many guesses as the bar that was clicked; again, and the next such."""
-        self._look(lambda: ACTIONS["kept"].run(self, ACTIONS["kept"].argument(str(message.accepted))))
-
     def draw_status(self) -> None:
         self.query_one(Prompt).cursor_blink = not self.chat.busy and self.viewer.motion.moves
         self.query_one(StatusLine).show(self._facts())
@@ -287,47 +279,6 @@ class ChatScreen(Screen[None]):
             self.notify(
                 failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
             )
-
-    # Looking
-
-    @on(TokenLog.Picked)
-    def pick_token(self, message: TokenLog.Picked) -> None:
-        self._look(lambda: self.viewer.pick(message.turn, message.token))
-
-    @on(TokenLog.Released)
-    def follow_again(self) -> None:
-        self.viewer.go_live()
-
-    @on(Scrubber.Moved)
-    def scrub(self, message: Scrubber.Moved) -> None:
-        self._look(lambda: self.viewer.visit(self.viewer.travel.at(self.viewer.here().turn, message.step)))
-
-    @on(StepView.Moved)
-    def move_in_steps(self, message: StepView.Moved) -> None:
-        self._look(lambda: self.viewer.move(message.move))
-
-    @on(StepView.Numbered)
-    def go_to_number(self, message: StepView.Numbered) -> None:
-        self._look(lambda: self.viewer.go_to_number(message.number))
-
-    @on(StepView.Closed)
-    def close_steps(self) -> None:
-        self.viewer.close()
-
-    def _look(self, go: Callable[[], None]) -> None:
-        """Go somewhere, or say why not."""
-        try:
-            go()
-        except SlashError as error:
-            self.notify(str(error), severity="warning", timeout=4)
-
-    def show_pace(self, pace: float) -> None:
-        """The pace was changed by something else than its slider."""
-        self.query_one(PaceSlider).value = pace
-
-    def show_legend(self) -> None:
-        """What the colours of the transcript mean."""
-        self.query_one("#ask").border_title = lens_legend(self.viewer.lens)
 
     # Focus
 

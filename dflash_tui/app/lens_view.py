@@ -1,0 +1,43 @@
+"""The lens that the transcript is seen through."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.lenses import Lens, Reading, Shade
+from dflash_tui.core.travel import Traveller
+
+from .widgets.token_log import TokenLog
+
+if TYPE_CHECKING:
+    from .screens.chat import ChatScreen
+
+
+class LensView:
+    """Keeps the lens, and gives the transcript the shade of every token it draws."""
+
+    def __init__(self, screen: ChatScreen, travel: Traveller) -> None:
+        self.lens: Lens = "verdict"
+        self._screen = screen
+        self._travel = travel
+        self._readings: dict[int, Reading] = {}
+
+    def choose(self, lens: Lens) -> None:
+        """Colour the transcript by something else. Nothing is wrapped again."""
+        self._screen.talk.show_tokens()  # a rendered answer has no tokens to colour
+        self.lens = lens
+        self.forget()
+        self._screen.query_one(TokenLog).paint(None if lens == "verdict" else self._shade)
+        self._screen.show_legend()
+
+    def forget(self) -> None:
+        """The turns of the chat have changed."""
+        self._readings.clear()
+
+    def _shade(self, turn: int, token: int) -> Shade | None:
+        if turn not in self._readings:
+            history = self._travel.history(turn)
+            if history is None:
+                return None
+            self._readings[turn] = Reading(self.lens, history)
+        return self._readings[turn].shade(token)
