@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from engine import backends
-from engine.backends import AUTO, FLASH, SDPA, TRITON, Backend, choose_backends, describe
+from engine.backends import AUTO, FLASH, SDPA, TRITON, Backend, choose_backends, describe, why_host_rounds
 from engine.cache import Cache
 from engine.checkpoint import load_drafter, load_target
-from engine.commands import EngineOptions
-from engine.config import AttentionConfig
+from engine.commands import AttentionBackend, EngineOptions
+from engine.config import AttentionConfig, RopeConfig
 from engine.errors import UsageFailure
 from engine.events import EngineReady
 from engine.kernels.attention import flash_attention, reference_attention
@@ -162,3 +162,29 @@ def test_flash_attention_is_asked_for_the_same(
     q, k, v = (torch.randn(shape, generator=generator) for shape in ((6, 8, 16), (2, 20, 16), (2, 20, 16)))
     how = {"causal": causal, "window": window, "scale": 0.3}
     torch.testing.assert_close(flash_attention(q, k, v, **how), reference_attention(q, k, v, **how), atol=1e-5, rtol=0)
+
+
+# --- who runs the rounds
+
+
+FITTING = AttentionConfig("full_attention", 16, 2, 512, RopeConfig(1e6, 512), 1.0, None)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "layer", "device", "dtype", "reason"),
+    [
+        ("auto", FITTING, "cuda", torch.bfloat16, None),
+        ("triton", FITTING, "cuda", torch.bfloat16, None),
+        ("sdpa", FITTING, "cuda", torch.bfloat16, "sdpa was asked for"),
+        ("auto", FITTING, "cpu", torch.float32, "it needs a CUDA device"),
+        ("auto", FITTING, "cuda", torch.float32, "16 bits"),
+        ("auto", replace(FITTING, head_dim=96), "cuda", torch.bfloat16, "a power of two from 16 to 512"),
+        ("auto", replace(FITTING, num_heads=12, num_kv_heads=4), "cuda", torch.bfloat16, "here 3 do"),
+    ],
+)
+def test_who_runs_the_rounds(
+    wanted: AttentionBackend, layer: AttentionConfig, device: str, dtype: torch.dtype, reason: str | None
+) -> None:
+    pytest.importorskip("triton")
+    why = why_host_rounds(wanted, [FITTING, layer], torch.device(device), dtype)
+    assert why is None if reason is None else why is not None and reason in why
