@@ -84,6 +84,8 @@ def _until(inbox: SimpleQueue[Event], last: type[Event]) -> Iterator[Event]:
 
 
 if __name__ == "__main__":
-    TRACE.unlink(missing_ok=True)
-    record(TRACE)
+    unfinished = TRACE.with_suffix(".part")
+    unfinished.unlink(missing_ok=True)
+    record(unfinished)
+    unfinished.replace(TRACE)
     print(f"{TRACE}: {TRACE.stat().st_size} bytes", file=sys.stderr)

@@ -13,10 +13,12 @@ from .chatting import PROGRAM
 from .conftest import OpenChat
 
 QUESTION = "Write a quicksort in Python"
+SHORT = ("--max-new-tokens", "64")
+"""Enough for a median; the whole answer takes seconds on a busy machine."""
 
 
 def race(*arguments: str) -> dict[str, Any]:
-    command = [PROGRAM, "race", "-p", QUESTION, "--json", *arguments]
+    command = [PROGRAM, "race", "-p", QUESTION, "--json", *SHORT, *arguments]
     result = subprocess.run(command, capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
     assert result.returncode == 0, result.stderr.decode()
     report: dict[str, Any] = json.loads(result.stdout)
@@ -39,7 +41,7 @@ def test_the_screen_shows_what_is_measured_without_one(chat: OpenChat) -> None:
     """Within 5 % on a quiet machine. Within a factor of two here, where other programs take the processor in the middle
     of either."""
     headless = race("--runs", "3", "--block-size", "16", "--block-size", "8")
-    window = chat()
+    window = chat(*SHORT)
     window.ask(f"/race {QUESTION}")
     shown = re.compile(r"DFlash, block 16 +\d+ +([\d.]+)×")
     screen = window.terminal.wait_for(lambda text: shown.search(text))
