@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -16,15 +18,28 @@ import time
 class Terminal:
     """Runs Python ``code`` with a terminal of ``size`` (columns, rows) as its standard streams."""
 
-    def __init__(self, code: str, size: tuple[int, int] = (100, 30)) -> None:
+    def __init__(self, code: str, size: tuple[int, int] = (100, 30), pass_fds: tuple[int, ...] = ()) -> None:
         self.output = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self._set_size(*size)
         environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=slave, stdout=slave, stderr=slave, env=environment, close_fds=True
+            [sys.executable, "-c", code],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment,
+            pass_fds=pass_fds,
         )
         os.close(slave)
+
+    def resize(self, width: int, height: int) -> None:
+        self._set_size(width, height)
+        self.process.send_signal(signal.SIGWINCH)  # it is not the program's controlling terminal
+
+    def _set_size(self, width: int, height: int) -> None:
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
     def __enter__(self) -> Terminal:
         return self
@@ -39,7 +54,7 @@ class Terminal:
         """Write everything, reading meanwhile: a terminal's buffer is a few kilobytes."""
         left = data.encode()
         while left:
-            self._read(0.0)
+            self.read(0.0)
             if select.select([], [self._master], [], 1.0)[1]:
                 left = left[os.write(self._master, left[:4096]) :]
 
@@ -49,17 +64,18 @@ class Terminal:
         while text not in self.output:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no {text!r} in {self.output[-2000:]!r}")
-            self._read(0.05)
+            self.read(0.05)
         self.output = self.output.partition(text)[2]
 
     def wait_for_exit(self, seconds: float = 20.0) -> int:
         deadline = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < deadline:
-            self._read(0.05)
-        self._read(0.0)
+            self.read(0.05)
+        self.read(0.0)
         return self.process.wait(0.1)
 
-    def _read(self, seconds: float) -> None:
+    def read(self, seconds: float) -> None:
+        """Take what was written; wait at most ``seconds`` for it."""
         while select.select([self._master], [], [], seconds)[0]:
             try:
                 data = os.read(self._master, 1 << 16)
@@ -67,5 +83,5 @@ class Terminal:
                 return
             if not data:
                 return
-            self.output += data.decode("utf-8", "replace")
+            self.output += self._decoder.decode(data)
             seconds = 0.0

@@ -1,0 +1,103 @@
+"""A recorded answer played in a loop: an engine that never ends, as fast as one wants, and that costs next to nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count, cycle
+from queue import Empty, SimpleQueue
+
+from dflash_tui.core.traces.bundled import find_trace
+from dflash_tui.core.traces.reader import read_trace
+from engine.commands import Ask, Close, Command, Stop
+from engine.events import EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
+from engine.statistics import TurnMeter
+
+BATCH = 64
+"""Steps that come at once where no pace is kept, so that the screen keeps up."""
+READY = EngineReady("demo/gemma4-tiny", "demo/dflash-b16", "cuda", "bfloat16", 16, 131_072, 0.0)
+"""Says that it runs on a GPU: beside one the screen may draw as often as it likes."""
+
+
+def recorded_steps(trace: str = "html") -> list[Step]:
+    """The steps of a bundled trace, without what ends its answer."""
+    steps = read_trace(find_trace(trace)).steps
+    return [step for step in steps if all(token.channel == "answer" for token in step.emitted)]
+
+
+def endless(steps: list[Step], turn: int, tokens_per_second: float) -> Iterator[Step]:
+    """``steps`` again and again, timed so that they make so many tokens per second."""
+    tokens = 0
+    for index, step in zip(count(), cycle(steps), strict=False):
+        tokens += len(step.emitted)
+        yield replace(step, turn=turn, index=index, time=tokens / tokens_per_second, context_length=40 + tokens)
+
+
+class Tape:
+    """Answers the first question with ``loaded`` tokens at once, if any, and every other one for ``seconds`` at
+    ``tokens_per_second``. The interface of the engine service."""
+
+    def __init__(
+        self,
+        emit: Callable[[Event], None],
+        *,
+        steps: list[Step] | None = None,
+        tokens_per_second: float = 1000.0,
+        seconds: float = 60.0,
+        loaded: int = 0,
+    ) -> None:
+        self._emit = emit
+        self._steps = steps or recorded_steps()
+        self._pace, self._seconds, self._loaded = tokens_per_second, seconds, loaded
+        self._queue: SimpleQueue[Command] = SimpleQueue()
+        self._thread = threading.Thread(target=self._main, name="tape", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def send(self, command: Command) -> None:
+        self._queue.put(command)
+
+    def join(self, timeout: float | None = None) -> None:
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+
+    def _main(self) -> None:
+        self._emit(READY)
+        while not isinstance(command := self._queue.get(), Close):
+            if isinstance(command, Ask) and self._answer(command):
+                return
+
+    def _answer(self, ask: Ask) -> bool:
+        """True when Close came meanwhile."""
+        self._emit(TurnStarted(ask.turn, 40, 0, ask.settings.to_dict()))
+        self._emit(PrefillDone(ask.turn, 1.0))
+        meter, text = TurnMeter(40, 0), []
+        most, self._loaded = self._loaded, 0
+        started, tokens, interrupt = time.monotonic(), 0, None
+        for step in endless(self._steps, ask.turn, self._pace):
+            tokens += len(step.emitted)
+            if (most and tokens > most) or (not most and step.time > self._seconds):
+                break
+            if most:
+                interrupt = self._wait(1 / 30 if step.index % BATCH == 0 else 0.0)
+            else:
+                interrupt = self._wait(started + step.time - time.monotonic())
+            if interrupt:
+                break
+            self._emit(step)
+            meter.add(step)
+            text += [token.text for token in step.emitted]
+        reason = "stopped" if interrupt else "stop"
+        self._emit(TurnFinished(ask.turn, reason, "".join(text), "", meter.statistics()))  # type: ignore[arg-type]
+        return isinstance(interrupt, Close)
+
+    def _wait(self, seconds: float) -> Stop | Close | None:
+        """Until it is time, or until someone wants an end."""
+        try:
+            command = self._queue.get(timeout=seconds) if seconds > 0 else self._queue.get_nowait()
+        except Empty:
+            return None
+        return command if isinstance(command, Stop | Close) else None
