@@ -25,27 +25,39 @@ def race(*arguments: str) -> dict[str, Any]:
     return report
 
 
-@pytest.mark.parametrize("temperature", ["0", "0.8"])
-def test_drafts_change_no_token(temperature: str) -> None:
-    report = race("--runs", "1", "--temperature", temperature, "--block-size", "16", "--block-size", "5")
+@pytest.fixture(scope="module")
+def greedy() -> dict[str, Any]:
+    """At temperature 0, with the lanes of the screen."""
+    return race("--runs", "3", "--block-size", "16", "--block-size", "8")
+
+
+def check_that_drafts_change_no_token(report: dict[str, Any]) -> None:
     assert report["identical"], report["remarks"]
     alone, wide, narrow = report["lanes"]
     assert alone["text"] == wide["text"] == narrow["text"] != ""
     assert {lane["num_reused_tokens"] for lane in report["lanes"]} == {alone["num_reused_tokens"]}
     assert alone["draft_passes"] == 0 and alone["target_passes"] == alone["num_tokens"] - 1
-    assert wide["target_passes"] < narrow["target_passes"] < alone["target_passes"]
+    assert wide["target_passes"] <= narrow["target_passes"] < alone["target_passes"]
+
+
+def test_drafts_change_no_token(greedy: dict[str, Any]) -> None:
+    check_that_drafts_change_no_token(greedy)
+
+
+def test_drafts_change_no_token_of_a_sample() -> None:
+    sampled = race("--runs", "1", "--temperature", "0.8", "--seed", "4", "--block-size", "16", "--block-size", "5")
+    check_that_drafts_change_no_token(sampled)
 
 
 @pytest.mark.terminal
-def test_the_screen_shows_what_is_measured_without_one(chat: OpenChat) -> None:
+def test_the_screen_shows_what_is_measured_without_one(chat: OpenChat, greedy: dict[str, Any]) -> None:
     """Within 5 % on a quiet machine. Within a factor of two here, where other programs take the processor in the middle
     of either."""
-    headless = race("--runs", "3", "--block-size", "16", "--block-size", "8")
     window = chat(*SHORT)
     window.ask(f"/race {QUESTION}")
     shown = re.compile(r"DFlash, block 16 +\d+ +([\d.]+)×")
     screen = window.terminal.wait_for(lambda text: shown.search(text))
     found = shown.search(screen)
     assert found is not None
-    ratio = float(found[1]) / headless["lanes"][1]["speed_up"]
+    ratio = float(found[1]) / greedy["lanes"][1]["speed_up"]
     assert 0.5 < ratio < 2
