@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
-PATIENCE = 0.05
-"""Seconds to wait for a reply that has not come while the program was busy."""
+PATIENCE, REMOTE_PATIENCE = 0.1, 1.0
+"""Seconds to wait for a reply that has not come while the program was busy: here, and over a line that may be slow. One
+that came later still would be typed into the prompt."""
 _COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 _KIND = re.compile(rb"\x1b\[\?[0-9;]*c")
 _MUTE = ("", "dumb", "linux", "unknown")
+
+AUTO, LIGHT_THEME = "auto", "dflash-light"
 
 Darkness = Callable[[], bool | None]
 
@@ -37,13 +40,21 @@ def terminal_background() -> Iterator[Darkness]:
 
     stdin, stdout = sys.stdin.fileno(), sys.stdout.fileno()
     before = termios.tcgetattr(stdin)
+    replies: list[bytes] = []
+
+    def darkness() -> bool | None:
+        if not replies:
+            replies.append(_reply(stdin))
+        return is_dark(replies[0])
+
     try:
         quiet = termios.tcgetattr(stdin)
         quiet[3] &= ~(termios.ICANON | termios.ECHO)
         termios.tcsetattr(stdin, termios.TCSANOW, quiet)
         os.write(stdout, QUESTION)
-        yield lambda: is_dark(_reply(stdin))
+        yield darkness
     finally:
+        darkness()  # a reply that nobody reads would be typed into the prompt
         with suppress(termios.error, OSError):
             termios.tcsetattr(stdin, termios.TCSANOW, before)
 
@@ -68,7 +79,8 @@ def _can_ask() -> bool:
 
 def _reply(terminal: int) -> bytes:
     """What the terminal said by now, or says within ``PATIENCE``."""
-    reply, deadline = b"", time.monotonic() + PATIENCE
+    patience = REMOTE_PATIENCE if os.environ.get("SSH_CONNECTION") else PATIENCE
+    reply, deadline = b"", time.monotonic() + patience
     while not _KIND.search(reply):
         ready, _, _ = select.select([terminal], [], [], max(deadline - time.monotonic(), 0))
         if not ready:
@@ -87,3 +99,14 @@ def is_dark(reply: bytes) -> bool | None:
         return None
     red, green, blue = (int(part, 16) / ((1 << 4 * len(part)) - 1) for part in found.groups())
     return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
+
+
+@contextmanager
+def suited_theme(theme: str | None) -> Iterator[Callable[[], str | None]]:
+    """The theme that was asked for; without one, or with ``auto``, the light one on a light terminal, and None for the
+    program's own choice. The imports of the screen belong into the block, the call behind them."""
+    if theme not in (None, AUTO):
+        yield lambda: theme
+        return
+    with terminal_background() as is_dark:
+        yield lambda: LIGHT_THEME if is_dark() is False else None

@@ -31,7 +31,6 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.look import Look
 from engine.commands import GenerationSettings
 
-from .background import Darkness
 from .help import Flag, variable_of
 from .problems import Problem
 
@@ -120,13 +119,6 @@ def saved_look() -> Look:
         return bool(click.BOOL.convert(given, None, None) if given else defaults.get(name, False))
 
     return chosen_look(wanted("ascii"), wanted("reduced_motion"))
-
-
-def suited_theme(theme: str | None, is_dark: Darkness) -> str | None:
-    """The theme that was asked for; else the light one on a light terminal, and None for the program's own choice."""
-    if theme not in (None, "auto"):
-        return theme
-    return "dflash-light" if is_dark() is False else None
 
 
 def config_command(program: click.Command) -> click.Command:

@@ -9,8 +9,8 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 
-from .background import terminal_background
-from .config import saved_look, suited_theme
+from .background import suited_theme
+from .config import saved_look
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
 from .problems import Problem
 
@@ -40,10 +40,10 @@ def lesson(
     except LessonError as error:
         raise Problem(str(error), "Correct it, or run dflash-chat lesson without a file for the bundled one.") from None
     if wanted is None and output is None and sys.stdout.isatty():
-        with terminal_background() as is_dark:
+        with suited_theme(theme) as suited:
             from dflash_tui.app.lesson import run_lesson
 
-            theme = suited_theme(theme, is_dark)
+            theme = suited()
         return run_lesson(read, pages, origin, out, theme, saved_look())
     print_or_write(lesson_document(read, pages, origin), wanted, output, force)
     return ExitCode.OK

@@ -24,10 +24,10 @@ from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings, Verify
 from engine.hub.pairs import NO_DRAFTER
 
-from .background import terminal_background
+from .background import suited_theme
 from .bench import bench
 from .completion import VARIABLE, answer_shell, completion_command
-from .config import SHARED, chosen_look, config_command, defaults_of, load_config, suited_theme
+from .config import SHARED, chosen_look, config_command, defaults_of, load_config
 from .doctor import doctor
 from .export import export
 from .first_contact import BUNDLED, suggest_model
@@ -394,11 +394,11 @@ def _open_chat(
     keep_questions: bool,
     trace: TraceWriter | None,
 ) -> int:
-    with terminal_background() as is_dark:
+    with suited_theme(theme) as suited:
         # Imported here and nowhere else: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
-        theme = suited_theme(theme, is_dark)
+        theme = suited()
     conversation, log = older or (None, None)
     begin = Start(PromptHistory.default(keep_questions), conversation, choose)
     return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log, trace=trace, look=look)

@@ -13,8 +13,8 @@ from dflash_tui.core.traces.reader import TraceError, read_trace
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
 from engine.events import TurnStarted
 
-from .background import terminal_background
-from .config import saved_look, suited_theme
+from .background import suited_theme
+from .config import saved_look
 from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
@@ -82,9 +82,9 @@ def _print(path: Path, stream_json: bool) -> int:
 
 
 def _show(path: Path, pace: float, out: Path, theme: str | None) -> int:
-    with terminal_background() as is_dark:
+    with suited_theme(theme) as suited:
         # Imported here, like the chat: a pipe must not wait for Textual.
         from dflash_tui.app.main import run_replay
 
-        theme = suited_theme(theme, is_dark)
+        theme = suited()
     return run_replay(path, pace, out, theme, saved_look())

@@ -20,23 +20,24 @@ from dflash_tui.cli.background import terminal_background
 with terminal_background() as is_dark:
     select.select([0], [], [], float(sys.argv[1]))  # the imports
     began = time.monotonic()
-    dark = is_dark()
+    dark = is_dark() if sys.argv[2] == "True" else None
     waited = time.monotonic() - began
 echo = bool(termios.tcgetattr(0)[3] & termios.ECHO)
-print(f"dark={dark} waited={waited:.3f} echo={echo} end", flush=True)
+left = len(select.select([0], [], [], 0)[0])
+print(f"dark={dark} waited={waited:.3f} echo={echo} left={left} end", flush=True)
 """
 
 
-def ask(reply: bytes, terminal: str = "xterm-256color") -> tuple[dict[str, str], bool]:
+def ask(reply: bytes, terminal: str = "xterm-256color", wanted: bool = True) -> tuple[dict[str, str], bool]:
     """What the program found out, and whether it asked at all."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "30" if reply else "0.05"],
+        [sys.executable, "-c", PROGRAM, "30" if reply else "0.05", str(wanted)],
         stdin=theirs,
         stdout=theirs,
         stderr=subprocess.PIPE,
         start_new_session=True,
-        env={**os.environ, "TERM": terminal},
+        env={**os.environ, "TERM": terminal, "SSH_CONNECTION": ""},
     )
     os.close(theirs)
     guard = threading.Timer(60, process.kill)
@@ -72,6 +73,11 @@ def test_a_terminal_is_asked_and_left_as_it_was(reply: bytes, dark: str) -> None
     found, asked = ask(reply)
     assert asked and found["dark"] == dark and found["echo"] == "True"
     assert float(found["waited"]) < 1.0, "the reply was there before it was wanted"
+
+
+def test_a_reply_that_nobody_wanted_does_not_reach_the_prompt() -> None:
+    found, asked = ask(b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;4c", wanted=False)
+    assert asked and found["left"] == "0"
 
 
 def test_a_mute_terminal_costs_little() -> None:

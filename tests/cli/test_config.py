@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
 import pytest
 
+from dflash_tui.cli.background import suited_theme
 from dflash_tui.cli.completion import SHELLS, VARIABLE
-from dflash_tui.cli.config import chosen_look, settable, suited_theme
+from dflash_tui.cli.config import chosen_look, settable
 from dflash_tui.cli.help import variable_of
 from dflash_tui.cli.main import command, commands
 from dflash_tui.core.config import CONFIG_VARIABLE, PROJECT_FILE
@@ -128,8 +130,12 @@ def test_a_wrong_variable_is_named(program: Program, own: Path, monkeypatch: pyt
         ("mono", False, "mono"), ("auto", None, None),
     ],
 )  # fmt: skip
-def test_a_light_terminal_gets_the_light_theme(wanted: str | None, dark: bool | None, theme: str | None) -> None:
-    assert suited_theme(wanted, lambda: dark) == theme
+def test_a_light_terminal_gets_the_light_theme(
+    monkeypatch: pytest.MonkeyPatch, wanted: str | None, dark: bool | None, theme: str | None
+) -> None:
+    monkeypatch.setattr("dflash_tui.cli.background.terminal_background", lambda: nullcontext(lambda: dark))
+    with suited_theme(wanted) as suited:
+        assert suited() == theme
 
 
 def test_an_encoding_without_our_glyphs_gets_ascii(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
