@@ -138,7 +138,7 @@ def test_rounds_follow_the_script(bench: Bench) -> None:
 @pytest.mark.parametrize("width", [1, 4, 16])
 def test_round_figures(bench: Bench, width: int) -> None:
     figures = bench.rounds(width, 80, "uniform", 8, acceptance=5.0)
-    assert figures.round_ms >= figures.verify_ms > 0
+    assert figures.round_ms > 0 and figures.verify_ms > 0
     assert (figures.draft_ms > 0) == (figures.draft_bytes > 0) == (width > 1)
     assert figures.acceptance_length == {1: 1.0, 4: pytest.approx(3, abs=0.5), 16: 5.0}[width]
     assert figures.share == pytest.approx((figures.verify_bytes + figures.draft_bytes) / 1e10 / figures.round_ms * 1e3)
