@@ -28,7 +28,7 @@ class StatusFacts:
     max_context: int = 0
     reused: int = 0
     hint: str = ""
-    """What the focused part does; stands before the figures while it has the focus."""
+    """What the focused part does; stands in the place of the figures while it has the focus."""
     screen_load: float | None = None
     """The user-interface thread's share of one core."""
 
@@ -100,7 +100,8 @@ class StatusLine(Widget):
     def render(self) -> Content:
         facts = self.facts
         dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
-        parts = Content.assemble(dot, (facts.hint or " · ".join([facts.state, *_figures(facts)]), "$foreground"))
+        says = [facts.state, *([facts.hint] if facts.hint else _figures(facts))]
+        parts = Content.assemble(dot, (" · ".join(says), "$foreground"))
         for keys in self.KEYS:
             gap = self.size.width - parts.cell_length - len(keys)
             if gap >= 2:
