@@ -71,6 +71,7 @@ class RaceScreen(Screen[RaceResult | None]):
                 yield TokenLog(id=f"text-{place}")
         with VerticalScroll(id="race-result"):
             yield Static(id="race-table")
+            yield Static(id="race-remarks")
         yield Static(self.KEYS, id="race-keys")
 
     def on_mount(self) -> None:
@@ -89,7 +90,8 @@ class RaceScreen(Screen[RaceResult | None]):
         self._end_replay()
         for log in self.query(TokenLog):
             log.clear()
-        self.query_one("#race-table", Static).update(Content.styled(HOW, "$verdict-pending"))
+        self.query_one("#race-table", Static).update("")
+        self.query_one("#race-remarks", Static).update(Content.styled(HOW, "$verdict-pending"))
         self.race.start()
         self._draw_progress()
 
@@ -147,9 +149,10 @@ class RaceScreen(Screen[RaceResult | None]):
     def _draw_result(self, result: RaceResult) -> None:
         lines = table_lines(race_table(result, brief=self.size.width < 110))
         table = [Content.styled(lines[0], "$verdict-pending"), *(Content(line) for line in lines[1:])]
+        self.query_one("#race-table", Static).update(Content("\n").join([*table, Content()]))
         remarks = [Content(remark) for remark in race_remarks(result)]
         note = Content.styled(HOW, "$verdict-pending")
-        self.query_one("#race-table", Static).update(Content("\n").join([*table, Content(), *remarks, note]))
+        self.query_one("#race-remarks", Static).update(Content("\n").join([*remarks, note]))
         best = max(result.lanes[1:], key=result.speed_up)
         self.query_one("#race-title", Static).update(
             Content.assemble(
