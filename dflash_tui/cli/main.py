@@ -36,7 +36,6 @@ from .help import TOPICS, Flag, flag, help_command, variable_of, write_options
 from .lesson import lesson
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
-from .plain import PlainChat
 from .problems import Problem, show_problem
 from .prompt import read_prompt
 from .pull import pull
@@ -337,6 +336,8 @@ def command(
         _require_a_chat(flags)
         options = suggest_model(options)
         if plain:
+            from .plain import PlainChat  # what makes text harmless brings rich, which a pipe can do without
+
             return PlainChat(options, settings, engine or _engine(), SessionLog.create()).run()
         older = conversation_to_continue(latest, resume)
         return _open_chat(
