@@ -67,7 +67,9 @@ def test_flags_reach_the_engine(program: Program) -> None:
     )
     ask = program.engine.asked[0]
     assert program.engine.options == EngineOptions("some/model", "d", "cpu")
-    assert ask.settings == GenerationSettings(8, 0.7, 0.9, 40, 5, 64, thinking=True)
+    assert ask.settings == GenerationSettings(
+        block_size=8, temperature=0.7, top_p=0.9, top_k=40, seed=5, max_new_tokens=64, thinking=True
+    )
     assert ask.messages == (Message("system", "Be brief."), Message("user", "hi"))
 
 

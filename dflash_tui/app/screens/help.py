@@ -24,11 +24,12 @@ COLOURS = (
     "rejected   the wrong guess; struck out behind it, what fell with it",
 )
 _PROMPT_KEYS = {
-    "Enter": "send",
-    "Ctrl+J  Shift+Enter": "new line",
-    "↑  ↓": "earlier and later questions",
+    "Enter": "send; while an answer runs: send after it",
+    "Ctrl+J  \\ Enter": "new line; so does Shift+Enter where the terminal tells it",
+    "↑  ↓": "earlier and later questions, first the one that waits",
     "PageUp  PageDown": "scroll the transcript; End follows it again",
-    "Tab": "to the sliders: arrows, Home, End, digits, the mouse",
+    "→": "an example, and the next one, before the first question",
+    "Tab": "completes a command, else leads to the sliders: arrows, Home, End, digits",
     "Ctrl+Q  Ctrl+D": "quit; Ctrl+D when the prompt is empty",
 }
 
