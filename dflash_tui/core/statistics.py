@@ -200,10 +200,15 @@ class RateMeter:
         self._tokens += tokens
         self._recent.append((time, tokens))
         self._recent_tokens += tokens
-        while self._recent and self._recent[0][0] <= time - self.WINDOW:
+        while self._recent and self._is_window(self._recent[0][0], time):
             self._recent_tokens -= self._recent.popleft()[1]
         if time >= self._next_sample:
             self._take_sample(time)
+
+    def _is_window(self, start: float, end: float) -> bool:
+        """Whether a whole window lies between two times. In microseconds, as events tell them: differences of floats
+        would miss it by a hair."""
+        return round(1e6 * (end - start)) >= round(1e6 * self.WINDOW)
 
     def _take_sample(self, time: float) -> None:
         # A round longer than a sample fills several, so that the history is even in time.
@@ -211,7 +216,7 @@ class RateMeter:
             self.history.append(self.now)
             self._next_sample += self.SAMPLE
         # A window that is not full yet over-reports a burst.
-        if self._start is not None and time - self._start >= self.WINDOW:
+        if self._start is not None and self._is_window(self._start, time):
             self._peak = max(self._peak, self.now)
 
     @property
