@@ -141,6 +141,11 @@ def fitting(tiles: AttendTiles, layer: AttentionConfig, capacity: int) -> Attend
     return tiles
 
 
+LARGE_PROGRAMS, SMALL_PROGRAMS = 128, 512
+"""Programs of one pass over the keys, of heads of 512 and of smaller ones: as many as GPUs hold at a time. A program
+for every split of a large cache would be thousands that only find out that there is nothing to do."""
+
+
 class AttendScratch:
     """Where the programs of ``attend_rows`` leave their parts. Layers run one after the other, so all share it."""
 
@@ -174,6 +179,69 @@ def _first_split(position: tl.tensor, WINDOW: tl.constexpr, SPLIT: tl.constexpr)
 
 
 @jit
+def _attend_one_split(
+    queries: tl.tensor,
+    row: tl.tensor,
+    k: tl.tensor,
+    v: tl.tensor,
+    highest_out: tl.tensor,
+    total_out: tl.tensor,
+    mixed_out: tl.tensor,
+    cursor: tl.tensor,
+    num_rows: tl.tensor,
+    start: tl.tensor,
+    capacity: tl.tensor,
+    kv_head: tl.tensor,
+    part: tl.tensor,
+    scale: tl.tensor,
+    HEAD_DIM: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPLIT: tl.constexpr,
+    KEYS: tl.constexpr,
+    TILE: tl.constexpr,
+) -> None:
+    """Softmax over the keys from ``start`` on, unnormalised, and its sums.
+
+    A step without a visible key changes nothing, bit for bit: its factors are exactly 1 and its terms exactly 0.
+    """
+    valid = row < num_rows
+    lane = tl.arange(0, HEAD_DIM)
+    highest = tl.full((TILE,), float("-inf"), tl.float32)
+    total = tl.zeros((TILE,), tl.float32)
+    mixed = tl.zeros((TILE, HEAD_DIM), tl.float32)
+    for offset in range(0, SPLIT, KEYS):
+        key = start + offset + tl.arange(0, KEYS)
+        exists = key < cursor + num_rows
+        stored = key
+        if WINDOW > 0:
+            exists = exists & (key > cursor - WINDOW)
+            stored = key % capacity
+        address = (kv_head * capacity + stored)[:, None] * HEAD_DIM + lane[None, :]
+        keys = tl.load(k + address, mask=exists[:, None], other=0.0)
+        scores = dot(queries, keys.T, tl.zeros((TILE, KEYS), tl.float32)) * scale
+        distance = (cursor + row)[:, None] - key[None, :]
+        visible = exists[None, :] & valid[:, None]
+        if CAUSAL:
+            visible = visible & (distance >= 0)
+        if WINDOW > 0:
+            visible = visible & (distance < WINDOW) & (distance > -WINDOW)
+        scores = tl.where(visible, scores, float("-inf"))
+        now_highest = tl.maximum(highest, tl.max(scores, 1))
+        # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
+        shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
+        fading = tl.exp2(highest - shift)
+        weights = tl.exp2(scores - shift[:, None])
+        values = tl.load(v + address, mask=exists[:, None], other=0.0)
+        total = total * fading + tl.sum(weights, 1)
+        mixed = dot(weights.to(values.dtype), values, mixed * fading[:, None])
+        highest = now_highest
+    tl.store(highest_out + part, highest, mask=valid)
+    tl.store(total_out + part, total, mask=valid)
+    tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
+
+
+@jit
 def _attend_split(
     q: tl.tensor,
     k: tl.tensor,
@@ -184,6 +252,7 @@ def _attend_split(
     cursor: tl.tensor,
     rows: tl.tensor,
     capacity: tl.tensor,
+    slots: tl.tensor,
     scale: tl.tensor,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -194,60 +263,75 @@ def _attend_split(
     TILE: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
 ) -> None:
-    """Program (key head, split, tile of grouped rows): softmax of one split, unnormalised, and its sums.
+    """Program (key head, split, tile of grouped rows); without a window every so many splits are a program's.
 
-    A row of the tile is (query row, head of the group). A step without a visible key changes nothing, bit for bit:
-    its factors are exactly 1 and its terms exactly 0.
+    A row of the tile is (query row, head of the group).
     """
     wait_for_inputs()
     kv_head = tl.program_id(0)
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
-    start = (_first_split(cursor_value, WINDOW, SPLIT) + tl.program_id(1)) * SPLIT
     end = cursor_value + num_rows
+    first_split = _first_split(cursor_value, WINDOW, SPLIT)
     first_packed = tl.program_id(2) * TILE
+    slot = tl.program_id(1)
+    start = (first_split + slot) * SPLIT
     if (start < end) & (first_packed < num_rows * GROUP):
         packed = first_packed + tl.arange(0, TILE)
         row = packed // GROUP
-        valid = row < num_rows
-        position = cursor_value + row
         lane = tl.arange(0, HEAD_DIM)
-        heads = GROUP * tl.num_programs(0)
-        head = kv_head * GROUP + packed % GROUP
-        queries = tl.load(q + (row * heads + head)[:, None] * HEAD_DIM + lane[None, :], mask=valid[:, None], other=0.0)
-        highest = tl.full((TILE,), float("-inf"), tl.float32)
-        total = tl.zeros((TILE,), tl.float32)
-        mixed = tl.zeros((TILE, HEAD_DIM), tl.float32)
-        for offset in range(0, SPLIT, KEYS):
-            key = start + offset + tl.arange(0, KEYS)
-            exists = key < end
-            stored = key
-            if WINDOW > 0:
-                exists = exists & (key > cursor_value - WINDOW)
-                stored = key % capacity
-            address = (kv_head * capacity + stored)[:, None] * HEAD_DIM + lane[None, :]
-            keys = tl.load(k + address, mask=exists[:, None], other=0.0)
-            scores = dot(queries, keys.T, tl.zeros((TILE, KEYS), tl.float32)) * scale
-            distance = position[:, None] - key[None, :]
-            visible = exists[None, :] & valid[:, None]
-            if CAUSAL:
-                visible = visible & (distance >= 0)
-            if WINDOW > 0:
-                visible = visible & (distance < WINDOW) & (distance > -WINDOW)
-            scores = tl.where(visible, scores, float("-inf"))
-            now_highest = tl.maximum(highest, tl.max(scores, 1))
-            # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
-            shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
-            fading = tl.exp2(highest - shift)
-            weights = tl.exp2(scores - shift[:, None])
-            values = tl.load(v + address, mask=exists[:, None], other=0.0)
-            total = total * fading + tl.sum(weights, 1)
-            mixed = dot(weights.to(values.dtype), values, mixed * fading[:, None])
-            highest = now_highest
-        part = (kv_head * tl.num_programs(1) + tl.program_id(1)) * GROUP_ROWS + packed
-        tl.store(highest_out + part, highest, mask=valid)
-        tl.store(total_out + part, total, mask=valid)
-        tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
+        query = row * GROUP * tl.num_programs(0) + kv_head * GROUP + packed % GROUP
+        queries = tl.load(q + query[:, None] * HEAD_DIM + lane[None, :], mask=(row < num_rows)[:, None], other=0.0)
+        part = (kv_head * slots + slot) * GROUP_ROWS + packed
+        if WINDOW > 0:
+            _attend_one_split(
+                queries,
+                row,
+                k,
+                v,
+                highest_out,
+                total_out,
+                mixed_out,
+                cursor_value,
+                num_rows,
+                start,
+                capacity,
+                kv_head,
+                part,
+                scale,
+                HEAD_DIM,
+                WINDOW,
+                CAUSAL,
+                SPLIT,
+                KEYS,
+                TILE,
+            )
+        else:
+            while start < end:
+                _attend_one_split(
+                    queries,
+                    row,
+                    k,
+                    v,
+                    highest_out,
+                    total_out,
+                    mixed_out,
+                    cursor_value,
+                    num_rows,
+                    start,
+                    capacity,
+                    kv_head,
+                    part,
+                    scale,
+                    HEAD_DIM,
+                    WINDOW,
+                    CAUSAL,
+                    SPLIT,
+                    KEYS,
+                    TILE,
+                )
+                start += tl.num_programs(1) * SPLIT
+                part += tl.num_programs(1) * GROUP_ROWS
 
 
 @jit
@@ -331,7 +415,9 @@ def attend_rows(
     shared = {"GROUP": group, "HEAD_DIM": head_dim, "WINDOW": layer.window or 0, "CAUSAL": layer.causal}
     shared |= {"SPLIT": tiles.split, "GROUP_ROWS": MAX_ROWS * group}
     parts = (scratch.highest, scratch.total, scratch.mixed)
-    _attend_split[(kv_heads, slots, cdiv(max_rows * group, tiles.rows))](
+    most = (LARGE_PROGRAMS if head_dim > 256 else SMALL_PROGRAMS) // kv_heads
+    programs = slots if layer.window is not None else min(slots, max(most, 1))
+    _attend_split[(kv_heads, programs, cdiv(max_rows * group, tiles.rows))](
         q,
         k,
         v,
@@ -339,6 +425,7 @@ def attend_rows(
         cursor,
         rows,
         capacity,
+        slots,
         layer.scale * LOG2_E,
         KEYS=tiles.keys,
         TILE=tiles.rows,

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.config import AttentionConfig, RopeConfig
+from engine.kernels import attention
 from engine.kernels.attention import AttendScratch, AttendTiles, attend_rows, attend_rows_reference, attend_tiles
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
 from tests.kernels.ordered_sums import sum_in_order
@@ -111,6 +112,14 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, m
             alone = torch.roll(case.q, -row, 0)
             assert torch.equal(case.attend(cursor + row, 1, SMALL, alone)[0], block[row]), (cursor, row)
         assert torch.equal(case.attend(cursor, 6, SMALL)[:6], block[:6])
+
+
+@pytest.mark.parametrize("programs", [1, 3])
+def test_a_program_may_take_several_splits(programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = make(LAYERS["12B full"], 150)
+    expected = case.attend(134, 5, SMALL)
+    monkeypatch.setattr(attention, "SMALL_PROGRAMS", programs)
+    assert torch.equal(case.attend(134, 5, SMALL), expected)
 
 
 def test_nothing_runs_without_rows() -> None:
