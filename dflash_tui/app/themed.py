@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual.app import App
+from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
 
@@ -32,6 +33,14 @@ class ThemedApp(App[None]):
         self._watcher = ThemeWatcher()
         self._theme_problems = self._register_themes()
         self._choose_theme(theme or DEFAULT_THEME)
+
+    def get_driver_class(self) -> type[Driver]:
+        driver = super().get_driver_class()
+        if driver.__name__ != "LinuxDriver":  # Windows, or one that the environment names
+            return driver
+        from .keyboard import PatientDriver  # can't be imported on Windows
+
+        return PatientDriver
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return self._verdicts[self.current_theme.dark]

@@ -123,7 +123,9 @@ class Reports:
         os.set_blocking(descriptor, False)
         self._descriptor, self._text = descriptor, ""
 
-    def wait_for(self, at: str, user: User, seconds: float, doing: Callable[[User], None] = lambda _: None) -> dict[str, Any]:
+    def wait_for(
+        self, at: str, user: User, seconds: float, doing: Callable[[User], None] = lambda _: None
+    ) -> dict[str, Any]:
         """The next report ``at`` that point. The user goes on ``doing`` something until it comes."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and user.terminal.process.poll() is None:

@@ -51,8 +51,11 @@ class Terminal:
         os.close(self._master)
 
     def send(self, data: str) -> None:
+        self.write(data.encode())
+
+    def write(self, data: bytes) -> None:
         """Write everything, reading meanwhile: a terminal's buffer is a few kilobytes."""
-        left = data.encode()
+        left = data
         while left:
             self.read(0.0)
             if select.select([], [self._master], [], 1.0)[1]:

@@ -1,0 +1,107 @@
+"""What a terminal sends, read without haste and without waste.
+
+Textual's own reader waits up to 100 ms before a lone Esc is a key, takes an escape sequence that a slow line split in
+two for keys, and so never sees a paste end whose last characters came late; escape sequences *in* a paste become keys,
+Enter included; a paste costs a microsecond per character; and one byte that is no UTF-8 makes it deaf.
+"""
+
+from __future__ import annotations
+
+import os
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from select import select
+
+from textual import events
+from textual._parser import ParseError
+from textual._time import get_time
+from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+ESCAPE = "\x1b"
+SEQUENCE_SECONDS = 0.5
+"""How long the rest of a sequence may take on its way. Nobody types the beginning of one by hand."""
+READ_BYTES = 1 << 16
+IDLE_SECONDS = 0.1
+"""Between two looks at whether the program ends."""
+
+
+class PatientParser(XTermParser):
+    """Takes pastes out of the stream by itself; the rest is for Textual to understand."""
+
+    def __init__(self, debug: bool = False) -> None:
+        super().__init__(debug)
+        self._pasted: list[str] | None = None
+        """The pieces of the paste that has begun."""
+        self._tail = ""
+        """The last characters fed: the beginning of a marker may be among them."""
+
+    def feed(self, data: str) -> Iterator[Message]:
+        """As Textual's, but a paste comes in one piece and whole, whatever is in it."""
+        if not data:
+            yield from super().feed(data)
+        while data:
+            marker = BRACKETED_PASTE_START if self._pasted is None else BRACKETED_PASTE_END
+            end = (self._tail + data).find(marker)
+            cut = len(data) if end < 0 else end + len(marker) - len(self._tail)
+            part, data = data[:cut], data[cut:]
+            self._tail = "" if end >= 0 else (self._tail + part)[1 - len(marker) :]
+            if self._pasted is None:
+                yield from super().feed(part)
+                self._pasted = [] if end >= 0 else None
+            else:
+                self._pasted.append(part)
+                if end >= 0:
+                    yield from self._end_paste(self._pasted)
+
+    def _end_paste(self, pieces: list[str]) -> Iterator[Message]:
+        self._pasted = None
+        text = "".join(pieces).removesuffix(BRACKETED_PASTE_END)
+        for message in super().feed(BRACKETED_PASTE_END):  # Textual has seen a paste of nothing
+            yield events.Paste(text.replace("\x00", "")) if isinstance(message, events.Paste) else message
+
+    def tick(self) -> Iterable[Message]:
+        """What waited long enough to be a key."""
+        return () if self.patience is None or self.patience > 0 else super().tick()
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds until :meth:`tick` has something to do; None when nothing waits."""
+        if self._timeout_time is None:
+            return None
+        more = 0.0 if self._tail.endswith(ESCAPE) else SEQUENCE_SECONDS
+        return max(self._timeout_time + more - get_time(), 0.0)
+
+
+class PatientDriver(LinuxDriver):
+    """Textual's driver with :class:`PatientParser` as its reader."""
+
+    def run_input_thread(self) -> None:
+        """Reads until the driver is told to exit."""
+        parser = PatientParser(self._debug)
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        while not self.exit_event.is_set():
+            patience = parser.patience
+            seconds = IDLE_SECONDS if patience is None else min(patience, IDLE_SECONDS)
+            if select([self.fileno], [], [], seconds)[0]:
+                data = self._read()
+                if not data:
+                    break
+                self._process(parser.feed(decode(data)))
+            self._process(parser.tick())
+        self.exit_event.wait()
+        with suppress(EOFError, ParseError):
+            list(parser.feed(""))
+
+    def _read(self) -> bytes:
+        """What arrived; nothing when the terminal is gone."""
+        try:
+            return os.read(self.fileno, READ_BYTES)
+        except OSError:
+            return b""
+
+    def _process(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
