@@ -1,4 +1,4 @@
-"""A recorded answer played in a loop: an engine that never ends, as fast as one wants, and that costs next to nothing."""
+"""A recorded answer played in a loop: an engine as fast as one wants, at next to no cost."""
 
 from __future__ import annotations
 

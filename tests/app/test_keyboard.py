@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def fed(*chunks: str) -> list[Message]:
 
 def cut(text: str, places: list[int]) -> list[str]:
     edges = sorted({0, len(text), *(place % (len(text) + 1) for place in places)})
-    return [text[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(edges)]
 
 
 def keys(messages: list[Message]) -> list[str]:
@@ -66,7 +67,8 @@ def test_a_lone_escape_is_a_key_soon_and_the_beginning_of_a_sequence_is_not(monk
         monkeypatch.setattr(f"{module}.get_time", lambda: now)
     parser = PatientParser()
     assert keys([*parser.feed("\x1b")]) == []
-    assert 0 < (patience := parser.patience or 0.0) <= 0.1
+    patience = parser.patience
+    assert patience is not None and 0 < patience <= 0.1
     now += patience
     assert keys([*parser.tick()]) == ["escape"]
     assert parser.patience is None
