@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -218,6 +218,14 @@ def test_a_round_after_the_end_changes_nothing(pair: Pair) -> None:
 # --- between rounds
 
 
+def told(
+    device: Decoder, prompt: GenerationSettings, rounds: Iterable[GenerationSettings | None]
+) -> Callable[[], GenerationSettings | None]:
+    """A poll that says one thing while the prompt runs, and then these, one for each round."""
+    coming = iter(rounds)
+    return lambda: prompt if device.cache.length < len(PROMPT) else next(coming)
+
+
 @DENSE
 def test_settings_change_between_rounds(pair: Pair) -> None:
     """Block sizes and temperatures take effect at the next round that is enqueued, and no text is lost."""
@@ -236,17 +244,11 @@ def test_settings_change_between_rounds(pair: Pair) -> None:
     assert len(set(widths)) > 2 and all(width == size for width, size in widths)
 
     hot = replace(wanted, temperature=1.5, seed=9, speculation=False, max_new_tokens=6)
-    # Three polls for the prompt's two pieces and the beginning; the first round needs none.
-    polls = iter([replace(hot, temperature=0.0)] * 4 + [hot] * 20)
-    answer = run_turn(on_device(pair), PROMPT, lambda: next(polls))
+    cool, device = replace(hot, temperature=0.0), on_device(pair)
+    answer = run_turn(device, PROMPT, told(device, cool, [cool] + [hot] * 20))
     assert [done.settings.temperature for done in answer.rounds] == [0.0] * 2 + [1.5] * 4
-    cold = spoken(pair, replace(hot, temperature=0.0))[len(PROMPT) :]
+    cold = spoken(pair, cool)[len(PROMPT) :]
     assert answer.ids[:2] == cold[:2] and answer.ids[2:] != cold[2:]
-
-
-def stop_after(polls: int, wanted: GenerationSettings) -> Callable[[], GenerationSettings | None]:
-    remaining = iter(range(polls))
-    return lambda: wanted if next(remaining, None) is not None else None
 
 
 @DENSE
@@ -256,7 +258,7 @@ def test_stopping_keeps_what_is_under_way(pair: Pair) -> None:
     text = spoken(pair, wanted)
     proposal = mostly_right(text)
     device = on_device(pair, proposal)
-    stopped = run_turn(device, PROMPT, stop_after(5, wanted))
+    stopped = run_turn(device, PROMPT, told(device, wanted, [wanted, wanted, None]))
     assert stopped.finish is None and len(stopped.rounds) == 3
     assert stopped.ids == text[len(PROMPT) :][: len(stopped.ids)]
     assert_caches_equal_recomputation(device)
