@@ -132,6 +132,7 @@ class DeviceRounds:
     def _start(self, turn: Turn) -> None:
         """Tells the device where a turn stands."""
         state, target = self._state, self._decoder.target
+        assert len(target.config.stop_token_ids) <= MAX_STOPS
         stops = torch.full((MAX_STOPS,), -1, dtype=torch.int32)
         stops[: len(target.config.stop_token_ids)] = torch.tensor(target.config.stop_token_ids, dtype=torch.int32)
         script = list(self._decoder.script or ())

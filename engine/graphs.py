@@ -34,7 +34,7 @@ def captured(step: Step, device: torch.device, what: str) -> Step:
             step()
     except RuntimeError as error:
         raise DeviceFailure(
-            f"The GPU could not record how to {what}: {error}",
+            f"The GPU could not record a decoding step ({what}): {error}",
             "Decode without graphs: --attention-backend sdpa.",
         ) from error
     return graph.replay
