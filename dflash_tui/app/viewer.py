@@ -270,11 +270,18 @@ class Viewer:
             self.lenses.forget()
             if self.place is not None:  # a question was asked, or a new chat begun: what was looked at is over
                 self._leave()
+        if self.place is not None and not self._still_there(self.place):
+            self._leave()
         if self.place is None and self.motion.wanted and self._screen.chat.busy:
             self._fall_behind()
         if self.motion.playing:
             self._tick()
         self._screen.pump.lively = self.motion.playing
+
+    def _still_there(self, place: Place) -> bool:
+        """A replay that goes back takes rounds away."""
+        history = self.travel.history(place.turn)
+        return history is not None and place.step < len(history) and self.motion.plays(history)
 
     def _fall_behind(self) -> None:
         """The view begins to play a running answer in slow motion."""

@@ -30,6 +30,10 @@ class SlowMotion:
         """Some answer is being played, or held at a phase."""
         return self._player is not None
 
+    def plays(self, history: StepHistory) -> bool:
+        """This answer, or none."""
+        return self._player is None or self._player.history is history
+
     @property
     def wanted(self) -> bool:
         """The user asked for slow motion, whether or not there is an answer to play."""

@@ -199,6 +199,16 @@ async def test_a_rendered_answer_gives_way_to_its_tokens(launch: Launch) -> None
         assert not chat.screen.talk.rendered and chat.log.region.height > 0
 
 
+async def test_a_round_that_is_taken_away_is_left(launch: Launch) -> None:
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.pilot.press("f5")
+        turn = chat.screen.chat.reducer.turns[-1]
+        turn.history = StepHistory()
+        await chat.until(lambda: place(chat) is None)
+        assert not chat.screen.viewer.motion.active
+
+
 async def test_earlier_answers_can_be_visited_and_a_new_question_leads_back(launch: Launch) -> None:
     async with launch() as chat:
         await chat.ask_and_wait()
