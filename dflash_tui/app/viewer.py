@@ -46,6 +46,10 @@ TEACHING_KEYS = (
 """Pairs of actions and what their keys do, for the line under the step view."""
 
 
+ELSEWHERE = "Tab, or a click, brings the keys here"
+"""Stands there while the keys go to another part of the screen."""
+
+
 class Viewer:
     """Keeps the place, the lens and slow motion, and shows them."""
 
@@ -337,12 +341,14 @@ class Viewer:
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
         view.show(scene, place.step, len(self.travel.history(place.turn) or ()), live=self.place is None)
 
-    def _keys(self) -> str:
+    def _keys(self) -> tuple[str, ...]:
         """The keys of the step view, as they are bound now."""
+        if not self._view.has_focus:
+            return (ELSEWHERE,)
         keys = keys_in_force(self._screen.active_bindings)
         rows = TEACHING_KEYS if self.motion.teaching else STEPPING_KEYS
         hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
-        return " · ".join(["← → token", *hints, "0-9 Enter go to", "Esc close"])
+        return ("← → token", *hints, "0-9 Enter go to", "Esc close")
 
     def _notes(self) -> tuple[str, ...]:
         """What is different from the live view, in more words and in fewer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from textual import on
+from textual import events, on
 from textual.screen import Screen
 
 from dflash_tui.core.slash import SlashError
@@ -51,6 +51,12 @@ class Looking(Screen[None]):
     @on(StepView.Closed)
     def close_steps(self) -> None:
         self.viewer.close()
+
+    @on(events.DescendantFocus)
+    @on(events.DescendantBlur)
+    def keys_go_elsewhere(self) -> None:
+        """The step view says which keys it takes."""
+        self.viewer.show_steps()
 
     def _look(self, go: Callable[[], None]) -> None:
         """Go somewhere, or say why not."""

@@ -20,6 +20,7 @@ LABEL_WIDTH = 10
 SHORTEST_CELL = 4
 """A random number needs as much."""
 PENDING, NUMBERS = "italic $verdict-pending", "$verdict-pending"
+SEPARATOR = " · "
 CURSOR = "reverse"
 MASK = "░░░"
 GAP = 2
@@ -62,8 +63,8 @@ class Scene:
     """Takes the place of the explanation, such as a question to the viewer."""
     phases: bool = False
     """Explain the phase instead of the column."""
-    keys: str = ""
-    """What can be pressed, for where there is room to spare."""
+    keys: tuple[str, ...] = ()
+    """What can be pressed, for where there is room to spare: the last first, then the others in their order."""
 
     def reached(self, phase: Phase) -> bool:
         return PHASES.index(self.phase) >= PHASES.index(phase)
@@ -99,9 +100,18 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     told = scene.inspection.cost if scene.reached("judge") else ""
     cost = [Content.styled(line, NUMBERS) for line in wrap_words(told, max(width, 20))]
     lines = [_title(scene, width), *table, *words, *cost]
-    if len(lines) < height and cell_len(scene.keys) <= width:
-        lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(scene.keys, NUMBERS)]
+    if len(lines) < height and scene.keys:
+        keys = _fitting(scene.keys, width)
+        lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(keys, NUMBERS)]
     return lines[: max(height, 1)]
+
+
+def _fitting(hints: tuple[str, ...], width: int) -> str:
+    """As many hints as have room: the last, and before it the first ones."""
+    *first, last = hints
+    while first and cell_len(SEPARATOR.join([*first, last])) > width:
+        first.pop()
+    return SEPARATOR.join([*first, last])
 
 
 def _title(scene: Scene, width: int) -> Content:
