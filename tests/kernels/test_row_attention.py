@@ -31,7 +31,7 @@ def layer(heads: int, kv_heads: int, head_dim: int, window: int | None, **change
 LAYERS = {
     "sliding": layer(2, 1, 256, 40),
     "full": layer(4, 1, 512, None, value_is_key=True),
-    "12B full": layer(16, 1, 32, None),
+    "8 heads a key": layer(8, 1, 32, None),
     "drafter sliding": layer(2, 1, 128, 50),
     "drafter full": layer(2, 1, 128, None, causal=False),
     "both ways in a window": layer(4, 2, 16, 24, causal=False),
@@ -87,7 +87,7 @@ def test_rows_attend_as_the_reference_does(name: str, dtype: torch.dtype) -> Non
     """At the start, in the middle, and where rings wrap; rows beyond the count are left as they are."""
     config = LAYERS[name]
     case = make(config, capacity_of(config), dtype)
-    for cursor, rows in [(0, 16), (31, 3), (134, 16)]:
+    for cursor, rows in [(31, 3), (134, 16)]:
         actual = case.attend(cursor, rows, replace(SMALL, rows=min(32, 16 * config.num_heads // config.num_kv_heads)))
         tolerance = TOLERANCE[dtype]
         torch.testing.assert_close(actual, case.reference(cursor, rows), atol=tolerance, rtol=tolerance)
@@ -100,7 +100,7 @@ def test_the_tiles_in_use_give_the_same(name: str) -> None:
 
 
 @FP32_AND_BF16
-@pytest.mark.parametrize("name", ["sliding", "12B full", "every head its own keys"])
+@pytest.mark.parametrize("name", ["sliding", "8 heads a key", "every head its own keys"])
 def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row r of a block, and the only row of a pass at its position: no bit differs, also across splits and rings."""
     sum_in_order(monkeypatch)
@@ -116,7 +116,7 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, m
 
 @pytest.mark.parametrize("programs", [1, 3])
 def test_a_program_may_take_several_splits(programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = make(LAYERS["12B full"], 150)
+    case = make(LAYERS["8 heads a key"], 150)
     expected = case.attend(134, 5, SMALL)
     monkeypatch.setattr(attention, "SMALL_PROGRAMS", programs)
     assert torch.equal(case.attend(134, 5, SMALL), expected)
@@ -129,7 +129,7 @@ def test_nothing_runs_without_rows() -> None:
 
 def test_what_lies_past_the_block_does_not_count() -> None:
     """Refused rows stay in the cache behind the cursor, and fresh caches hold anything, even what is no number."""
-    for name in ("12B full", "sliding"):
+    for name in ("8 heads a key", "sliding"):
         case = make(LAYERS[name], 150 if LAYERS[name].window is None else 55)
         expected = case.attend(33, 4, SMALL)
         case.k[:, 37:], case.v[:, 37:] = float("nan"), float("nan")
