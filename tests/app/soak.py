@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from typing import Any
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.events import PrefillDone, TurnStarted
 
+from .soaked import percentile
 from .tape import READY, endless, recorded_steps
 from .terminal import Terminal
 
@@ -31,7 +31,6 @@ LETTERS = [chr(code) for code in range(0x400, 0x530) if chr(code).isprintable()]
 """One cell each, and in no recorded answer: where one appears it was typed."""
 PAUSE = 0.2
 """Seconds between two things that the user does."""
-MEGABYTE = 2**20
 
 LIMITS = {
     "lag p95 ms": 20.0,
@@ -162,7 +161,10 @@ def play(scene: Scene, seconds: float, folder: Path) -> dict[str, float]:
         terminal.send(QUIT)
         terminal.wait_for_exit()
     os.close(reader)
-    return figures(facts, user.echoes)
+    del facts["at"]
+    return facts | (
+        {"echo p95 ms": percentile(user.echoes, 95), "echo max ms": max(user.echoes)} if user.echoes else {}
+    )
 
 
 def record(path: Path, seconds: float) -> None:
@@ -176,26 +178,6 @@ def record(path: Path, seconds: float) -> None:
             break
         writer.record(step)
     writer.close()
-
-
-def percentile(values: list[float], percent: int) -> float:
-    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else 0.0
-
-
-def figures(facts: dict[str, Any], echoes: list[float]) -> dict[str, float]:
-    lags = [1000 * lag for lag in facts["lags"]]
-    result = {
-        "tok/s": facts["tokens"] / facts["wall"],
-        "frames/s": facts["frames"] / facts["wall"],
-        "lag p95 ms": percentile(lags, 95),
-        "lag p99 ms": percentile(lags, 99),
-        "lag max ms": max(lags),
-        "CPU %": 100 * facts["process_cpu"] / facts["wall"],
-        "screen %": 100 * facts["screen_cpu"] / facts["wall"],
-        "growth MB": (facts["end_bytes"] - facts["settled_bytes"]) / MEGABYTE,
-        "peak MB": facts["peak_bytes"] / MEGABYTE,
-    }
-    return result | ({"echo p95 ms": percentile(echoes, 95), "echo max ms": max(echoes)} if echoes else {})
 
 
 def main() -> None:

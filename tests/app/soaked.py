@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import statistics
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +21,7 @@ from engine.events import Event, Step
 
 PROBE = 0.005
 """Seconds between two looks at the clock."""
+MEGABYTE = 2**20
 SETTLING = 2.0
 """Seconds of streaming before memory is counted: caches fill meanwhile."""
 
@@ -40,6 +42,26 @@ class Observation:
     peak_bytes: int = 0
     """Of resident memory, at any time after it had settled."""
     end_bytes: int = 0
+
+    def figures(self) -> dict[str, float]:
+        """The figures of a report, short enough to fit into a pipe that nobody reads at the moment."""
+        lags = [1000 * lag for lag in self.lags]
+        return {
+            "tok/s": self.tokens / self.wall,
+            "frames/s": self.frames / self.wall,
+            "lag p95 ms": percentile(lags, 95),
+            "lag p99 ms": percentile(lags, 99),
+            "lag max ms": max(lags, default=0.0),
+            "CPU %": 100 * self.process_cpu / self.wall,
+            "screen %": 100 * self.screen_cpu / self.wall,
+            "growth MB": (self.end_bytes - self.settled_bytes) / MEGABYTE,
+            "peak MB": self.peak_bytes / MEGABYTE,
+        }
+
+
+def percentile(values: list[float], percent: int) -> float:
+    """0 where there are no two values."""
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1] if len(values) > 1 else 0.0
 
 
 def resident_bytes() -> int:
@@ -103,7 +125,7 @@ class ObservedApp(ChatApp):
             after - before for before, after in zip(started, ended, strict=True)
         )
         self.seen = None
-        self._tell({"at": "done", **asdict(seen)})
+        self._tell({"at": "done", **seen.figures()})
 
     def _tell(self, fact: dict[str, object]) -> None:
         self.report.write(json.dumps(fact) + "\n")
