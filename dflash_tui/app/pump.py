@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.governor import FrameGovernor
-from engine.events import Event
+from dflash_tui.core.stretch import Happening, Rewind, Stretch
+from engine.events import EngineReady, TurnFinished
 
 from .source import EventQueue
 
@@ -24,8 +25,8 @@ MAX_EVENTS = 1024
 class FramePump:
     """Never works per token: a frame takes whatever arrived since the one before."""
 
-    def __init__(self, chat: Chat, queue: EventQueue, draw: Callable[[list[Event], bool], None]) -> None:
-        """``draw`` gets the events of the frame and whether the gauges are due."""
+    def __init__(self, chat: Chat, queue: EventQueue, draw: Callable[[list[Happening], bool], None]) -> None:
+        """``draw`` gets events that were applied and whether the gauges are due."""
         self.governor = FrameGovernor(CPU_SHARE)
         self.lively = False
         """Something moves on the screen although no answer runs."""
@@ -48,11 +49,18 @@ class FramePump:
     def frame(self) -> None:
         """One frame, now."""
         self._measure()
-        events = self._queue.take(MAX_EVENTS)
-        for event in events:
+        events: list[Happening] = []
+        jumped = False
+        for event in self._queue.take(MAX_EVENTS):
+            if events and isinstance(events[-1], EngineReady | TurnFinished | Rewind):
+                # The screen has something to say at that place of the transcript, before what comes behind it.
+                self._draw(events, False)
+                events = []
             self._chat.apply(event)
+            events.append(event)
+            jumped |= isinstance(event, Stretch)
         now = time.monotonic()
-        gauges = now >= self._gauges_due or not self._chat.busy
+        gauges = jumped or now >= self._gauges_due or not self._chat.busy
         if gauges:
             self._gauges_due = now + GAUGE_INTERVAL
         self._draw(events, gauges)

@@ -8,12 +8,13 @@ from queue import Empty, SimpleQueue
 
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.source import EngineSource
+from dflash_tui.core.stretch import Happening, Rewind, Stretch
 from dflash_tui.core.traces.replaying import ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import EngineOptions
 from engine.events import EngineReady, Event
 
-Emit = Callable[[Event], None]
+Emit = Callable[[Happening], None]
 
 
 SourceFactory = Callable[[Emit], EngineSource]
@@ -49,13 +50,16 @@ class EventQueue:
         self.log = log
         self.trace = trace
         """Records the run, if the user wants that."""
-        self.diverted: Emit | None = None
+        self.diverted: Callable[[Event], None] | None = None
         """Takes the events instead, while the engine works for something that is no part of the conversation. May
         only change while the engine is idle."""
-        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._events: SimpleQueue[Happening] = SimpleQueue()
 
-    def put(self, event: Event) -> None:
+    def put(self, event: Happening) -> None:
         """Called by the engine thread."""
+        if isinstance(event, Stretch | Rewind):
+            self._events.put(event)  # a replay's, of which nothing is written down
+            return
         if self.diverted is not None:
             self.diverted(event)
             return
@@ -64,9 +68,9 @@ class EventQueue:
             self.trace.record(event)
         self._events.put(event)
 
-    def take(self, limit: int) -> list[Event]:
+    def take(self, limit: int) -> list[Happening]:
         """At most ``limit`` events, oldest first; never waits."""
-        events: list[Event] = []
+        events: list[Happening] = []
         while len(events) < limit:
             try:
                 events.append(self._events.get_nowait())

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop, Verify
-from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
 from .reducer import Reducer
 from .sessions import Conversation
+from .stretch import Happening, Rewind
 
 
 @dataclass(slots=True)
@@ -170,7 +171,10 @@ class Chat:
                 self.answers.append(turn.answer)
                 self.system = turn.system
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: Happening) -> None:
+        if isinstance(event, Rewind):
+            self._rewind()
+            return
         if isinstance(event, TurnStarted) and (self._asked is None or self._asked.turn != event.turn):
             self._watch(event)
         self.reducer.apply(event)
@@ -188,6 +192,11 @@ class Chat:
         if self._asked is not None and not self._sent:
             self._sent = True
             self._send(self._asked)
+
+    def _rewind(self) -> None:
+        self.new()
+        self._turns = 0
+        self.reducer = Reducer()
 
     def _watch(self, event: TurnStarted) -> None:
         """A turn begins that was not asked here: a replay's."""

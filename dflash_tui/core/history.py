@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 
-from engine.events import Step
+from engine.events import MICROSECONDS, Step
 
-from .statistics import MAX_DRAFT, AcceptanceStatistics, is_corrected, num_verified
+from .statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost, is_corrected, num_verified
 from .traces.packing import SECOND, Packer, Piece, Place, Unpacker, microseconds
 
 CHECKPOINT = 32
@@ -43,22 +43,26 @@ class StepHistory:
         )
         self._outcomes = bytearray()
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
+        self._drafted = bytearray()
+        """1 where there was a draft, verified or not."""
         self._frames = bytearray()
         self._ends = array("q")
+        self._lead = 0
+        """Frames before the first step's: where this is a part of another history, it may begin between checkpoints."""
         self._pieces: list[Piece] = []
         self._packer = Packer(self._pieces)
         self._places: list[Place] = []
-        """The packer's state before every ``CHECKPOINT``-th step."""
+        """The packer's state before every ``CHECKPOINT``-th frame."""
 
     def append(self, step: Step) -> None:
-        if len(self) % CHECKPOINT == 0:
+        if len(self._ends) % CHECKPOINT == 0:
             self._places.append(self._packer.place.copy())
         self._frames += self._packer.pack(step)
         self._ends.append(len(self._frames))
         self._count(step)
 
     def __len__(self) -> int:
-        return len(self._ends)
+        return len(self.time)
 
     def __getitem__(self, index: int) -> Step:
         """Raises ``IndexError`` outside the history; negative indices count from the end."""
@@ -71,14 +75,43 @@ class StepHistory:
         """The steps from ``start`` on, those that are appended meanwhile included."""
         if start >= len(self):
             return
-        unpacker = Unpacker(self._pieces)
-        unpacker.place = self._places[start // CHECKPOINT].copy()
-        index = start - start % CHECKPOINT
-        while index < len(self):
-            step = unpacker.unpack(self._frame(index))
-            if index >= start:
+        start += self._lead
+        unpacker = self._unpacker_at(start)
+        frame = start - start % CHECKPOINT
+        while frame < len(self._ends):
+            step = unpacker.unpack(self._frame(frame))
+            if frame >= start:
                 yield step
-            index += 1
+            frame += 1
+
+    def between(self, start: int, stop: int) -> StepHistory:
+        """The steps from ``start`` to before ``stop`` as a history of its own, which may grow. Copies numbers instead
+        of decoding steps, so that it takes milliseconds whatever the length."""
+        part = StepHistory()
+        if start >= stop:
+            return part
+        for own, copy in ((self.time, part.time), (self.context_length, part.context_length)):
+            copy.extend(own[start:stop])
+        for (own, own_sum), (copy, copy_sum) in zip(self._sums, part._sums, strict=True):
+            copy.extend(own[start:stop])
+            copy_sum.extend(_less(own_sum[start:stop], own_sum[start - 1] if start else 0))
+        part._outcomes, part._drafted = self._outcomes[start:stop], self._drafted[start:stop]
+        part._take_frames(self, start + self._lead, stop + self._lead)
+        return part
+
+    def _take_frames(self, source: StepHistory, start: int, stop: int) -> None:
+        """Those of ``source`` from the checkpoint before ``start`` on, and the packer as it was after the last."""
+        self._lead = start % CHECKPOINT
+        start, last = start - self._lead, stop - 1
+        skipped = source._ends[start - 1] if start else 0
+        self._frames = source._frames[skipped : source._ends[last]]
+        self._ends = _less(source._ends[start:stop], skipped)
+        self._places = source._places[start // CHECKPOINT : last // CHECKPOINT + 1]
+        unpacker = source._unpacker_at(last)
+        for frame in range(last - last % CHECKPOINT, stop):
+            unpacker.unpack(source._frame(frame))
+        self._pieces = source._pieces[: unpacker.place.pieces]
+        self._packer = Packer(self._pieces, unpacker.place)
 
     @property
     def num_tokens(self) -> int:
@@ -106,6 +139,19 @@ class StepHistory:
         histogram = tuple(seen[count] + corrected[count] for count in range(MAX_DRAFT + 1))
         return AcceptanceStatistics(self.verified_sum[index], histogram, corrected)
 
+    def cost(self, index: int) -> RoundCost:
+        """Where the milliseconds went up to and with step ``index``, the first round left out as everywhere: the
+        prefill yields its token."""
+        index = range(len(self))[index]
+        columns = (self.draft_us_sum, self.verify_us_sum, self.total_us_sum)
+        draft, verify, total = ((column[index] - column[0]) / MICROSECONDS for column in columns)
+        return RoundCost(index, draft, verify, total)
+
+    def latest_drafted(self) -> Step | None:
+        """The last step that had a draft; None when none had."""
+        index = self._drafted.rfind(1)
+        return self[index] if index >= 0 else None
+
     def rejections(self, start: int = 0) -> Iterator[int]:
         """Steps from ``start`` on whose draft was corrected."""
         return (index for index in range(start, len(self)) if self.was_corrected(index))
@@ -124,6 +170,12 @@ class StepHistory:
         tokens = self.emitted_sum[index] - self.emitted_sum[before]
         return tokens * SECOND / (now - start) if now > start else 0.0
 
+    def _unpacker_at(self, frame: int) -> Unpacker:
+        """At the checkpoint before a frame."""
+        unpacker = Unpacker(self._pieces)
+        unpacker.place = self._places[frame // CHECKPOINT].copy()
+        return unpacker
+
     def _frame(self, index: int) -> bytes:
         return bytes(self._frames[self._ends[index - 1] if index else 0 : self._ends[index]])
 
@@ -137,4 +189,10 @@ class StepHistory:
         for (column, total), value in zip(self._sums, values, strict=True):
             column.append(value)
             total.append(value + (total[-1] if total else 0))
+        self._drafted.append(bool(step.draft))
         self._outcomes.append(accepted + CORRECTED * is_corrected(step) if verified else NOT_SPECULATIVE)
+
+
+def _less(values: array[int], base: int) -> array[int]:
+    """Every value less ``base``."""
+    return array("q", (value - base for value in values)) if base else values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from .reducer import TurnState
-from .statistics import Rate, RateMeter, RoundCost, TurnSnapshot
+from .statistics import Rate, RateMeter, TurnSnapshot
 from .traces.packing import SECOND
 
 
@@ -19,18 +19,10 @@ def snapshot_at(turn: TurnState, index: int) -> TurnSnapshot:
         ttft_ms=history.time[0] / 1e3,
         rate=_rate(turn, index),
         acceptance=history.acceptance(index),
-        cost=_cost(turn, index),
+        cost=history.cost(index),
         context_length=history.context_length[index],
         finished=turn.reason is not None and index == len(history) - 1,
     )
-
-
-def _cost(turn: TurnState, index: int) -> RoundCost:
-    """The first round is left out, as everywhere: the prefill yields its token."""
-    history = turn.history
-    columns = (history.draft_us_sum, history.verify_us_sum, history.total_us_sum)
-    draft, verify, total = ((column[index] - column[0]) / 1e3 for column in columns)
-    return RoundCost(index, draft, verify, total)
 
 
 def _rate(turn: TurnState, index: int) -> Rate:

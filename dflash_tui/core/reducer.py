@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.events import (
+    MICROSECONDS,
     EmittedToken,
     EngineError,
     EngineReady,
@@ -21,10 +22,14 @@ from engine.events import (
 
 from .history import StepHistory
 from .statistics import AcceptanceStatistics, RateMeter, RoundCost, TurnSnapshot
+from .stretch import Stretch
+from .traces.packing import SECOND
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 Look = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
 """How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted."""
+THOUGHT_HEAD = "✻ thought · Alt+H\n"
+"""Stands above a thought, and alone where thoughts are folded away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,39 @@ class Span:
     turn: int = 0
     token: int | None = None
     """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
+
+
+class Teller:
+    """What one turn's steps add to the transcript."""
+
+    def __init__(self, turn: int) -> None:
+        self._turn = turn
+        self._num_tokens = 0
+        self._thinking = False
+
+    def tell(self, step: Step) -> list[Span]:
+        """The spans of the next step."""
+        spans: list[Span] = []
+        for token in step.emitted:
+            if token.channel != "control" and token.text:
+                self._tell(token, spans)
+            self._num_tokens += 1
+        return spans
+
+    def _tell(self, token: EmittedToken, spans: list[Span]) -> None:
+        thought = token.channel == "thought"
+        if thought and not self._thinking:
+            spans.append(Span(THOUGHT_HEAD, "note"))
+        elif self._thinking and not thought:
+            spans.append(Span("\n\n", "thought"))
+        self._thinking = thought
+        spans.append(Span(token.text, "thought" if thought else token.verdict, self._turn, self._num_tokens))
+
+    def skip(self, spans: list[Span], num_tokens: int) -> None:
+        """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
+        self._num_tokens = num_tokens
+        if spans:
+            self._thinking = spans[-1].look == "thought"
 
 
 @dataclass(slots=True)
@@ -51,10 +89,6 @@ class TurnState:
     pieces: list[str] = field(default_factory=list)
     rate: RateMeter = field(default_factory=RateMeter)
     acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
-    cost: RoundCost = field(default_factory=RoundCost)
-    num_tokens: int = 0
-    ttft_ms: float | None = None
-    """From the question to the first token; None before it came."""
     speculation: bool = True
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
@@ -64,10 +98,55 @@ class TurnState:
     reason: FinishReason | None = None
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
+    teller: Teller = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.teller = Teller(self.number)
+
+    def add(self, step: Step) -> list[Span]:
+        """One more round; returns what it adds to the transcript."""
+        self.history.append(step)
+        self.latest = step
+        self.latest_drafted = step if step.draft else self.latest_drafted
+        self.rate.add(step.time, len(step.emitted))
+        self.acceptance = self.acceptance.after(step)
+        spans = self.teller.tell(step)
+        self._write(spans)
+        return spans
+
+    def extend(self, stretch: Stretch) -> list[Span]:
+        """The same for many rounds at once."""
+        if len(self.history) != stretch.start - stretch.first:  # only a trace that no engine wrote has such gaps
+            return [span for step in stretch.steps() for span in self.add(step)]
+        known = len(self.history)
+        history = self.history = stretch.history.between(stretch.first, stretch.stop)
+        self.latest, self.latest_drafted = history[-1], history.latest_drafted()
+        for time, emitted in zip(history.time[known:], history.emitted[known:], strict=True):
+            self.rate.add(time / SECOND, emitted)
+        self.acceptance = history.acceptance(-1)
+        self.teller.skip(stretch.spans, history.num_tokens)
+        self._write(stretch.spans)
+        return stretch.spans
+
+    def _write(self, spans: list[Span]) -> None:
+        self.pieces += [span.text for span in spans if span.token is not None and span.look != "thought"]
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    @property
+    def num_tokens(self) -> int:
+        return self.history.num_tokens
+
+    @property
+    def cost(self) -> RoundCost:
+        return self.history.cost(-1) if self.history else RoundCost()
+
+    @property
+    def ttft_ms(self) -> float | None:
+        """From the question to the first token; None before it came."""
+        return self.history.time[0] / MICROSECONDS if self.history else None
 
     @property
     def seed(self) -> int:
@@ -93,8 +172,6 @@ class TurnState:
 
 BASELINE_TOKENS = 16
 """A shorter answer is no measure of the target's own speed."""
-THOUGHT_HEAD = "✻ thought · Alt+H\n"
-"""Stands above a thought, and alone where thoughts are folded away."""
 
 _REASONS: dict[FinishReason, str] = {
     "stop": "",
@@ -122,7 +199,6 @@ class Reducer:
         """Milliseconds per token of the target alone, from the newest answer of this session without speculation; None
         when there was none. What a speed-up is measured against."""
         self._spans: list[Span] = []
-        self._thinking = False
 
     @property
     def busy(self) -> bool:
@@ -132,10 +208,10 @@ class Reducer:
         spans, self._spans = self._spans, []
         return spans
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: Event | Stretch) -> None:
         match event:
-            case Step():
-                self._step(event)
+            case Step() | Stretch():
+                self._add(event)
             case LoadProgress():
                 self._progress(event)
             case EngineReady():
@@ -143,7 +219,7 @@ class Reducer:
             case TurnStarted():
                 turn = self._begin(TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens, event))
                 turn.speculation = bool(event.settings.get("speculation", True))
-                self.phase, self._thinking = "prefill", False
+                self.phase = "prefill"
             case PrefillDone():
                 if self.turn:
                     self.turn.prefill_ms = event.milliseconds
@@ -175,35 +251,12 @@ class Reducer:
         else:
             self.loading.append(event)
 
-    def _step(self, step: Step) -> None:
+    def _add(self, steps: Step | Stretch) -> None:
         turn = self.turn
-        if turn is None or turn.number != step.turn:
+        if turn is None or turn.number != steps.turn:
             return
         self.phase = "streaming"
-        turn.history.append(step)
-        turn.latest = step
-        turn.latest_drafted = step if step.draft else turn.latest_drafted
-        turn.rate.add(step.time, len(step.emitted))
-        turn.acceptance = turn.acceptance.after(step)
-        turn.cost = turn.cost.after(step)
-        if turn.ttft_ms is None:
-            turn.ttft_ms = 1000 * step.time
-        for token in step.emitted:
-            self._emit(turn, token)
-            turn.num_tokens += 1
-
-    def _emit(self, turn: TurnState, token: EmittedToken) -> None:
-        if token.channel == "control" or not token.text:
-            return
-        thought = token.channel == "thought"
-        if thought and not self._thinking:
-            self._spans.append(Span(THOUGHT_HEAD, "note"))
-        elif self._thinking and not thought:
-            self._spans.append(Span("\n\n", "thought"))
-        self._thinking = thought
-        if not thought:
-            turn.pieces.append(token.text)
-        self._spans.append(Span(token.text, "thought" if thought else token.verdict, turn.number, turn.num_tokens))
+        self._spans += turn.add(steps) if isinstance(steps, Step) else turn.extend(steps)
 
     def _finish(self, event: TurnFinished) -> None:
         if self.phase != "failed":

@@ -110,17 +110,6 @@ class RoundCost:
     verify_ms: float = 0.0
     total_ms: float = 0.0
 
-    def after(self, step: Step) -> RoundCost:
-        """The sums with one more round."""
-        if step.index == 0:
-            return self
-        return RoundCost(
-            self.rounds + 1,
-            self.draft_ms + step.draft_ms,
-            self.verify_ms + step.verify_ms,
-            self.total_ms + step.total_ms,
-        )
-
     @property
     def parts(self) -> tuple[float, float, float]:
         """Mean milliseconds per round: draft, verify, and everything else. Zeros before the first round."""

@@ -58,6 +58,42 @@ def test_numbers_at_any_step_are_those_of_counting_up_to_it(steps: list[Step]) -
         assert history.step_at(step.time) == index + 1
 
 
+@given(turns, st.data())
+@settings(max_examples=40)
+def test_a_part_is_what_appending_its_steps_would_be_and_goes_on(steps: list[Step], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(steps)))
+    stop = data.draw(st.integers(start, len(steps)))
+    again = data.draw(st.integers(0, stop - start))
+    part, expected = kept(steps).between(start, stop), kept(steps[start:stop])
+    assert figures(part) == figures(expected)
+    assert figures(part.between(again, stop - start)) == figures(kept(steps[start + again : stop]))
+    for step in steps:
+        part.append(step)
+        expected.append(step)
+    assert figures(part) == figures(expected)
+
+
+def test_parts_may_begin_between_checkpoints() -> None:
+    steps = [make_step(index % 8, 8, index=index, text=f"w{index % 50}") for index in range(5 * CHECKPOINT)]
+    whole = kept(steps)
+    for start, stop in ((0, 7), (31, 33), (CHECKPOINT, 3 * CHECKPOINT), (45, 120), (65, len(steps))):
+        part = whole.between(start, stop)
+        assert figures(part) == figures(kept(steps[start:stop]))
+        part.append(steps[0])
+        assert part[-1] == steps[0] and len(whole) == len(steps)
+
+
+def figures(history: StepHistory) -> list[object]:
+    """Everything that a history tells."""
+    columns = (
+        history.time, history.accepted, history.verified, history.emitted, history.draft_us, history.verify_us,
+        history.total_us, history.accepted_sum, history.verified_sum, history.emitted_sum, history.draft_us_sum,
+        history.verify_us_sum, history.total_us_sum, history.context_length,
+    )  # fmt: skip
+    told = [(history[i], history.acceptance(i), history.cost(i), history.rate(i)) for i in range(len(history))]
+    return [*(list(column) for column in columns), told, list(history), history.latest_drafted()]
+
+
 def test_an_empty_history() -> None:
     history = StepHistory()
     assert len(history) == history.num_tokens == 0 and list(history) == []

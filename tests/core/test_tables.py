@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.core.gpu import GpuReading
+from dflash_tui.core.history import StepHistory
 from dflash_tui.core.reducer import Reducer
 from dflash_tui.core.statistics import PositionRate, RoundCost, TurnSnapshot
 from dflash_tui.core.tables import GaugeFacts, Table, tables
@@ -71,9 +72,10 @@ def test_the_targets_own_speed_comes_from_an_answer_without_speculation() -> Non
 
 
 def test_costs_leave_the_first_round_out() -> None:
-    cost = RoundCost()
+    history = StepHistory()
     for index in range(4):
-        cost = cost.after(make_step(2, 5, index=index))
+        history.append(make_step(2, 5, index=index))
+    cost = history.cost(-1)
     assert cost.rounds == 3 and cost.parts == (1.0, 2.0, 0.0)
     assert RoundCost().parts == (0.0, 0.0, 0.0)
 

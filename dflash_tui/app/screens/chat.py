@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,10 +22,11 @@ from dflash_tui.core.slash import SlashError, parse_slash
 from dflash_tui.core.start import Start
 from dflash_tui.core.starters import STARTERS
 from dflash_tui.core.statistics import TurnSnapshot
+from dflash_tui.core.stretch import Happening, Rewind
 from dflash_tui.core.tables import GaugeFacts, tables
 from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
-from engine.events import EngineReady, Event, TurnFinished
+from engine.events import EngineReady, TurnFinished
 
 from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
@@ -148,10 +150,12 @@ class ChatScreen(Looking):
 
     # Frames
 
-    def draw(self, events: list[Event], gauges: bool) -> None:
+    def draw(self, events: Sequence[Happening], gauges: bool) -> None:
         """Show what changed. Called by the pump after the events were applied."""
         if not self.app.is_running:
             return  # leaving: the widgets go before the pump does
+        if any(isinstance(event, Rewind) for event in events):
+            self.query_one(TokenLog).clear()
         self.query_one(TokenLog).append(self.chat.reducer.take_spans())
         self.viewer.frame()
         self.query_one(ReplayBar).show(events)
@@ -166,7 +170,7 @@ class ChatScreen(Looking):
             self.talk.after_turn()
         self._tell_log_failure()
 
-    def _draw_loading(self, events: list[Event]) -> None:
+    def _draw_loading(self, events: Sequence[Happening]) -> None:
         panel, reducer = self.query_one(LoadPanel), self.chat.reducer
         if reducer.failure is not None:
             panel.show_error(reducer.failure)
@@ -188,9 +192,10 @@ class ChatScreen(Looking):
             self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
             self.query_one(Starters).display = not self.chat.exchanges and self.replay is None
         self.talk.tell_other_model()
-        # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
-        gc.collect()
-        gc.freeze()
+        if not gc.get_freeze_count():
+            # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
+            gc.collect()
+            gc.freeze()
 
     def _limit_block(self, most: int) -> None:
         slider = self.query_one(BlockSlider)

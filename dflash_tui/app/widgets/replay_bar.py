@@ -10,8 +10,9 @@ from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.slash import SlashError
+from dflash_tui.core.stretch import Happening
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST, ReplaySource
-from engine.events import Event, TurnStarted
+from engine.events import TurnStarted
 
 from .slider import BlockSlider, TemperatureSlider
 
@@ -56,7 +57,7 @@ class ReplayBar(Widget, can_focus=True):
         if self._source is not None:
             self.focus()
 
-    def show(self, events: Sequence[Event]) -> None:
+    def show(self, events: Sequence[Happening]) -> None:
         """Draw again if anything changed. Called with every frame and its events."""
         source = self._source
         if source is None:

@@ -54,11 +54,12 @@ class Place:
 class Packer:
     """Packs steps, in order."""
 
-    def __init__(self, pieces: list[Piece] | None = None) -> None:
-        """``pieces``: a table to fill with the tokens that are met, for whoever wants to unpack."""
-        self.place = Place()
+    def __init__(self, pieces: list[Piece] | None = None, place: Place | None = None) -> None:
+        """``pieces``: a table to fill with the tokens that are met, for whoever wants to unpack. It holds the tokens
+        met so far where packing goes on at ``place``."""
+        self.place = place or Place()
         self._pieces = pieces
-        self._references: dict[Piece, int] = {}
+        self._references = {piece: reference for reference, piece in enumerate(pieces or ())}
 
     def pack(self, step: Step) -> bytes:
         place, out = self.place, bytearray(1)

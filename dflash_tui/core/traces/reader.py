@@ -11,10 +11,13 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine.events import EngineReady, Event, TurnStarted
+from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
 from ..history import StepHistory
+from ..reducer import Teller
+from ..span_store import SpanStore
+from ..stretch import Stretch
 from .checking import checked_event, one_line
 from .format import DICTIONARY, FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
 from .packing import PackingError, Unpacker
@@ -64,7 +67,11 @@ class Trace:
         self.header = TraceHeader()
         self.steps = StepHistory()
         """Of all turns, one after the other."""
+        self.spans = SpanStore()
+        """What the steps add to the transcript."""
         self.marks: list[Mark] = []
+        self.ending: list[Event] = []
+        """What a replay says when all events are told: a file that was cut short lacks the end of its turn."""
         self.problem: str | None = None
         """What is wrong with the file's end, in words for people; None when it is whole."""
 
@@ -89,6 +96,30 @@ class Trace:
             else:
                 yield next(steps)
                 step += 1
+
+    def happenings(self, start: int, stop: int) -> Iterator[Event | Stretch]:
+        """The events from number ``start`` to before ``stop``, steps in stretches. Decodes nothing."""
+        turn = first = step = 0
+        for place, mark in enumerate(self.marks):
+            yield from self._stretch(turn, first, max(step, start - place), min(mark.steps_before, stop - place))
+            if start <= mark.steps_before + place < stop:
+                yield mark.event
+            step = mark.steps_before
+            if isinstance(mark.event, TurnStarted):
+                turn, first = mark.event.turn, step
+        place = len(self.marks)
+        yield from self._stretch(turn, first, max(step, start - place), min(len(self.steps), stop - place))
+
+    def _stretch(self, turn: int, first: int, start: int, stop: int) -> Iterator[Stretch]:
+        if start < stop:
+            yield Stretch(turn, self.steps, first, start, stop, self.spans.between(start, stop, turn))
+
+    def step_of_turn(self, turn: int, index: int) -> int | None:
+        """Which step of the trace is number ``index`` of a turn, or the nearest that it has; None without one."""
+        starts = [(mark.steps_before, mark.event.turn) for mark in self.marks if isinstance(mark.event, TurnStarted)]
+        ends = [*(start for start, _ in starts[1:]), len(self.steps)]
+        found = ((start, end) for (start, number), end in zip(starts, ends, strict=False) if number == turn)
+        return next((min(start + max(index, 0), end - 1) for start, end in found if start < end), None)
 
     def number_of_step(self, step: int) -> int:
         """Which event of the trace its step number ``step`` is."""
@@ -126,7 +157,9 @@ def read_stream(file: BufferedIOBase, name: str) -> Trace:
         else:
             raise _Damage("The trace was cut short")
     except _Damage as damage:
-        reader.trace.problem = f"{damage}, after {reader.progress}. This is everything up to there."
+        reader.end(f"{damage}, after {reader.progress}. This is everything up to there.")
+    else:
+        reader.end(None)
     if not reader.trace.marks:
         raise TraceError(f"There is nothing to replay in {name}.", "Record another: dflash-chat --trace FILE")
     return reader.trace
@@ -197,6 +230,9 @@ class _Reader:
         self._pieces: list[tuple[int, str]] = []
         self._unpacker = Unpacker(self._pieces)
         self._turn: int | None = None
+        self._open: int | None = None
+        """The turn whose end has not come yet."""
+        self._teller = Teller(0)
         self._texts: dict[str, list[str]] = {}
         self._meter = TurnMeter()
         self._seconds, self._seconds_left = 0.0, MAX_SECONDS
@@ -207,6 +243,15 @@ class _Reader:
         """How far the file was read, in words."""
         steps = len(self.trace.steps)
         return f"{steps} step{'s' * (steps != 1)}" if steps else "its head"
+
+    def end(self, problem: str | None) -> None:
+        """Nothing more comes; ``problem`` says why, if the trace goes on."""
+        trace, trace.problem = self.trace, problem
+        if problem is not None:
+            trace.ending.append(EngineError("generation", problem, turn=self._open))
+        if self._open is not None:
+            said = {key: "".join(texts) for key, texts in self._texts.items()}
+            trace.ending.append(TurnFinished(self._open, "stopped", **said, statistics=self._meter.statistics()))
 
     def take(self, frame: int, content: bytes) -> None:
         """Frames of a kind that this program doesn't know are left out."""
@@ -246,6 +291,7 @@ class _Reader:
         ):
             _damaged(TOO_LONG)
         steps.append(step)
+        self.trace.spans.append(self._teller.tell(step))
 
     def _event(self, data: dict[str, Any]) -> None:
         if data.get("event") == "TurnFinished":
@@ -259,8 +305,11 @@ class _Reader:
             _damaged(TOO_LONG)
         if isinstance(event, TurnStarted):
             self._seconds = 0.0
-            self._turn, self._texts = event.turn, {"text": [], "thought": []}
+            self._turn = self._open = event.turn
+            self._texts, self._teller = {"text": [], "thought": []}, Teller(event.turn)
             self._meter = TurnMeter(event.num_prompt_tokens, event.num_reused_tokens)
+        elif isinstance(event, TurnFinished):
+            self._open = None
         self.trace.marks.append(Mark(len(self.trace.steps), event))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from engine.commands import Close, Command, Stop
-from engine.events import EngineError, Event, PrefillDone, Step, TurnFinished, TurnStarted
-from engine.statistics import TurnMeter
+from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
+from ..stretch import Happening, Rewind
 from .reader import Trace, TraceError, read_trace
 
 SLOWEST, FASTEST = 0.05, 1000.0
@@ -27,7 +28,7 @@ class ReplaySource:
     Its own thread reads the trace and hands out the events. Every method may be called from any other thread.
     """
 
-    def __init__(self, path: Path, emit: Callable[[Event], None], pace: float = 1.0) -> None:
+    def __init__(self, path: Path, emit: Callable[[Happening], None], pace: float = 1.0) -> None:
         self.path = path
         self.trace: Trace | None = None
         """None until it has been read."""
@@ -36,16 +37,26 @@ class ReplaySource:
         self.played = 0
         """Steps handed out so far."""
         self.playing = True
-        self.ended = False
-        """Everything was handed out."""
         self._emit = emit
+        self._position = 0
+        """Events handed out so far, those of the trace's ending included."""
+        self._ahead: Iterator[Event] = iter(())
+        self._next: Event | None = None
+        """The event to hand out next; None before the trace has been read, and at its end."""
         self._clock, self._since = 0.0, 0.0
-        """Where the clock of the trace stood, and when."""
-        self._wanted = 0
-        """Steps before this one are handed out at once."""
+        """Where the clock of the turn stood, and when."""
+        self._told = 0.0
+        """What that clock said when the latest event was due."""
+        self._wanted: int | None = None
+        """Where to go when the trace has been read."""
         self._closed = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._main, name="replay", daemon=True)
+
+    @property
+    def ended(self) -> bool:
+        """Everything was handed out."""
+        return self.trace is not None and self._position >= _length(self.trace)
 
     def start(self) -> None:
         self._thread.start()
@@ -80,55 +91,97 @@ class ReplaySource:
             self._changed.notify()
 
     def seek(self, played: int) -> None:
-        """Hand out at once what is missing until ``played`` steps are out. What is out already stays out: the screen
-        goes back by itself."""
+        """Go to where ``played`` steps are out, and play on from there. What that takes has been handed out when this
+        returns: :class:`Stretch` for steps on the way, after a :class:`Rewind` when it is a way back. Who wants the
+        last step wants what comes after it as well; before the trace has been read the wish is kept."""
         with self._changed:
-            self._wanted = max(self._wanted, played)
-            self._changed.notify()
+            if self.trace is None:
+                self._wanted = played
+            else:
+                self._go(self.trace, min(max(played, 0), len(self.trace.steps)))
+                self._changed.notify()
+
+    def _go(self, trace: Trace, played: int) -> None:
+        position = trace.number_of_step(played - 1) + 1 if played else 0
+        if played == len(trace.steps):
+            position = _length(trace)
+        if position < self._position:
+            self._emit(Rewind())
+            self._position = 0
+        for happening in chain(trace.happenings(self._position, position), _ending(trace, self._position, position)):
+            self._emit(happening)
+        self.played = played
+        self._stand(trace, position)
+        self._set_clock(self._told)
+
+    def _stand(self, trace: Trace, position: int) -> None:
+        """Hand out event number ``position`` next."""
+        self._position = position
+        self._ahead = chain(trace.events(position), _ending(trace, position, _length(trace)))
+        self._next = next(self._ahead, None)
+        last = next(trace.events(position - 1), None) if position else None
+        self._told = self._due(last) if last is not None else 0.0
 
     def _main(self) -> None:
         try:
-            self.trace = read_trace(self.path)
+            trace = read_trace(self.path)
         except TraceError as error:
             self._emit(EngineError("usage", str(error), error.hint, fatal=True))
         except OSError as error:
             message = f"{self.path} can't be read: {error.strerror}."
             self._emit(EngineError("usage", message, "Choose another file.", fatal=True))
         else:
-            with self._changed:
-                self._set_clock(0.0)
-            self._play(self.trace)
+            self._begin(trace)
+            self._play()
 
-    def _play(self, trace: Trace) -> None:
-        start, due, end = 0.0, 0.0, _Ending()
-        for number, event in enumerate(trace.events(), start=1):
-            if isinstance(event, TurnStarted):
-                start = due = due + PAUSE * self.pace
-            elif isinstance(event, PrefillDone):
-                due = start + event.milliseconds / 1000
-            elif isinstance(event, Step):
-                due = start + event.time
-            if not self._wait_until(due, len(trace.steps)) or (number % BURST == 0 and not self._rest()):
+    def _begin(self, trace: Trace) -> None:
+        with self._changed:
+            self.trace = trace
+            self._stand(trace, 0)
+            self._set_clock(0.0)
+        if self._wanted is not None:
+            self.seek(self._wanted)
+
+    def _play(self) -> None:
+        count = 0
+        while self._hand_out():
+            count += 1
+            if count % BURST == 0 and not self._rest():
                 return
-            end.see(event)
-            self.played += isinstance(event, Step)
-            self._emit(event)
-        for event in end.events(trace.problem):
-            self._emit(event)
-        self.ended = True
 
-    def _wait_until(self, due: float, last: int) -> bool:
-        """False when the replay was closed meanwhile. Who wants the ``last`` step wants what comes after it as well."""
+    def _hand_out(self) -> bool:
+        """Wait for the next event and hand it out; False when the replay was closed meanwhile."""
         with self._changed:
             while not self._closed:
-                if self.played < self._wanted or self._wanted >= last:
-                    self._set_clock(due)
-                    return True
-                left = (due - self._time()) / self.pace
-                if self.playing and left <= 0:
-                    return True
-                self._changed.wait(left if self.playing else None)
+                event, left = self._next, None
+                if event is not None and self.playing:
+                    left = (self._due(event) - self._time()) / self.pace
+                    if left <= 0:
+                        self._take(event)
+                        return True
+                self._changed.wait(left)
             return False
+
+    def _take(self, event: Event) -> None:
+        self._told = self._due(event)
+        if isinstance(event, TurnStarted):
+            self._told = 0.0
+            self._set_clock(0.0)
+        self.played += isinstance(event, Step)
+        self._next = next(self._ahead, None)
+        self._emit(event)
+        self._position += 1
+
+    def _due(self, event: Event) -> float:
+        """When it comes, on the clock of its turn; a question, on that of the turn before."""
+        match event:
+            case TurnStarted():
+                return self._told + PAUSE * self.pace
+            case PrefillDone():
+                return event.milliseconds / 1000
+            case Step():
+                return event.time
+        return self._told
 
     def _rest(self) -> bool:
         with self._changed:
@@ -142,33 +195,11 @@ class ReplaySource:
         self._clock, self._since = value, time.monotonic()
 
 
-class _Ending:
-    """Ends a turn whose end the trace lacks."""
+def _length(trace: Trace) -> int:
+    """Events to hand out, its ending included."""
+    return len(trace) + len(trace.ending)
 
-    def __init__(self) -> None:
-        self._turn: int | None = None
-        self._meter = TurnMeter()
-        self._text, self._thought = "", ""
 
-    def see(self, event: Event) -> None:
-        match event:
-            case TurnStarted():
-                self._turn = event.turn
-                self._meter = TurnMeter(event.num_prompt_tokens, event.num_reused_tokens)
-                self._text, self._thought = "", ""
-            case TurnFinished():
-                self._turn = None
-            case Step():
-                self._meter.add(event)
-                self._text += "".join(token.text for token in event.emitted if token.channel == "answer")
-                self._thought += "".join(token.text for token in event.emitted if token.channel == "thought")
-
-    def events(self, problem: str | None) -> list[Event]:
-        """What a reader of the trace should be told at its end."""
-        told: list[Event] = []
-        if problem is not None:
-            told.append(EngineError("generation", problem, turn=self._turn))
-        if self._turn is not None:
-            statistics = self._meter.statistics()
-            told.append(TurnFinished(self._turn, "stopped", self._text, self._thought, statistics))
-        return told
+def _ending(trace: Trace, start: int, stop: int) -> list[Event]:
+    """What of the ending is among the events from ``start`` to before ``stop``."""
+    return trace.ending[max(start - len(trace), 0) : max(stop - len(trace), 0)]

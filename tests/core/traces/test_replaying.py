@@ -2,19 +2,28 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from dflash_tui.core.chat import Chat
+from dflash_tui.core.history import CHECKPOINT
 from dflash_tui.core.reducer import Reducer
+from dflash_tui.core.stretch import Happening, Rewind, Stretch
 from dflash_tui.core.traces import format, replaying
 from dflash_tui.core.traces.bundled import TRACES, bundled_traces, find_trace
+from dflash_tui.core.traces.packing import Unpacker
 from dflash_tui.core.traces.reader import TraceError, read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import Close, Stop
+from dflash_tui.core.wrapping import Document
+from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 from tests.core.events_for_tests import make_step
 
@@ -36,8 +45,8 @@ def write(path: Path, events: list[Event]) -> Path:
 
 
 @contextmanager
-def replay(path: Path, pace: float = FASTEST) -> Iterator[tuple[ReplaySource, list[Event]]]:
-    events: list[Event] = []
+def replay(path: Path, pace: float = FASTEST) -> Iterator[tuple[ReplaySource, list[Happening]]]:
+    events: list[Happening] = []
     source = ReplaySource(path, events.append, pace)
     source.start()
     try:
@@ -54,8 +63,57 @@ def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.002)
 
 
-def num_steps(events: list[Event]) -> int:
-    return sum(isinstance(event, Step) for event in events)
+def flat(told: list[Happening]) -> list[Event]:
+    """The events that were handed out, those of stretches one by one."""
+    return [event for each in told for event in (each.steps() if isinstance(each, Stretch) else (each,))]
+
+
+def num_steps(told: list[Happening]) -> int:
+    return sum(isinstance(event, Step) for event in flat(told))
+
+
+class Shown:
+    """What a screen shows of what it is told."""
+
+    def __init__(self) -> None:
+        self.chat = Chat(GenerationSettings(), lambda _: None)
+        self.document = Document(40)
+
+    def take(self, told: Iterable[Happening]) -> None:
+        for each in told:
+            if isinstance(each, Rewind):
+                self.document.clear()
+            self.chat.apply(each)
+            self.document.append(self.chat.reducer.take_spans())
+
+    @property
+    def state(self) -> list[object]:
+        chat, document = self.chat, self.document
+        turns = [
+            (t.text, t.snapshot, list(t.history), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
+            for t in chat.reducer.turns
+        ]
+        rows = [(row, list(document.pieces(row))) for row in document.rows]
+        told = (chat.reducer.phase, chat.reducer.ready, chat.reducer.failure, chat.reducer.plain_ms, chat.busy)
+        return [turns, rows, *told, list(chat.exchanges), chat.messages, chat.answers, chat.next_turn]
+
+
+def conversation(sizes: tuple[int, ...] = (40, 3, 90)) -> list[Event]:
+    """An answer per size, with thoughts, of so many steps."""
+    events: list[Event] = [READY]
+    for turn, size in enumerate(sizes, start=1):
+        events += [TurnStarted(turn, 4, 0, {"speculation": turn != 2}, f"question {turn}"), PrefillDone(turn, 1.0)]
+        said: dict[str, str] = {"thought": "", "answer": ""}
+        for index in range(size):
+            channel = "thought" if index < 3 else "answer"
+            step = make_step(
+                index % 7, 7 * (index > 0), index=index, time=round(0.05 * index, 6), text=f" w{index % 11}\n"
+            )
+            emitted = tuple(replace(token, channel=channel) for token in step.emitted)
+            said[channel] += "".join(token.text for token in emitted)
+            events.append(replace(step, turn=turn, emitted=emitted))
+        events.append(TurnFinished(turn, "stop", said["answer"], said["thought"]))
+    return events
 
 
 def test_everything_comes_in_order(tmp_path: Path) -> None:
@@ -85,7 +143,86 @@ def test_it_pauses_steps_and_goes_on(tmp_path: Path) -> None:
         source.set_playing(True)
         source.set_pace(FASTEST)
         until(lambda: source.ended)
-    assert events == run_of(50, 0.02)
+    assert flat(events) == run_of(50, 0.02)
+
+
+@given(st.data())
+@settings(max_examples=15, deadline=None)
+def test_going_anywhere_shows_what_playing_up_to_there_shows(data: st.DataObject) -> None:
+    """Jumps ahead and back, in any order, by a source that stands still; then everything to the end."""
+    run = conversation()
+    total = num_steps(list(run))
+    wanted = data.draw(st.lists(st.integers(0, total), min_size=1, max_size=5))
+    with TemporaryDirectory() as folder, replay(write(Path(folder) / "run.dft", run), pace=0.05) as (source, told):
+        source.send(Stop())
+        until(lambda: source.trace is not None)
+        jumping, seen = Shown(), 0
+        for steps in wanted:
+            source.seek(steps)
+            jumping.take(told[seen:])
+            seen = len(told)
+            playing = Shown()
+            playing.take(run[: upto(run, steps)])
+            assert source.played == steps and source.ended == (steps == total)
+            assert jumping.state == playing.state
+        source.set_playing(True)
+        source.set_pace(FASTEST)
+        until(lambda: source.ended)
+        jumping.take(told[seen:])
+        playing = Shown()
+        playing.take(run)
+        assert jumping.state == playing.state
+
+
+def upto(run: list[Event], steps: int) -> int:
+    """How many events there are when so many steps were told; with the last step comes the end."""
+    places = [place for place, event in enumerate(run, start=1) if isinstance(event, Step)]
+    return len(run) if steps == len(places) else places[steps - 1] if steps else 0
+
+
+def test_it_plays_on_from_where_it_was_sent_back_to(tmp_path: Path) -> None:
+    run = run_of(50, 0.02)
+    with replay(write(tmp_path / "run.dft", run), pace=1.0) as (source, told):
+        source.seek(50)
+        until(lambda: source.ended)
+        source.seek(30)
+        back = told.index(Rewind()) + 1
+        assert num_steps(told[back:]) >= 30 and not source.ended
+        until(lambda: source.ended)
+    assert flat(told[back:]) == run
+    assert isinstance(told[-1], TurnFinished) and isinstance(told[-2], Step), "played, not jumped"
+
+
+def test_a_jump_asked_for_before_the_trace_was_read_is_kept(tmp_path: Path) -> None:
+    events: list[Happening] = []
+    source = ReplaySource(write(tmp_path / "run.dft", run_of(20, 60.0)), events.append)
+    source.seek(12)
+    source.start()
+    until(lambda: source.played == 12)
+    source.send(Close())
+    source.join(10)
+    assert flat(events) == run_of(20, 60.0)[: 3 + 12]
+
+
+def test_a_jump_into_a_long_answer_decodes_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "run.dft", run_of(4000, 6.0))
+    with replay(path) as (source, told):
+        source.send(Stop())
+        until(lambda: source.trace is not None)
+        shown = Shown()
+        count, unpack = [0], Unpacker.unpack
+
+        def counting(self: Unpacker, data: bytes) -> Step:
+            count[0] += 1
+            return unpack(self, data)
+
+        monkeypatch.setattr(Unpacker, "unpack", counting)
+        for steps in (3500, 10, 2777):
+            source.seek(steps)
+            shown.take(told)
+            told.clear()
+            assert shown.chat.reducer.turn is not None and len(shown.chat.reducer.turn.history) == steps
+        assert count[0] < 3 * 5 * CHECKPOINT
 
 
 def test_paces_out_of_range_are_refused(tmp_path: Path) -> None:

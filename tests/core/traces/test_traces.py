@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.reducer import Reducer, TurnState
+from dflash_tui.core.stretch import Stretch
 from dflash_tui.core.traces.format import DICTIONARY, MAGIC, Frame
 from dflash_tui.core.traces.packing import Packer, put_number
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
@@ -90,6 +91,80 @@ def test_a_replay_shows_what_the_run_showed_at_every_step(tmp_path: Path) -> Non
             assert copy == event
         again.loading = live.loading
         assert state(again) == state(live)
+
+    check()
+
+
+def test_a_jump_leads_to_what_playing_leads_to(tmp_path: Path) -> None:
+    """From any event to any later one: the same state, and playing on from there stays the same."""
+
+    @given(runs(), st.data())
+    @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+    def check(events: list[Event], data: st.DataObject) -> None:
+        trace = read(recorded(events, tmp_path / "run.dft"))
+        start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
+        played, jumped = Reducer(), Reducer()
+        copies = list(trace.events())
+        for event in copies[:stop]:
+            played.apply(event)
+        for happening in (*copies[:start], *trace.happenings(start, stop)):
+            jumped.apply(happening)
+        assert state(jumped) == state(played)
+        for event in copies[stop:]:
+            played.apply(event)
+            jumped.apply(event)
+        assert state(jumped) == state(played)
+
+    check()
+
+
+def test_a_stretch_holds_the_steps_it_stands_for(tmp_path: Path) -> None:
+    @given(runs(), st.data())
+    @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+    def check(events: list[Event], data: st.DataObject) -> None:
+        trace = read(recorded(events, tmp_path / "run.dft"))
+        start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
+        told = list(trace.happenings(start, stop))
+        stretches = [happening for happening in told if isinstance(happening, Stretch)]
+        flat = [event for each in told for event in (each.steps() if isinstance(each, Stretch) else (each,))]
+        assert flat == list(trace.events())[start:stop]
+        assert all(step.turn == stretch.turn for stretch in stretches for step in stretch.steps())
+        assert not any(isinstance(event, Step) for event in told)
+
+    check()
+
+
+def test_a_trace_whose_turns_are_muddled_jumps_as_it_plays() -> None:
+    """An end that belongs to another turn, and steps behind it: nobody honest wrote that."""
+    other = event_frame(event="TurnFinished", turn=2, reason="stop", text="")
+    same = event_frame(event="TurnFinished", turn=1, reason="stop", text="")
+    packer = Packer()
+    steps = [frame(Frame.STEP, packer.pack(make_step(index % 4, 4, index=index))) for index in range(6)]
+    body = b"".join([STARTED, *steps[:2], other, *steps[2:3], same, *steps[3:], STARTED])
+    trace = read(file_of(body))
+    played, jumped = Reducer(), Reducer()
+    for event in trace.events():
+        played.apply(event)
+    for happening in trace.happenings(0, len(trace)):
+        jumped.apply(happening)
+    assert len(trace.steps) == 6 and [len(turn.history) for turn in played.turns] == [2, 0, 3, 0]
+    assert state(jumped) == state(played)
+
+
+def test_steps_of_a_turn_are_found_in_the_trace(tmp_path: Path) -> None:
+    @given(runs())
+    @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+    def check(events: list[Event]) -> None:
+        trace = read(recorded(events, tmp_path / "run.dft"))
+        reducer = Reducer()
+        for event in trace.events():
+            reducer.apply(event)
+        steps = list(trace.steps)
+        for turn in reducer.turns:
+            places = [trace.step_of_turn(turn.number, index) for index in range(len(turn.history))]
+            assert [steps[place] for place in places if place is not None] == list(turn.history)
+            assert trace.step_of_turn(turn.number, 10**6) == places[-1]
+        assert trace.step_of_turn(99, 0) is None
 
     check()
 
