@@ -8,8 +8,8 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from dflash_tui.core.prompts import PromptHistory
+from dflash_tui.core.wrapping import sanitise
 
-from ..wrapping import sanitise
 from .picker import PickerScreen
 
 LENGTH = 200

@@ -18,9 +18,9 @@ from textual.widgets import Input, Static
 
 from dflash_tui.core.archive import ArchiveError, SessionSummary, delete_session, list_sessions
 from dflash_tui.core.sessions import append_title
+from dflash_tui.core.wrapping import sanitise
 
 from ..widgets.status import short_name
-from ..wrapping import sanitise
 from .picker import PickerScreen
 
 

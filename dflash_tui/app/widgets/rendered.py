@@ -10,9 +10,8 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Markdown, Static
 
+from dflash_tui.core.wrapping import sanitise
 from engine.commands import Message
-
-from ..wrapping import sanitise
 
 SHOWN = 12
 """Messages, the newest: rendering is slow, and who wants an old page scrolls through the tokens."""

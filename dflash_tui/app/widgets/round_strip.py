@@ -7,9 +7,8 @@ from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.rounds import Fate, RoundCell, round_cells, round_summary
+from dflash_tui.core.wrapping import sanitise
 from engine.events import Step
-
-from ..wrapping import sanitise
 
 STYLES: dict[Fate, str] = {
     "accepted": "$verdict-accepted-mark $verdict-accepted",

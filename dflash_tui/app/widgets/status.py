@@ -8,9 +8,8 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
+from dflash_tui.core.wrapping import sanitise
 from engine.events import EngineReady
-
-from ..wrapping import sanitise
 
 SHORTEST_SYSTEM = 16
 """Cells: where less of the system prompt would show, the header only says that there is one."""

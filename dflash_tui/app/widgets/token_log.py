@@ -27,9 +27,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from dflash_tui.core.lenses import Shade
+from dflash_tui.core.marks import Mark
 from dflash_tui.core.reducer import Look, Span
+from dflash_tui.core.wrapping import Document, Row, width_of
 
-from ..wrapping import Document, Mark, Row, width_of
 from .lens_legend import SHADE_STYLES
 
 CACHED_ROWS = 1024

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dflash_tui.app.wrapping import Document, Mark, sanitise, width_of
+from dflash_tui.core.marks import Mark
 from dflash_tui.core.reducer import Span
+from dflash_tui.core.wrapping import Document, sanitise, width_of
 
 PIECES = st.lists(
     st.builds(
@@ -19,6 +20,7 @@ PIECES = st.lists(
 
 
 @given(PIECES, st.integers(4, 20))
+@example([Span("aaa漢", "plain"), Span("aa ", "plain")], 4)  # a blank that hangs over the edge, then an edge
 def test_appending_wraps_as_if_it_had_been_there_from_the_start(pieces: list[Span], width: int) -> None:
     grown, whole = Document(width), Document(width)
     for piece in pieces:
