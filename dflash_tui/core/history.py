@@ -152,10 +152,6 @@ class StepHistory:
         index = self._drafted.rfind(1)
         return self[index] if index >= 0 else None
 
-    def rejections(self, start: int = 0) -> Iterator[int]:
-        """Steps from ``start`` on whose draft was corrected."""
-        return (index for index in range(start, len(self)) if self.was_corrected(index))
-
     def was_corrected(self, index: int) -> bool:
         """The target disagreed with a draft of step ``index``."""
         return CORRECTED <= self._outcomes[index] < NOT_SPECULATIVE

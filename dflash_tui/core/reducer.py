@@ -292,21 +292,3 @@ def turn_summary(event: TurnFinished) -> str:
     if _REASONS[event.reason]:
         parts.append(_REASONS[event.reason])
     return " · ".join(parts)
-
-
-def statistics_table(facts: TurnStatistics) -> str:
-    """The turn's numbers, a line each, under the names that ``--json`` uses."""
-    values = {
-        "num_prompt_tokens": facts.num_prompt_tokens,
-        "num_reused_tokens": facts.num_reused_tokens,
-        "num_tokens": facts.num_tokens,
-        "num_spec_steps": facts.num_spec_steps,
-        "num_draft_tokens": facts.num_draft_tokens,
-        "num_accepted_draft_tokens": facts.num_accepted_draft_tokens,
-        "mean_acceptance_length": f"{facts.mean_acceptance_length:.2f}",
-        "acceptance_histogram": " ".join(map(str, facts.acceptance_histogram)),
-        "ttft_ms": f"{facts.ttft_ms:.1f}",
-        "decode_ms": f"{facts.decode_ms:.1f}",
-        "tok_s": f"{facts.tok_s:.1f}",
-    }
-    return "\n".join(f"{name:<26}{value}" for name, value in values.items())

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from dflash_tui.core.reducer import THOUGHT_HEAD, Reducer, Span, statistics_table, turn_summary
+from dflash_tui.core.reducer import THOUGHT_HEAD, Reducer, Span, turn_summary
 from engine.events import (
     EmittedToken,
     EngineError,
@@ -107,9 +107,3 @@ def test_the_summary_starts_a_line_of_its_own() -> None:
         reducer.apply(TurnFinished(1, "stop", text))
         note = reducer.take_spans()[0].text
         assert note.startswith(f"{gap}0 tokens") and note.endswith("\n\n")
-
-
-def test_the_table_has_every_number_of_the_json_object() -> None:
-    table = statistics_table(TurnStatistics(num_tokens=7, acceptance_histogram=(1, 2), tok_s=150.04))
-    assert {line.split()[0] for line in table.splitlines()} == set(TurnStatistics.__dataclass_fields__)
-    assert "150.0" in table and "1 2" in table

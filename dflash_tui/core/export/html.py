@@ -85,10 +85,6 @@ def _section(section: Section, number: int) -> str:
             return _answer(section, number)
 
 
-def _paragraph(text: str) -> str:
-    return f'<div class="wide"><pre>{_text(text)}</pre></div>' if text.startswith("    ") else f"<p>{_text(text)}</p>"
-
-
 def _answer(answer: Answer, number: int) -> str:
     label = f'<p class="label">{_text(answer.label)}</p>' if answer.label else ""
     error = f'<p class="error">{_text(answer.error)}</p>' if answer.error else ""
