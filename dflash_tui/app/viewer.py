@@ -21,6 +21,7 @@ from engine.events import Step
 from .key_names import keys_in_force
 from .lens_view import LensView
 from .widgets.prompt import Prompt
+from .widgets.replay_bar import ReplayBar
 from .widgets.step_table import Scene
 from .widgets.step_view import MAX_DIGITS, Move, StepView
 from .widgets.token_log import Spotlight, TokenLog
@@ -79,6 +80,10 @@ class Viewer:
         if self.place is None:
             return self._screen.chat.reducer.turn
         return self._turn(self.place.turn)
+
+    @property
+    def _replay(self) -> ReplayBar:
+        return self._screen.query_one(ReplayBar)
 
     def _turn(self, number: int) -> TurnState | None:
         return next((turn for turn in self._screen.chat.reducer.turns if turn.number == number), None)
@@ -174,7 +179,13 @@ class Viewer:
             self.motion.answer(number)
             self._follow_motion()
         else:
-            self.visit(self.travel.at(self.here().turn, number))
+            self.visit_round(number)
+
+    def visit_round(self, number: int) -> None:
+        """A round of the turn on show, or the nearest that it has. In a replay also one that is still to come."""
+        turn = self.here().turn
+        self._replay.reach(turn, number)
+        self.visit(self.travel.at(turn, number))
 
     def move(self, move: Move) -> None:
         """By one of the step view's own keys."""
@@ -232,6 +243,8 @@ class Viewer:
             self.show_steps()
         elif self.place is None:
             self.visit(self.here())
+        elif self._screen.replay is not None:
+            self._replay.play_from(self.place)
         else:
             self.go_live()
 
@@ -339,7 +352,8 @@ class Viewer:
             keys=self._keys(),
         )
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
-        view.show(scene, place.step, len(self.travel.history(place.turn) or ()), live=self.place is None)
+        count = max(len(self.travel.history(place.turn) or ()), self._replay.num_rounds(place.turn))
+        view.show(scene, place.step, count, live=self.place is None)
 
     def _keys(self) -> tuple[str, ...]:
         """The keys of the step view, as they are bound now."""

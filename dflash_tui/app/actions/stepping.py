@@ -20,7 +20,7 @@ ROUNDS, REJECTIONS, PHASES = "one round back or on", "back or on to a rejection"
 def steps(screen: ChatScreen, argument: Argument) -> None:
     """Without a number, open or close the view."""
     if argument.text:
-        screen.viewer.visit(screen.viewer.travel.at(screen.viewer.here().turn, argument.integer()))
+        screen.viewer.visit_round(argument.integer())
     else:
         screen.viewer.toggle()
 

@@ -38,7 +38,7 @@ class Looking(Screen[None]):
 
     @on(Scrubber.Moved)
     def scrub(self, message: Scrubber.Moved) -> None:
-        self._look(lambda: self.viewer.visit(self.viewer.travel.at(self.viewer.here().turn, message.step)))
+        self._look(lambda: self.viewer.visit_round(message.step))
 
     @on(StepView.Moved)
     def move_in_steps(self, message: StepView.Moved) -> None:

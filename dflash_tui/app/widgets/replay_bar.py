@@ -12,6 +12,7 @@ from textual.widget import Widget
 from dflash_tui.core.slash import SlashError
 from dflash_tui.core.stretch import Happening
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST, ReplaySource
+from dflash_tui.core.travel import Place
 from engine.events import TurnStarted
 
 from .slider import BlockSlider, TemperatureSlider
@@ -39,6 +40,8 @@ class ReplayBar(Widget, can_focus=True):
         Binding("full_stop,right", "step(1)", "one round on"),
         Binding("comma,left", "step(-1)", "one round back"),
         Binding("escape", "leave", "back to the chat", show=False),
+        Binding("pagedown", "leap(1)", "a tenth of the trace on"),
+        Binding("pageup", "leap(-1)", "a tenth of the trace back"),
         Binding("home", "first", "to the first round"),
         Binding("end", "last", "to the end of the trace"),
     ]
@@ -78,8 +81,41 @@ class ReplayBar(Widget, can_focus=True):
             shown.value = float(settings.get(name, shown.value))
 
     def action_play(self) -> None:
+        """Pause or go on: from where the user looks, and from the start again when all is told."""
+        source, place = self._source, self._chat.viewer.place
+        if source is None:
+            return
+        if place is not None:
+            self.play_from(place)
+        elif source.ended:
+            self._go(1)
+            source.set_playing(True)
+        else:
+            source.set_playing(not source.playing)
+
+    def play_from(self, place: Place) -> None:
+        """Take back what came after a round, and play on from there."""
         if self._source is not None:
-            self._source.set_playing(not self._source.playing)
+            self._chat.viewer.go_live()
+            self._source.seek_round(place.turn, place.step)
+            self._source.set_playing(True)
+            self._chat.pump.frame()
+
+    def reach(self, turn: int, index: int) -> None:
+        """Have a round of a turn played, if it is still to come."""
+        source = self._source
+        if source is not None and source.steps_of_turn(turn)[: max(index, 0) + 1].stop > source.played:
+            source.seek_round(turn, index)
+            self._chat.pump.frame()
+
+    def num_rounds(self, turn: int) -> int:
+        """How many rounds of a turn were recorded; 0 when nobody knows."""
+        return len(self._source.steps_of_turn(turn)) if self._source is not None else 0
+
+    def _go(self, played: int) -> None:
+        if self._source is not None:
+            self._source.seek(played)
+            self._chat.pump.frame()
 
     def action_change_pace(self, factor: float) -> None:
         if self._source is not None:
@@ -95,7 +131,7 @@ class ReplayBar(Widget, can_focus=True):
             place = viewer.travel.next_step(viewer.here(), direction)
             if direction > 0 and (viewer.place is None or place is None):
                 viewer.go_live()
-                source.seek(source.played + 1)
+                self._go(source.played + 1)
             else:
                 viewer.visit(place, "This is the first round.")
         except SlashError as error:
@@ -112,7 +148,14 @@ class ReplayBar(Widget, can_focus=True):
     def action_last(self) -> None:
         if self._source is not None and self._source.trace is not None:
             self._chat.viewer.go_live()
-            self._source.seek(len(self._source.trace.steps))
+            self._go(len(self._source.trace.steps))
+
+    def action_leap(self, direction: int) -> None:
+        """A tenth of the trace on or back, and on from there."""
+        source = self._source
+        if source is not None and source.trace is not None:
+            self._chat.viewer.go_live()
+            self._go(max(source.played + direction * max(len(source.trace.steps) // 10, 1), 1))
 
     def action_leave(self) -> None:
         """From a replay that was opened above a chat, back to it."""

@@ -114,12 +114,12 @@ class Trace:
         if start < stop:
             yield Stretch(turn, self.steps, first, start, stop, self.spans.between(start, stop, turn))
 
-    def step_of_turn(self, turn: int, index: int) -> int | None:
-        """Which step of the trace is number ``index`` of a turn, or the nearest that it has; None without one."""
+    def steps_of_turn(self, turn: int) -> range:
+        """Which steps of the trace are a turn's; none when it has no step."""
         starts = [(mark.steps_before, mark.event.turn) for mark in self.marks if isinstance(mark.event, TurnStarted)]
         ends = [*(start for start, _ in starts[1:]), len(self.steps)]
-        found = ((start, end) for (start, number), end in zip(starts, ends, strict=False) if number == turn)
-        return next((min(start + max(index, 0), end - 1) for start, end in found if start < end), None)
+        found = (range(start, end) for (start, number), end in zip(starts, ends, strict=False) if number == turn)
+        return next((steps for steps in found if steps), range(0))
 
     def number_of_step(self, step: int) -> int:
         """Which event of the trace its step number ``step`` is."""

@@ -101,6 +101,16 @@ class ReplaySource:
                 self._go(self.trace, min(max(played, 0), len(self.trace.steps)))
                 self._changed.notify()
 
+    def seek_round(self, turn: int, index: int) -> None:
+        """Go to where round ``index`` of a turn, or the nearest that it has, is the last that is out."""
+        steps = self.steps_of_turn(turn)
+        if steps:
+            self.seek(steps[min(max(index, 0), len(steps) - 1)] + 1)
+
+    def steps_of_turn(self, turn: int) -> range:
+        """Which steps of the trace are a turn's, those that are still to come included."""
+        return self.trace.steps_of_turn(turn) if self.trace is not None else range(0)
+
     def _go(self, trace: Trace, played: int) -> None:
         position = trace.number_of_step(played - 1) + 1 if played else 0
         if played == len(trace.steps):

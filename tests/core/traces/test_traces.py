@@ -161,10 +161,9 @@ def test_steps_of_a_turn_are_found_in_the_trace(tmp_path: Path) -> None:
             reducer.apply(event)
         steps = list(trace.steps)
         for turn in reducer.turns:
-            places = [trace.step_of_turn(turn.number, index) for index in range(len(turn.history))]
-            assert [steps[place] for place in places if place is not None] == list(turn.history)
-            assert trace.step_of_turn(turn.number, 10**6) == places[-1]
-        assert trace.step_of_turn(99, 0) is None
+            places = trace.steps_of_turn(turn.number)
+            assert steps[places.start : places.stop] == list(turn.history)
+        assert not trace.steps_of_turn(99)
 
     check()
 
