@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,17 +14,13 @@ from textual.widgets import Static
 
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.gpu import GpuMonitor
-from dflash_tui.core.reducer import Span
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.slash import SlashError, parse_slash
 from dflash_tui.core.start import Start
 from dflash_tui.core.starters import STARTERS
-from dflash_tui.core.statistics import TurnSnapshot
-from dflash_tui.core.stretch import Happening, Rewind
-from dflash_tui.core.tables import GaugeFacts, tables
+from dflash_tui.core.tables import tables
 from dflash_tui.core.traces.replaying import ReplaySource
-from engine.commands import MIN_BLOCK_SIZE, Close, GenerationSettings, Stop
-from engine.events import EngineReady, TurnFinished
+from engine.commands import Close, GenerationSettings, Stop
 
 from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
@@ -35,7 +29,6 @@ from ..source import EventQueue, SourceFactory, replay_source
 from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.completion_menu import CompletionMenu
-from ..widgets.gauge_panel import GaugePanel
 from ..widgets.gauges import Gauge
 from ..widgets.loading import LoadPanel
 from ..widgets.panel import Panel
@@ -46,9 +39,10 @@ from ..widgets.replay_bar import PLACEHOLDER, ReplayBar
 from ..widgets.round_strip import RoundStrip
 from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
 from ..widgets.starters import Starter, Starters
-from ..widgets.status import Header, StatusFacts, StatusLine
+from ..widgets.status import Header, StatusLine
 from ..widgets.step_view import StepView
 from ..widgets.token_log import TokenLog
+from .drawing import Drawing
 from .help import HelpScreen
 from .jump import JumpScreen
 from .looking import Looking
@@ -61,7 +55,7 @@ def _tab_place(widget: Widget) -> int:
     return next((place for kind, place in places if isinstance(widget, kind)), 2)
 
 
-class ChatScreen(Looking):
+class ChatScreen(Drawing, Looking):
     """The home screen. What the user does becomes a call of :class:`Chat`; what the engine says is drawn by frames."""
 
     CSS_PATH = "chat.tcss"
@@ -96,8 +90,6 @@ class ChatScreen(Looking):
         self.talk = Talk(self)
         self.viewer = Viewer(self)
         self.gpu = GpuMonitor()
-        self._gpu_shown = self.gpu.latest
-        self._log_failure_told = False
         self._started = False
 
     def compose(self) -> ComposeResult:
@@ -148,83 +140,7 @@ class ChatScreen(Looking):
         if self._started:
             self.source.join(seconds)
 
-    # Frames
-
-    def draw(self, events: Sequence[Happening], gauges: bool) -> None:
-        """Show what changed. Called by the pump after the events were applied."""
-        if not self.app.is_running:
-            return  # leaving: the widgets go before the pump does
-        if any(isinstance(event, Rewind) for event in events):
-            self.query_one(TokenLog).clear()
-        self.query_one(TokenLog).append(self.chat.reducer.take_spans())
-        self.viewer.frame()
-        self.query_one(ReplayBar).show(events)
-        if not self.chat.reducer.busy and events:
-            self._draw_loading(events)
-        if gauges:
-            if events or self.gpu.latest is not self._gpu_shown:
-                self._gpu_shown = self.gpu.latest
-                self.draw_gauges()
-            self.draw_status()
-        if any(isinstance(event, TurnFinished) for event in events):
-            self.talk.after_turn()
-        self._tell_log_failure()
-
-    def _draw_loading(self, events: Sequence[Happening]) -> None:
-        panel, reducer = self.query_one(LoadPanel), self.chat.reducer
-        if reducer.failure is not None:
-            panel.show_error(reducer.failure)
-            panel.display = True
-        elif reducer.ready is None:
-            panel.show_progress(reducer.loading)
-        for event in events:
-            if isinstance(event, EngineReady):
-                self._become_ready(event)
-
-    def _become_ready(self, ready: EngineReady) -> None:
-        self.query_one(LoadPanel).display = False
-        self.query_one(Header).show(ready)
-        if ready.device != "cpu" and self.replay is None:
-            self.pump.on_gpu(True)
-            self.gpu.start()
-        self._limit_block(ready.max_block_size)
-        if ready.banner and self.begin.conversation is None:
-            self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
-            self.query_one(Starters).display = not self.chat.exchanges and self.replay is None
-        self.talk.tell_other_model()
-        if not gc.get_freeze_count():
-            # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
-            gc.collect()
-            gc.freeze()
-
-    def _limit_block(self, most: int) -> None:
-        slider = self.query_one(BlockSlider)
-        if most < MIN_BLOCK_SIZE:
-            slider.disabled = True
-            return
-        slider.high = most
-        if self.chat.settings.block_size > most:
-            self.set_block(most)
-        slider.refresh()
-
-    def draw_gauges(self) -> None:
-        self.query_one(GaugePanel).show(self._gauge_facts())
-        self.query_one(RoundStrip).show(self.viewer.step)
-        self.viewer.show_steps()
-
-    def _gauge_facts(self) -> GaugeFacts:
-        """Where the user looks."""
-        turn, ready = self.viewer.turn, self.chat.reducer.ready
-        return GaugeFacts(
-            self.viewer.snapshot or TurnSnapshot(),
-            max_context=ready.max_context if ready else 0,
-            plain_ms=self.chat.reducer.plain_ms,
-            speculation=turn.speculation if turn else True,
-            gpu=self.gpu.latest,
-            num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
-            num_reused_tokens=turn.num_reused_tokens if turn else 0,
-            screen_load=self.pump.governor.load if self.chat.busy else None,
-        )
+    # Other screens
 
     def show_statistics(self, section: str = "") -> None:
         """The tables behind the gauges, from one of them on. Raises ``SlashError`` when there is nothing to show."""
@@ -238,52 +154,16 @@ class ChatScreen(Looking):
     def open_table(self, message: Gauge.Opened) -> None:
         self._look(lambda: self.show_statistics(message.section))
 
-    def draw_status(self) -> None:
-        self.query_one(Prompt).cursor_blink = not self.chat.busy and self.viewer.motion.moves
-        self.query_one(StatusLine).show(self._facts())
-        self.query_one(Header).tell_system(self.chat.system)
+    def show_help(self) -> None:
+        self.app.push_screen(HelpScreen(self.active_bindings, ACTIONS.values()))
 
-    def _facts(self) -> StatusFacts:
-        reducer = self.chat.reducer
-        turn = reducer.turn
-        if turn is None or reducer.ready is None:
-            return StatusFacts(self._state(), self.chat.busy, hint=self._hint)
-        shown = self.viewer.snapshot or TurnSnapshot()
-        return StatusFacts(
-            state=self._state(),
-            active=self.chat.busy,
-            hint=self._hint,
-            tok_s=round(shown.rate.mean),
-            acceptance_length=shown.acceptance.mean_acceptance_length,
-            context_length=shown.context_length,
-            max_context=reducer.ready.max_context,
-            reused=turn.num_reused_tokens,
-            screen_load=round(self.pump.governor.load, 2) if self.chat.busy else None,
-        )
-
-    @property
-    def _hint(self) -> str:
-        return self.focused.hint if isinstance(self.focused, Slider) else ""
-
-    def _state(self) -> str:
-        if self.chat.reducer.phase == "failed":
-            return "the engine has ended"
-        if self.chat.waiting:
-            return "waiting for the models"
-        if self.chat.stopping:
-            return "stopping"
-        if self.chat.busy:
-            return "streaming" if self.chat.reducer.phase == "streaming" else "reading the prompt"
-        return self.chat.reducer.phase
-
-    def _tell_log_failure(self) -> None:
-        trace = self.queue.trace
-        failure = self.queue.log.failure or (trace.failure if trace else None)
-        if failure and not self._log_failure_told:
-            self._log_failure_told = True
-            self.notify(
-                failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
-            )
+    def open_replay(self, path: Path | None) -> None:
+        """Show a recorded run above this screen, which waits."""
+        if path is not None:
+            queue = EventQueue(SessionLog.nowhere())
+            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path, 1.0))
+            self.app.push_screen(screen)
+            screen.call_after_refresh(screen.start)
 
     # Focus
 
@@ -303,14 +183,6 @@ class ChatScreen(Looking):
             prompt = self.query_one(Prompt)
             prompt.focus()
             prompt.insert(event.character)
-
-    def open_replay(self, path: Path | None) -> None:
-        """Show a recorded run above this screen, which waits."""
-        if path is not None:
-            queue = EventQueue(SessionLog.nowhere())
-            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path, 1.0))
-            self.app.push_screen(screen)
-            screen.call_after_refresh(screen.start)
 
     # Asking and stopping
 
@@ -352,9 +224,6 @@ class ChatScreen(Looking):
     @on(Starter.Chosen)
     def take_starter(self, message: Starter.Chosen) -> None:
         self.query_one(Prompt).fill(message.question)
-
-    def show_help(self) -> None:
-        self.app.push_screen(HelpScreen(self.active_bindings, ACTIONS.values()))
 
     def action_act(self, name: str) -> None:
         """Do an action that was asked for by a key or from the palette. One that needs an argument asks for it."""
