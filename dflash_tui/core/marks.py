@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple, get_args
 
 from .reducer import Look, Span
@@ -38,16 +39,20 @@ class Marks:
         self.length = 0
         """Characters in all."""
 
-    def append(self, length: int, span: Span) -> None:
-        turn, tokens = span.turn, 0 if span.token is None else span.token + 1
-        if span.token is None and self._turns:
-            turn, tokens = self._turns[-1], self._tokens[-1]
-        self._starts.append(self.length)
-        self._looks.append(_CODES[span.look])
-        self._turns.append(turn)
-        self._tokens.append(tokens)
-        self._written.append(span.token is not None)
-        self.length += length
+    def extend(self, lengths: Sequence[int], spans: Sequence[Span]) -> None:
+        """Pieces at the end: so many characters each, and whose they are."""
+        *starts, self.length = accumulate(lengths, initial=self.length)
+        self._starts.extend(starts)
+        self._looks.extend([_CODES[span.look] for span in spans])
+        self._written.extend([span.token is not None for span in spans])
+        place = (self._turns[-1], self._tokens[-1]) if self._turns else None
+        for span in spans:
+            if span.token is not None:
+                place = span.turn, span.token + 1
+            elif place is None:
+                place = span.turn, 0
+            self._turns.append(place[0])
+            self._tokens.append(place[1])
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, int, Mark]]:
         """The pieces of a range of characters: first one, the one behind the last, and what they are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from engine.events import (
     MICROSECONDS,
@@ -32,8 +32,7 @@ THOUGHT_HEAD = "✻ thought · Alt+H\n"
 """Stands above a thought, and alone where thoughts are folded away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A piece of the transcript in one look."""
 
     text: str

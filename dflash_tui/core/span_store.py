@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from itertools import repeat
 from typing import get_args
 
 from .reducer import Look, Span
@@ -33,5 +32,7 @@ class SpanStore:
     def between(self, start: int, stop: int, turn: int) -> list[Span]:
         """The spans of the steps from ``start`` to before ``stop``, all of turn number ``turn``."""
         part = slice(self._ends[start - 1] if start else 0, self._ends[stop - 1] if stop else 0)
-        rows = zip(self._texts[part], self._looks[part], self._tokens[part], repeat(turn))
-        return [Span(text, _LOOKS[look], *((turn, token) if token >= 0 else ())) for text, look, token, turn in rows]
+        return [
+            Span(text, _LOOKS[look], turn, token) if token >= 0 else Span(text, _LOOKS[look])
+            for text, look, token in zip(self._texts[part], self._looks[part], self._tokens[part], strict=True)
+        ]

@@ -24,6 +24,8 @@ _UNSAFE = re.compile(
     "\u200e\u200f\u2028-\u202e\u2066-\u2069"  # separators and bidirectional overrides reorder what follows
     "\ud800-\udfff]"  # lone surrogates can't be written to a terminal
 )
+_UNTIDY = re.compile(f"\t|{_UNSAFE.pattern}")
+"""What :func:`sanitise` would change."""
 _WORD = re.compile(r"\S+\s*|\s+")
 
 
@@ -105,17 +107,16 @@ class Document:
     def append(self, spans: list[Span]) -> int:
         """Add spans at the end; returns the first row that changed."""
         changed = len(self.rows) - 1
-        shown = []
-        for span in spans:
-            text = sanitise(span.text)
-            self._source.write(text)
-            self._all.append(len(text), span)
-            if self.folded and span.look == "thought":
-                continue
-            if self.marks is not self._all:
-                self.marks.append(len(text), span)
-            shown.append(text)
-        self._wrap("".join(shown))
+        texts = [span.text for span in spans]
+        if _UNTIDY.search("".join(texts)):
+            texts = [sanitise(text) for text in texts]
+        self._source.write("".join(texts))
+        self._all.extend([len(text) for text in texts], spans)
+        if self.folded:
+            shown = [(text, span) for text, span in zip(texts, spans, strict=True) if span.look != "thought"]
+            texts = [text for text, _ in shown]
+            self.marks.extend([len(text) for text in texts], [span for _, span in shown])
+        self._wrap("".join(texts))
         return changed
 
     def pieces(self, row: Row) -> Iterator[tuple[str, Mark]]:
@@ -157,13 +158,10 @@ class Document:
         text = self._source.getvalue()
         self.marks = self._all
         if self.folded:
+            shown = [(text[start:end], span) for start, end, thought, span in self._all.thoughts() if not thought]
             self.marks = Marks()
-            shown = []
-            for start, end, thought, span in self._all.thoughts():
-                if not thought:
-                    self.marks.append(end - start, span)
-                    shown.append(text[start:end])
-            text = "".join(shown)
+            self.marks.extend([len(piece) for piece, _ in shown], [span for _, span in shown])
+            text = "".join(piece for piece, _ in shown)
         self.rows = [Row("", False, 0)]
         self._wrap(text)
 
