@@ -11,10 +11,11 @@ import click
 import pytest
 
 from dflash_tui.cli.background import suited_theme
+from dflash_tui.cli.chat import chat
 from dflash_tui.cli.completion import SHELLS, VARIABLE
 from dflash_tui.cli.config import chosen_look, settable
 from dflash_tui.cli.help import variable_of
-from dflash_tui.cli.main import command, commands
+from dflash_tui.cli.main import commands
 from dflash_tui.core.config import CONFIG_VARIABLE, PROJECT_FILE
 from dflash_tui.core.exit_codes import ExitCode
 
@@ -96,7 +97,7 @@ def test_show_says_where_each_value_came_from(program: Program, own: Path, monke
     assert lines["theme"].endswith(f"# {own}, line 1") and lines["theme"].startswith('theme = "mono"')
     assert lines["seed"].startswith("seed = 8 ") and lines["seed"].endswith("# environment, DFLASH_CHAT_SEED")
     assert lines["top_k"].endswith("# default") and lines["save"].endswith(f"# {own}, line 4")
-    assert set(settable(command)) <= set(lines)
+    assert set(settable(chat)) <= set(lines)
     assert tomllib.loads(text)["keys"] == {"save": "f9"}, "what it prints is a configuration file"
 
 
@@ -112,9 +113,9 @@ def test_path_and_check(program: Program, own: Path) -> None:
 
 
 def test_every_setting_has_its_variable() -> None:
-    for name, parameter in settable(command).items():
+    for name, parameter in settable(chat).items():
         assert parameter.envvar == variable_of(name) == f"DFLASH_CHAT_{name.upper()}"
-    assert not {"prompt", "output", "as_json", "timeout", "resume", "trace"} & set(settable(command))
+    assert not {"prompt", "output", "as_json", "timeout", "resume", "trace"} & set(settable(chat))
 
 
 def test_a_wrong_variable_is_named(program: Program, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

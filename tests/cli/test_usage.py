@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
+from dflash_tui.cli.chat import chat
 from dflash_tui.cli.help import TOPICS, Flag
-from dflash_tui.cli.main import command
 from dflash_tui.cli.prompt import MAX_PROMPT_BYTES
 from dflash_tui.core.exit_codes import ExitCode
 
@@ -120,7 +120,7 @@ def test_help_fits_on_a_screen_and_begins_with_examples(program: Program, monkey
 
 def test_every_flag_has_a_topic_that_describes_it(program: Program) -> None:
     texts = {topic: program.run("help", topic).out.decode() for topic in TOPICS}
-    options = [option for option in command.params if isinstance(option, click.Option) and option.name != "version"]
+    options = [option for option in chat.params if isinstance(option, click.Option) and option.name != "version"]
     for option in options:
         assert isinstance(option, Flag) and option.help, option.opts
         assert [name for name in option.opts if name not in texts[option.topic]] == []

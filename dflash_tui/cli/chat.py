@@ -1,0 +1,303 @@
+"""The command without a name: with a prompt it answers and ends; without one it opens the chat."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from dflash_tui.core.look import Look
+from dflash_tui.core.prompts import PromptHistory
+from dflash_tui.core.sessions import Conversation, SessionLog
+from dflash_tui.core.source import EngineFactory
+from dflash_tui.core.start import Start
+from dflash_tui.core.traces.writer import TraceWriter
+from engine.commands import AttentionBackend, EngineOptions, GenerationSettings, Verify
+from engine.hub.pairs import NO_DRAFTER
+
+from .background import suited_theme
+from .config import chosen_look
+from .first_contact import BUNDLED, suggest_model
+from .headless import OutputFormat, Request, answer
+from .help import TOPICS, Flag, flag, variable_of, write_options
+from .logs import log_to_file
+from .output import DEFAULT_OUT, check_directory
+from .problems import Problem
+from .prompt import read_prompt
+from .sessions import conversation_to_continue
+from .tracing import finish_trace, open_trace, recorded
+
+EXAMPLES = """\
+Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
+MODEL is a folder or a hub name, fetched at need; without it, the bundled pair.
+
+  dflash-chat                                     open the chat
+  dflash-chat -p "Write a quicksort in Python"    print the answer
+  dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
+  dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
+  dflash-chat doctor                              what this machine can run
+  dflash-chat bench                               how fast it decodes
+  dflash-chat help                                every other flag, by topic
+"""
+EXIT_LINE = """\
+Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
+or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader
+of stdout gone, 143 terminated. A partial answer is printed."""
+EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
+HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
+
+_HEADLESS_FLAGS = {
+    "output": "--output",
+    "extract": "--extract",
+    "as_json": "--json",
+    "stream_json": "--stream-json",
+    "system": "--system",
+    "timeout": "--timeout",
+    "save_dir": "--save-dir",
+}
+
+_DEFAULTS = GenerationSettings()
+
+
+class _Command(click.Command):
+    """Help that begins with what to type and fits on one screen."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_usage(ctx, formatter)
+        formatter.write(f"\n{EXAMPLES}")
+        common = [option for option in self.get_params(ctx) if not isinstance(option, Flag) or option.common]
+        write_options(self, ctx, formatter, common)
+        formatter.write(f"\nMore flags: dflash-chat help {' | '.join(TOPICS)}\n{EXIT_LINE}")
+
+
+def _setting(
+    name: str, metavar: str, text: str, *, common: bool = False
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """An option for the field of ``GenerationSettings`` that has its name, with that field's type and default."""
+    default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
+    return flag(
+        name, topic="decoding", common=common, type=type(default), default=default, metavar=metavar, help=text,
+        show_default=True,
+    )  # fmt: skip
+
+
+@click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("model", required=False, envvar=variable_of("model"))
+@flag("-p", "--prompt", topic="scripts", common=True, metavar="TEXT", help="Answer this; what is piped in is added.")
+@flag(
+    "-o",
+    "--output",
+    topic="scripts",
+    common=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the output to a file.",
+)
+@flag("-x", "--extract", topic="scripts", common=True, is_flag=True, help="Print only the last code block.")
+@flag(
+    "--save-dir",
+    topic="scripts",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Save every code block of the answer there.",
+)
+@flag("--json", "as_json", topic="scripts", common=True, is_flag=True, help="Print one JSON object with statistics.")
+@flag("--stream-json", topic="scripts", is_flag=True, help="Print every event as a line of JSON.")
+@flag("--system", topic="decoding", keeps=False, metavar="TEXT", help="System message before the prompt.")
+@flag(
+    "--timeout",
+    topic="scripts",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop after that time.",
+)
+@flag("--no-speculation", topic="decoding", common=True, is_flag=True, help="Decode one token at a time.")
+@flag("--thinking", topic="decoding", common=True, is_flag=True, help="Let the model think first.")
+@_setting("--block-size", "2-16", "Tokens per draft, one free.", common=True)
+@flag(
+    "--verify",
+    topic="decoding",
+    type=click.Choice(get_args(Verify)),
+    default="all",
+    help="Drafted tokens to check: all, or as many as pay off in that round.",
+)
+@_setting("--temperature", "0-2", "0 is greedy.", common=True)
+@_setting("--top-p", "0-1", "Nucleus to sample from.")
+@_setting("--top-k", "N", "Tokens to sample from, 0 all.")
+@_setting("--seed", "N", "Same seed, same answer.", common=True)
+@_setting("--max-new-tokens", "N", "Longest answer.")
+@flag(
+    "--device",
+    topic="models",
+    common=True,
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    help="Where to compute.",
+)
+@flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
+@flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
+@flag("--offline", topic="models", is_flag=True, help="Never ask the hub.")
+@flag(
+    "--attention-backend",
+    topic="experts",
+    type=click.Choice(get_args(AttentionBackend)),
+    default="auto",
+    help="Kernels of the target's attention.",
+)
+@flag(
+    "--draft-attention-backend",
+    topic="experts",
+    type=click.Choice(get_args(AttentionBackend)),
+    default="auto",
+    help="Kernels of the drafter's attention.",
+)
+@flag(
+    "--noise-embed-scale",
+    topic="experts",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="X",
+    help="Scale of the embeddings that the drafter reads, instead of its config's.",
+)
+@flag(
+    "--out",
+    topic="screen",
+    common=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where the chat saves code (dflash-out).",
+)
+@flag("-c", "--continue", "latest", topic="chats", is_flag=True, help="Go on where you left off.")
+@flag(
+    "--resume",
+    topic="chats",
+    is_flag=False,
+    flag_value="",
+    metavar="[ID]",
+    help="Go on with an older conversation; without ID: choose it in the chat.",
+)
+@flag(
+    "--trace",
+    topic="chats",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Record the run, for dflash-chat replay FILE.",
+)
+@flag("--no-history", topic="chats", is_flag=True, help="Don't keep the questions for ↑ and Ctrl+R.")
+@flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat; auto asks the terminal.")
+@flag("--ascii", topic="screen", is_flag=True, help="Draw with ASCII characters only.")
+@flag("--reduced-motion", topic="screen", is_flag=True, help="Nothing blinks or plays by itself.")
+@flag("--plain", topic="screen", is_flag=True, help="Chat in lines, without a screen: for screen readers.")
+@click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
+@click.pass_obj
+def chat(
+    engine: EngineFactory | None,
+    /,
+    model: str | None,
+    prompt: str | None,
+    out: Path | None,
+    theme: str | None,
+    draft: str | None,
+    context: int | None,
+    offline: bool,
+    device: str,
+    latest: bool,
+    resume: str | None,
+    no_history: bool,
+    trace: Path | None,
+    ascii: bool,
+    reduced_motion: bool,
+    plain: bool,
+    **flags: Any,
+) -> int:
+    log_to_file()
+    if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
+        raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
+    settings = _read_settings(flags)
+    expert = ("attention_backend", "draft_attention_backend", "noise_embed_scale")
+    if not settings.speculation:
+        draft = NO_DRAFTER  # it would take seconds and gigabytes, and draft nothing
+    options = EngineOptions(model, draft, device, context, offline, **{name: flags[name] for name in expert})
+    if out is not None:
+        check_directory(out)
+    text = read_prompt(prompt, sys.stdin)
+    if text is None:
+        _require_a_chat(flags)
+        options = suggest_model(options)
+        if plain:
+            from .plain import PlainChat  # what makes text harmless brings rich, which a pipe can do without
+
+            return PlainChat(options, settings, engine or _engine(), SessionLog.create()).run()
+        older = conversation_to_continue(latest, resume)
+        return _open_chat(
+            options, settings, out or DEFAULT_OUT, theme, chosen_look(ascii, reduced_motion), older, resume == "",
+            not no_history, open_trace(trace),
+        )  # fmt: skip
+    options = replace(options, target=None if model == BUNDLED else model)
+    if flags["save_dir"] is not None:
+        check_directory(flags["save_dir"], "--save-dir")
+    form = _read_format(flags)
+    earlier, log = conversation_to_continue(latest, resume) or (None, None)
+    recording = open_trace(trace)
+    given = (flags["output"], flags["system"], flags["timeout"], flags["save_dir"])
+    request = Request(text, options, settings, form, *given, earlier, log)
+    try:
+        return answer(request, recorded(engine or _engine(), recording))
+    finally:
+        finish_trace(recording)
+
+
+def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
+    names = ("block_size", "verify", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "thinking")
+    try:
+        return GenerationSettings(**{name: flags[name] for name in names}, speculation=not flags["no_speculation"])
+    except ValueError as error:
+        message = str(error)
+        raise Problem(f"{message[0].upper()}{message[1:]}.", f"Choose a value in that range; {HELP_HINT}") from error
+
+
+def _read_format(flags: dict[str, Any]) -> OutputFormat:
+    formats: dict[str, OutputFormat] = {"extract": "code", "as_json": "json", "stream_json": "events"}
+    chosen = [flag for flag in formats if flags[flag]]
+    if len(chosen) > 1:
+        raise Problem("--extract, --json and --stream-json exclude each other.", "Choose one of them.")
+    return formats[chosen[0]] if chosen else "text"
+
+
+def _require_a_chat(flags: dict[str, Any]) -> None:
+    """Raise :class:`Problem` when there is no prompt, and no chat can or should open instead."""
+    flag = next((name for name in _HEADLESS_FLAGS if flags[name]), None)
+    if flag is not None:
+        raise Problem(f"{_HEADLESS_FLAGS[flag]} needs a prompt.", f"Add one with -p, such as: {EXAMPLE}")
+    if not sys.stdout.isatty():
+        raise Problem("There is no prompt, and stdout is not a terminal to chat in.", f"Add a prompt: {EXAMPLE}")
+
+
+def _open_chat(
+    options: EngineOptions,
+    settings: GenerationSettings,
+    out_dir: Path,
+    theme: str | None,
+    look: Look,
+    older: tuple[Conversation, SessionLog] | None,
+    choose: bool,
+    keep_questions: bool,
+    trace: TraceWriter | None,
+) -> int:
+    with suited_theme(theme) as suited:
+        # Imported here and nowhere else: headless mode must not wait for Textual.
+        from dflash_tui.app.main import run_chat
+
+        theme = suited()
+    conversation, log = older or (None, None)
+    begin = Start(PromptHistory.default(keep_questions), conversation, choose)
+    return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log, trace=trace, look=look)
+
+
+def _engine() -> EngineFactory:
+    from engine.service import EngineService
+
+    return EngineService
