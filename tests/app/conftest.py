@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,33 +71,35 @@ class Driver:
 Launch = Callable[..., Any]
 
 
+@asynccontextmanager
+async def running(
+    out_dir: Path,
+    size: tuple[int, int] = (120, 36),
+    ready: bool = True,
+    theme: str | None = None,
+    notices: bool = False,
+    look: Look | None = None,
+    **options: Any,
+) -> AsyncIterator[Driver]:
+    """A chat on the scripted engine, which gets the other ``options``."""
+    engines: list[ScriptedEngine] = []
+
+    def source(emit: Emit) -> ScriptedEngine:
+        engines.append(ScriptedEngine(emit, **{"round_seconds": 0.002, **options}))
+        return engines[0]
+
+    queue = EventQueue(SessionLog.create())
+    app = ChatApp(GenerationSettings(), out_dir, queue, source, theme, look=look)
+    async with app.run_test(size=size, notifications=notices) as pilot:
+        driver = Driver(app, pilot, engines[0], out_dir)
+        if ready:
+            await driver.until(lambda: driver.screen.chat.reducer.ready is not None)
+        yield driver
+    queue.log.close()
+
+
 @pytest.fixture
 def launch(tmp_path: Path) -> Launch:
     """``async with launch(size=(80, 24), ready=True, **scripted_engine_options) as driver``."""
 
-    @asynccontextmanager
-    async def run(
-        size: tuple[int, int] = (120, 36),
-        ready: bool = True,
-        theme: str | None = None,
-        notices: bool = False,
-        look: Look | None = None,
-        **options: Any,
-    ) -> AsyncIterator[Driver]:
-        engines: list[ScriptedEngine] = []
-
-        def source(emit: Emit) -> ScriptedEngine:
-            engines.append(ScriptedEngine(emit, **{"round_seconds": 0.002, **options}))
-            return engines[0]
-
-        out_dir = tmp_path / "out"
-        queue = EventQueue(SessionLog.create())
-        app = ChatApp(GenerationSettings(), out_dir, queue, source, theme, look=look)
-        async with app.run_test(size=size, notifications=notices) as pilot:
-            driver = Driver(app, pilot, engines[0], out_dir)
-            if ready:
-                await driver.until(lambda: driver.screen.chat.reducer.ready is not None)
-            yield driver
-        queue.log.close()
-
-    return run
+    return partial(running, tmp_path / "out")

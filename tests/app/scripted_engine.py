@@ -83,7 +83,9 @@ class ScriptedEngine:
         turn_error: EngineError | None = None,
         device: str = "cpu",
         seed: int = 0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``clock`` is asked once per turn and once per round, in seconds."""
         self.commands: list[Command] = []
         """Everything that was sent, in order."""
         self._emit = emit
@@ -93,6 +95,7 @@ class ScriptedEngine:
         self._load_seconds = load_seconds
         self._load_error, self._turn_error = load_error, turn_error
         self._device = device
+        self._clock = clock
         self._random = random.Random(seed)
         self._queue: SimpleQueue[Command] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -134,7 +137,7 @@ class ScriptedEngine:
         settings, reason, closing = ask.settings, "stop", False
         text: list[str] = []
         steps: list[Step] = []
-        started = time.monotonic()
+        started = self._clock()
         place = 0
         while place < len(self._answer):
             for command in self._waiting_commands():
@@ -177,7 +180,7 @@ class ScriptedEngine:
             given = [EmittedToken(8, token.text, "accepted", probability=token.probability) for token in kept]
             emitted = (*given, own)
         return Step(
-            turn, index, time.monotonic() - started, draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
+            turn, index, self._clock() - started, draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
             52 + place, block, temperature,
         )  # fmt: skip
 

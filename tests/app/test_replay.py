@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
@@ -67,9 +68,11 @@ class Replaying:
 
 
 @asynccontextmanager
-async def replaying(path: Path, size: tuple[int, int] = (120, 36), pace: float = FASTEST) -> AsyncIterator[Replaying]:
+async def replaying(
+    path: Path, size: tuple[int, int] = (120, 36), pace: float = FASTEST, **options: Any
+) -> AsyncIterator[Replaying]:
     queue = EventQueue(SessionLog.nowhere())
-    app = ChatApp(GenerationSettings(), path.parent, queue, replay_source(path, pace))
+    app = ChatApp(GenerationSettings(), path.parent, queue, replay_source(path, pace), **options)
     async with app.run_test(size=size) as pilot:
         yield Replaying(app, pilot)
 

@@ -1,0 +1,199 @@
+"""``python -m tests.app.snapshots [SCREEN ...]``: what every screen looks like, written down again.
+
+A picture is a text file: the characters of the screen, then for every row its styles in runs, each a letter and its
+length, then what the letters mean in the dark theme and in the light one. It depends on nothing but the program: the
+scripted engine's clock is a counter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
+from itertools import count, groupby
+from pathlib import Path
+from string import ascii_letters
+from typing import Any
+
+from rich.color import Color
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.pilot import Pilot
+
+from dflash_tui.app.lesson import LessonApp
+from dflash_tui.app.screens.race import RaceScreen
+from dflash_tui.core.lesson.bundled import open_lesson
+from dflash_tui.core.look import Look
+from dflash_tui.core.sessions import sessions_directory
+from dflash_tui.core.traces.bundled import find_trace
+from tests.core.test_archive import write
+
+from .conftest import Driver, running
+from .test_replay import replaying
+
+FOLDER = Path(__file__).parent / "snapshots"
+SIZES = ((120, 36), (80, 24), (60, 18))
+THEMES = ("dflash-dark", "dflash-light")
+ROUND_SECONDS = 0.05
+STEADY_SECONDS = 0.15
+"""What does not change for so long is there to stay: a screen at rest looks at its figures every tenth of a second."""
+STILL = Look(reduced_motion=True)
+STORY = "Once upon a time there was a drafter that guessed."
+
+Size = tuple[int, int]
+Cell = tuple[str, Style]
+Play = Callable[[Driver], Awaitable[None]]
+
+
+# What is played before the picture is taken
+
+
+async def answered(chat: Driver) -> None:
+    await chat.ask_and_wait("Write a page with drones")
+
+
+async def with_keys(chat: Driver, keys: Iterable[str]) -> None:
+    """After an answer."""
+    await answered(chat)
+    for key in keys:
+        await chat.pilot.press(key)
+        await chat.pilot.pause()
+
+
+async def sessions(chat: Driver) -> None:
+    write(sessions_directory(), "Write a quicksort in Python", "and now in C", at=1)
+    write(sessions_directory(), "What is 12 * 13?", at=86_400)
+    await chat.pilot.press("ctrl+o")
+
+
+async def race(chat: Driver) -> None:
+    await chat.ask("/race Tell me a story")
+    await chat.until(lambda: isinstance(chat.app.screen, RaceScreen))
+    screen = chat.app.screen
+    assert isinstance(screen, RaceScreen)
+    await chat.until(lambda: screen.race.result is not None and screen._clock is not None)
+    await chat.until(lambda: screen._clock is None)  # the lanes have been replayed
+
+
+async def nothing(chat: Driver) -> None:
+    """The screen as it comes up."""
+
+
+PLAYS: dict[str, Play] = {
+    "start": nothing,
+    "chat": answered,
+    "steps": partial(with_keys, keys=("f3", "left_curly_bracket")),
+    "slow-motion": partial(with_keys, keys=("f5", "right_square_bracket", "right_square_bracket")),
+    "help": partial(with_keys, keys=("f1",)),
+    "statistics": partial(with_keys, keys=(*"/stats", "enter")),
+    "sessions": sessions,
+    "race": race,
+}
+SCREENS = (*PLAYS, "replay", "lesson")
+
+
+# Taking it
+
+
+async def both(screen: str, size: Size, folder: Path) -> list[list[list[Cell]]]:
+    """The rows of a screen, character by character, in each theme. ``folder`` is for what is written meanwhile."""
+    if screen == "lesson":
+        lesson = LessonApp(*open_lesson(None), folder, look=STILL)
+        async with lesson.run_test(size=size) as pilot:
+            await pilot.press("right", "right")
+            return await in_themes(lesson, pilot)
+    if screen == "replay":
+        async with replaying(find_trace("code"), size, look=STILL) as replay:
+            await replay.ended()
+            await replay.pilot.press("home")
+            return await in_themes(replay.app, replay.pilot)
+    clock = count(0.0, ROUND_SECONDS)
+    options: dict[str, Any] = {"answer": STORY} if screen == "race" else {}
+    async with running(folder, size, look=STILL, clock=clock.__next__, **options) as chat:
+        await PLAYS[screen](chat)
+        return await in_themes(chat.app, chat.pilot)
+
+
+async def in_themes(app: App[None], pilot: Pilot[None]) -> list[list[list[Cell]]]:
+    rows = []
+    for theme in THEMES:
+        app.theme = theme
+        rows.append(await drawn(app, pilot))
+    return rows
+
+
+async def drawn(app: App[None], pilot: Pilot[None]) -> list[list[Cell]]:
+    """As soon as nothing changes any more."""
+    before: list[list[Cell]] = []
+    while True:
+        await pilot.pause(STEADY_SECONDS)
+        rows = [list(split(row)) for row in app.screen._compositor.render_strips()]
+        if rows == before:
+            return rows
+        before = rows
+
+
+def split(row: Iterable[Segment]) -> Iterator[Cell]:
+    for text, style, _ in row:
+        for character in text:
+            yield character, style or Style()
+
+
+# Writing it down
+
+
+def described(style: Style) -> str:
+    """Attributes and colours, without what only the program knows (links, offsets)."""
+    names = ("bold", "dim", "italic", "underline", "strike", "reverse")
+    attributes = [name for name in names if getattr(style, name)]
+    return " ".join([*attributes, colour(style.color), "on", colour(style.bgcolor)])
+
+
+def colour(value: Color | None) -> str:
+    return "default" if value is None else value.triplet.hex if value.triplet else value.name
+
+
+def picture(dark: list[list[Cell]], light: list[list[Cell]]) -> str:
+    """The text of a screen and its styles in both themes, which must show the same characters."""
+    texts, others = (["".join(character for character, _ in row) for row in rows] for rows in (dark, light))
+    assert "\n".join(texts) == "\n".join(others), "the themes show different characters"
+    letters: dict[tuple[str, str], str] = {}
+    runs = []
+    for row, other in zip(dark, light, strict=True):
+        pairs = [(described(one), described(two)) for (_, one), (_, two) in zip(row, other, strict=True)]
+        for pair in pairs:
+            letters.setdefault(pair, ascii_letters[len(letters)])
+        runs.append(" ".join(f"{letters[pair]}{len(list(same))}" for pair, same in groupby(pairs)))
+    legend = [f"{letter} {one} | {two}" for (one, two), letter in letters.items()]
+    return "\n".join([*(text.rstrip() for text in texts), "", *runs, "", *legend, ""])
+
+
+async def take(screen: str, size: Size, folder: Path) -> str:
+    """The picture of a screen of this size."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    return picture(*await both(screen, size, folder))
+
+
+def path_of(screen: str, size: Size) -> Path:
+    return FOLDER / f"{screen}-{size[0]}x{size[1]}.txt"
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    os.environ["DFLASH_CHAT_CONFIG"] = ""
+    for screen in sys.argv[1:] or SCREENS:
+        for size in SIZES:
+            with tempfile.TemporaryDirectory() as folder:
+                os.environ["DFLASH_CHAT_STATE"] = folder
+                path_of(screen, size).write_text(asyncio.run(take(screen, size, Path(folder))), "utf-8")
+        print(screen, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Every screen at every size looks as it was when somebody last looked at it and wrote it down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.style import Style
+
+from . import snapshots
+from .snapshots import SCREENS, SIZES, Size, both, path_of, take
+
+REWRITE = "python -m tests.app.snapshots"
+
+
+@pytest.fixture(autouse=True)
+def _local_time_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_a_screen_looks_as_it_did(screen: str, size: Size, tmp_path: Path) -> None:
+    expected = path_of(screen, size).read_text("utf-8")
+    assert await take(screen, size, tmp_path) == expected, f"if this is how it should look: {REWRITE} {screen}"
+
+
+async def test_verdicts_differ_without_colour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of the legend are drawn in the looks that they explain."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    rows, _ = await both("chat", (120, 36), tmp_path)
+    legend = next(row for row in rows if "corrected" in "".join(character for character, _ in row))
+    text = "".join(character for character, _ in legend)
+    looks = {word: attributes(legend[text.index(word)][1]) for word in ("accepted", "corrected", "bonus", "rejected")}
+    assert len(set(looks.values())) == len(looks), looks
+    answer = {attributes(style) for row in rows[1:24] for character, style in row[:79] if character.isalnum()}
+    assert {looks["corrected"], looks["bonus"], looks["accepted"]} <= answer
+    assert all(is_grey(style) for row in rows for _, style in row)
+
+
+def attributes(style: Style) -> tuple[bool, ...]:
+    names = ("bold", "italic", "underline", "strike")
+    return tuple(bool(getattr(style, name)) for name in names)
+
+
+def is_grey(style: Style) -> bool:
+    colours = [colour.triplet for colour in (style.color, style.bgcolor) if colour is not None and colour.triplet]
+    return all(len(set(triplet)) == 1 for triplet in colours)
+
+
+def test_nothing_is_kept_of_screens_that_are_gone() -> None:
+    kept = {path.name for path in snapshots.FOLDER.iterdir()}
+    assert kept == {path_of(screen, size).name for screen in SCREENS for size in SIZES}
