@@ -8,7 +8,7 @@ nothing. ``decoder`` defines what a round is; this says the same tokens.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -20,6 +20,8 @@ from .commands import GenerationSettings
 from .graphs import Flight, Step, captured
 from .kernels.accept import (
     ACCEPTED,
+    CHANCE,
+    COST_MS,
     DRAFT_PROBABILITIES,
     EMITTED,
     MAX_STOPS,
@@ -33,18 +35,24 @@ from .kernels.accept import (
     accept_rows,
     begin_round,
 )
+from .kernels.accept import (
+    DRAFTED as DRAFTED_ROWS,
+)
 from .kernels.head import QuantisedEmbedding
 from .kernels.jit import MAX_ROWS
 from .kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from .kernels.tiles import DRAFT_TILES, DraftTiles, TargetTiles
+from .kernels.width import NUM_NUMBERS, choose_width, policy_numbers
 from .models.drafter_rows import DrafterRows, RoundRows
 from .models.target_rows import TargetRows
 from .rounds import Outcome, Poll, Round
+from .width import Auto, Choice
 
 if TYPE_CHECKING:
     from .decoder import Decoder, Turn
 
-Kind = Literal["draft", "verify", "plain"]
+Kind = Literal["draft", "verify", "plain", "rest"]
+"""Pieces of rounds. A round drafts and verifies; or the target writes alone: with no drafter, or while it rests."""
 
 AHEAD = 1
 """Rounds enqueued beyond the one being read."""
@@ -59,6 +67,11 @@ class _Departed:
 
     flight: Flight
     settings: GenerationSettings
+    context: int
+    policy: Auto | None
+    """What chose the width, if anything did."""
+    price: float
+    """What it thought a millisecond worth."""
 
 
 class DeviceRounds:
@@ -92,11 +105,12 @@ class DeviceRounds:
             )
             self._block, self._mask_token = self._drafter.block, drafter.config.mask_token_id
             self._drafter_probability = self._drafter.out.probability
+        self._policy_numbers = torch.zeros(NUM_NUMBERS, device=device)
         self._sampling = SamplingSettings.allocate(device)
         self._sampled = SampledRows.allocate(device)
         self._sample_scratch = SampleScratch(target.config.vocab_size, device)
         self._steps: dict[tuple[Kind, bool], Step] = {}
-        self._free = [Flight(RECORD_SIZE, device, READ + 1) for _ in range(AHEAD + 1)]
+        self._free = [Flight(NUM_NUMBERS, RECORD_SIZE, device, READ + 1) for _ in range(AHEAD + 1)]
         self._in_force: GenerationSettings | None = None
 
     def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
@@ -126,8 +140,43 @@ class DeviceRounds:
             self._step("plain", greedy)
             if self._drafter is not None:
                 self._step("verify", greedy)
+                self._step("rest", greedy)
         if self._drafter is not None:
             self._step("draft", True)
+
+    def time_draft(self, text: Sequence[int], context: int) -> float:
+        """Milliseconds of a draft behind ``context`` positions, and of taking in what was accepted before it."""
+        self._pose(text, context, 1)
+        self._state.pending.fill_(min(context, MAX_ROWS // 2))
+        return self._time(self._step("draft", True))
+
+    def time_verify(self, text: Sequence[int], context: int, width: int) -> float:
+        """Milliseconds of verifying the first ``width`` tokens of a text of 16, behind ``context`` positions."""
+        self._pose(text, context, width)
+        return self._time(self._step("verify", True))
+
+    def _pose(self, text: Sequence[int], context: int, width: int) -> None:
+        """Puts the device where a round of a turn begins. The caches then hold nobody's conversation."""
+        state = self._state
+        state.script_length.zero_()
+        state.stops.fill_(-1)
+        state.end.fill_(self._decoder.max_context)
+        state.block_size.fill_(MAX_ROWS)
+        state.cursor.fill_(context)
+        state.anchor.fill_(text[0])
+        state.width.fill_(width)
+        self._ids[:MAX_ROWS] = torch.tensor(text[:MAX_ROWS])
+
+    def _time(self, step: Step) -> float:
+        """One run of a step, which must not be captured on the way."""
+        state, watch = self._state, self._free[0].stopwatch
+        state.done.zero_()
+        watch.mark(BEGUN)
+        step()
+        watch.mark(READ)
+        watch.wait()
+        state.done.fill_(1)
+        return watch.milliseconds(BEGUN, READ)
 
     def _start(self, turn: Turn) -> None:
         """Tells the device where a turn stands."""
@@ -150,19 +199,22 @@ class DeviceRounds:
         """Enqueues a round under these settings."""
         if settings != self._in_force:
             self._put_in_force(turn, settings)
-        greedy = settings.temperature == 0
-        draft = None if turn.drafter is None else self._step("draft", True)
-        verify = self._step("verify" if draft else "plain", greedy)
+        greedy, context = settings.temperature == 0, turn.cache.length
+        policy = self._decoder.auto if settings.verify == "auto" and turn.drafter is not None else None
+        policy = policy if isinstance(policy, Auto) else None
+        drafts = turn.drafter is not None and (policy is None or policy.wants_draft(context))
+        verify = self._step("verify" if drafts else "plain" if turn.drafter is None else "rest", greedy)
         flight = self._free.pop()
         flight.stopwatch.mark(BEGUN)
-        if draft is not None:
-            draft()
+        if drafts:
+            flight.send(policy_numbers(policy, context), self._policy_numbers)
+            self._step("draft", True)()
         flight.stopwatch.mark(DRAFTED)
         verify()
         flight.stopwatch.mark(VERIFIED)
         flight.depart(self._state.record)
         flight.stopwatch.mark(READ)
-        return _Departed(flight, settings)
+        return _Departed(flight, settings, context, policy, policy.price(context) if policy else 0.0)
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         block = 1 if turn.drafter is None else min(settings.block_size, turn.drafter.config.block_size, MAX_ROWS)
@@ -186,7 +238,13 @@ class DeviceRounds:
         turn.settings = oldest.settings
         emitted, accepted = int(record[EMITTED]), int(record[ACCEPTED])
         self._commit(turn, _ints(record, ROWS, emitted), width)
-        drafts, watch = width - 1, oldest.flight.stopwatch
+        drafts, watch = int(record[DRAFTED_ROWS]) - 1, oldest.flight.stopwatch
+        probabilities = _reals(record, DRAFT_PROBABILITIES, drafts)
+        choice = None
+        if oldest.policy is not None:
+            oldest.policy.observe(probabilities, width - 1, accepted, oldest.context)
+            chance, cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
+            choice = Choice(width - 1, chance, cost_ms, oldest.price) if drafts else None
         return turn.book(
             Outcome(
                 emitted=_ints(record, TOKENS, emitted),
@@ -194,11 +252,12 @@ class DeviceRounds:
                 verify_width=width,
                 total_ms=watch.milliseconds(BEGUN, READ),
                 draft_ids=_ints(record, ROWS + 1, drafts),
-                draft_probabilities=_reals(record, DRAFT_PROBABILITIES, drafts),
-                target_probabilities=_reals(record, TARGET_PROBABILITIES, min(drafts, accepted + 1)),
+                draft_probabilities=probabilities,
+                target_probabilities=_reals(record, TARGET_PROBABILITIES, min(width - 1, accepted + 1)),
                 num_accepted=accepted,
                 draft_ms=watch.milliseconds(BEGUN, DRAFTED),
                 verify_ms=watch.milliseconds(DRAFTED, VERIFIED),
+                choice=choice,
             )
         )
 
@@ -222,20 +281,23 @@ class DeviceRounds:
             self._state.done.copy_(was_done)
         return self._steps[kind, greedy]
 
-    def _begin(self) -> None:
-        begin_round(self._state, self._target.ids, self._block, self._mask_token)
+    def _begin(self, alone: bool) -> None:
+        begin_round(self._state, self._target.ids, self._block, self._mask_token, alone)
 
     def _draft(self) -> None:
         assert self._drafter is not None
-        self._begin()
+        self._begin(alone=False)
         self._drafter.ingest()
         self._drafter.draft()
+        choose_width(self._state, self._policy_numbers, self._drafter_probability)
 
     def _verify(self, kind: Kind, greedy: bool) -> None:
         """The target's pass and what follows from it; alone in a round when nothing is drafted."""
-        if kind == "plain":
-            self._begin()
-        self._target.forward(1 if kind == "plain" else MAX_ROWS)
+        if kind != "verify":
+            self._begin(alone=True)
+        if kind == "rest" and self._drafter is not None:
+            self._drafter.ingest()  # it must know the text when it drafts again
+        self._target.forward(MAX_ROWS if kind == "verify" else 1)
         state, sampled = self._state, None if greedy else self._sampled
         if sampled is not None:
             drafted = self._ids[1:]

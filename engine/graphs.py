@@ -74,9 +74,17 @@ class Stopwatch:
 class Flight:
     """A round on its way: what it will have written, once its copy on the host is complete."""
 
-    def __init__(self, size: int, device: torch.device, marks: int):
+    def __init__(self, sent: int, size: int, device: torch.device, marks: int):
+        """``sent`` fp32 numbers go out with it, ``size`` int32 come back."""
         self.stopwatch = Stopwatch(device, marks)
-        self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
+        pinned = device.type == "cuda"
+        self._luggage = torch.zeros(sent, dtype=torch.float32, pin_memory=pinned)
+        self._host = torch.zeros(size, dtype=torch.int32, pin_memory=pinned)
+
+    def send(self, numbers: Tensor, to: Tensor) -> None:
+        """Enqueues the copy of fp32 numbers [sent] to the device. They stay here until the round has arrived."""
+        self._luggage.copy_(numbers)
+        to.copy_(self._luggage, non_blocking=True)
 
     def depart(self, record: Tensor) -> None:
         """Enqueues the copy of a record, int32 [size], behind what has been enqueued; the last mark follows it."""

@@ -191,8 +191,11 @@ class Runner:
         self.decoder.clear()
 
     def _time_rounds(self) -> None:
-        """Finds out what passes of every width cost here, so that the verify width can be chosen."""
-        if self.decoder.device.type == "cpu":
+        """Finds out what passes of every width cost here, so that the verify width can be chosen.
+
+        Rounds that the host runs on a GPU cost what the host costs, whatever their width: nothing to choose by.
+        """
+        if self.decoder.device.type == "cpu" or isinstance(self.decoder.rounds, DeviceRounds):
             ids = self.tokenizer.prompt([Message("user", "Hi")], thinking=False).ids
             self.costs = time_rounds(self.decoder, list(ids))
             self.decoder.auto = Auto(self.costs) if self.costs is not None else None

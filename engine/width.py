@@ -122,22 +122,23 @@ class Calibration:
     """
 
     def __init__(self) -> None:
-        self._accepted = [0.0] * NUM_BINS
-        self._confidence = [0.0] * NUM_BINS
-        """Sums per bin over the drafts that were reached, old ones fading."""
+        self.accepted = [0.0] * NUM_BINS
+        """Per bin, over the drafts that were reached, old ones fading: how many were accepted."""
+        self.confidence = [0.0] * NUM_BINS
+        """And what their confidences add up to."""
 
     def chance(self, confidence: float) -> float:
         """How likely a draft of this confidence is to be accepted once it is reached, in [0, 1]."""
         index = bin_of(confidence)
         # The bin says how far its drafts were off, on average; within the bin the confidence still ranks them.
-        expected = self._confidence[index] + PRIOR_WEIGHT * confidence
-        found = self._accepted[index] + PRIOR_WEIGHT * confidence
+        expected = self.confidence[index] + PRIOR_WEIGHT * confidence
+        found = self.accepted[index] + PRIOR_WEIGHT * confidence
         return min(confidence * found / expected, 1.0) if expected > 0 else confidence
 
     def observe(self, confidence: float, accepted: bool) -> None:
         index = bin_of(confidence)
-        self._accepted[index] = MEMORY * self._accepted[index] + accepted
-        self._confidence[index] = MEMORY * self._confidence[index] + confidence
+        self.accepted[index] = MEMORY * self.accepted[index] + accepted
+        self.confidence[index] = MEMORY * self.confidence[index] + confidence
 
 
 def bin_of(confidence: float) -> int:

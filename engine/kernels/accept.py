@@ -15,8 +15,9 @@ from .head import HeadOutput
 from .jit import LAUNCH, MAX_ROWS, jit, tl, wait_for_inputs
 from .sample import SampledRows
 
-WIDTH, ACCEPTED, EMITTED, CURSOR = range(4)
-"""Where a record holds the round's rows, how many drafts were accepted and tokens emitted, and the new cursor."""
+WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = range(7)
+"""Where a record holds the rows that were verified, how many drafts were accepted and tokens emitted, the new cursor,
+the rows that were drafted, and what decided how many of these were verified (two fp32 numbers)."""
 ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (16 * part for part in range(1, 6))
 """Where a record's lists of 16 begin: the rows (anchor and drafts), the emitted tokens, what the drafter gave each
 draft, what the target gave its own token at each place, what the target gave each draft. The last three are fp32."""
@@ -81,15 +82,21 @@ def _begin(
     draft_width_out: tl.tensor,
     ingest_start: tl.tensor,
     ingest_rows: tl.tensor,
+    record: tl.tensor,
     ids: tl.tensor,
     block: tl.tensor,
     mask_token: tl.tensor,
+    ALONE: tl.constexpr,
+    DRAFTED: tl.constexpr,
 ) -> None:
     live = 1 - tl.load(done)
     position = tl.load(cursor)
     width = tl.minimum(tl.load(block_size), tl.load(end) - position - 1)
+    if ALONE:
+        width = tl.minimum(width, 1)
     tl.store(width_out, tl.maximum(width, 1) * live)
     tl.store(draft_width_out, tl.where(width >= 2, width, 0) * live)
+    tl.store(record + DRAFTED, tl.maximum(width, 1) * live)
     waiting = tl.load(pending)
     tl.store(ingest_start, position - waiting)
     tl.store(ingest_rows, waiting * live)
@@ -172,8 +179,11 @@ def _accept(
         tl.store(record + TARGET_PROBABILITIES + lane, of_draft.to(tl.int32, bitcast=True))
 
 
-def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int) -> None:
-    """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks behind it."""
+def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, alone: bool) -> None:
+    """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks behind it.
+
+    ``alone``: the target writes this token by itself, whatever the block size.
+    """
     _begin[(1,)](
         state.cursor,
         state.anchor,
@@ -185,9 +195,12 @@ def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int) 
         state.draft_width,
         state.ingest_start,
         state.ingest_rows,
+        state.record,
         ids,
         block,
         mask_token,
+        ALONE=alone,
+        DRAFTED=DRAFTED,
         num_warps=1,
     )
 

@@ -23,6 +23,8 @@ from engine.kernels.jit import INTERPRETED
 from engine.kernels.tiles import DraftTiles, TargetTiles, Tiles
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
+from engine.tuning import costs
+from engine.width import Auto, CostTable, RoundCosts
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding import (
@@ -308,3 +310,36 @@ def test_drafting_with_an_8_bit_head_says_the_same(pair: Pair) -> None:
     decoder.rounds = DeviceRounds(decoder, eighth, TILES, DRAFT_TILES)
     answer = run_turn(decoder, PROMPT, wanted)
     assert answer.ids == spoken(pair, wanted)[len(PROMPT) :]
+
+
+@DENSE
+def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
+    """Half-sure drafts at costs that grow: some verified, some not, some rounds without any."""
+    wanted = settings(max_new_tokens=24, block_size=8)
+    text = spoken(pair, wanted)
+    device = on_device(pair, mostly_right(text, error_rate=0.6))
+    policy = device.auto = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))
+    answer = run_turn(device, PROMPT, replace(wanted, verify="auto"))
+    assert answer.ids == text[len(PROMPT) :]
+    drafted = [done for done in answer.rounds if done.draft_ids]
+    assert 0 < len(drafted) < len(answer.rounds) - 1
+    assert any(done.verify_width < len(done.draft_ids) + 1 for done in drafted)
+    for done in drafted:
+        assert done.choice is not None and done.choice.num_verified == done.verify_width - 1
+        assert len(done.target_probabilities) == min(done.num_accepted + 1, done.verify_width - 1)
+        assert done.verdicts[-1] == ("corrected" if done.num_accepted < done.verify_width - 1 else "bonus")
+    assert sum(policy.calibration.confidence) > 0
+    assert_caches_equal_recomputation(device)
+
+
+@DENSE
+def test_costs_are_timed_on_the_device_and_leave_nothing_behind(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "CONTEXTS", (20,))
+    monkeypatch.setattr(costs, "WIDTHS", (1, 16))
+    monkeypatch.setattr(costs, "REPEATS", 1)
+    wanted = settings(max_new_tokens=3, block_size=4)
+    device = on_device(pair)
+    table = costs.time_rounds(device, PROMPT)
+    assert table is not None and len(table.costs[0].verify) == 16 and table.costs[0].draft > 0
+    assert run_turn(device, PROMPT, wanted).ids == run_turn(by_host(pair), PROMPT, wanted).ids
+    assert_caches_equal_recomputation(device)

@@ -1,0 +1,61 @@
+"""The choice of a width on the device is that of the policy."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from engine.kernels.accept import CHANCE, COST_MS, RoundState
+from engine.kernels.width import choose_width, policy_numbers
+from engine.width import Auto, CostTable, RoundCosts
+
+EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
+STEPPED = CostTable((0,), (RoundCosts(1.0, tuple(3.0 + (row // 4) for row in range(16))),))
+CPU = torch.device("cpu")
+
+
+def chosen(policy: Auto | None, confidences: list[float]) -> tuple[int, float, float]:
+    """Drafts to verify, chance and cost at the edge, as the kernel has them."""
+    state = RoundState.allocate(CPU)
+    state.width.fill_(len(confidences) + 1)
+    probability = torch.full((16,), float("nan"))
+    probability[: len(confidences)] = torch.tensor(confidences)
+    choose_width(state, policy_numbers(policy, 0), probability)
+    chance, cost_ms = state.record.view(torch.float32)[[CHANCE, COST_MS]].tolist()
+    return int(state.width) - 1, chance, cost_ms
+
+
+@pytest.mark.parametrize("table", [EXPERTS, STEPPED], ids=["experts", "stepped"])
+@pytest.mark.parametrize("seed", range(12))
+def test_it_chooses_what_the_policy_chooses(table: CostTable, seed: int) -> None:
+    rng = random.Random(seed)
+    policy = Auto(table)
+    for _ in range(seed * 5):  # some experience
+        drafts = [rng.random() ** 0.3 for _ in range(15)]
+        width = policy.choose(drafts, 0).num_verified
+        policy.observe(drafts, width, rng.randint(0, width), 0)
+    confidences = [rng.random() ** 0.3 for _ in range(rng.randint(1, 15))]
+    width, chance, cost_ms = chosen(policy, confidences)
+    expected = policy.choose(confidences, 0)
+    assert width == expected.num_verified
+    assert (chance, cost_ms) == pytest.approx((expected.chance, expected.cost_ms), abs=1e-5)
+
+
+@pytest.mark.parametrize("confidences", [[0.0] * 15, [1.0] * 15, [0.5]], ids=["hopeless", "certain", "one"])
+def test_at_the_ends(confidences: list[float]) -> None:
+    policy = Auto(EXPERTS)
+    assert chosen(policy, confidences)[0] == policy.choose(confidences, 0).num_verified
+
+
+def test_without_a_policy_whole_drafts_are_verified() -> None:
+    assert chosen(None, [0.0] * 9)[0] == 9
+
+
+@pytest.mark.parametrize("width", [0, 1])
+def test_a_round_without_drafts_is_left_alone(width: int) -> None:
+    state = RoundState.allocate(CPU)
+    state.width.fill_(width)
+    choose_width(state, policy_numbers(Auto(EXPERTS), 0), torch.ones(16))
+    assert int(state.width) == width
