@@ -6,10 +6,9 @@ Five on the bundled pair, on the CPU. The sixth is recorded where a GPU is: ``--
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from queue import SimpleQueue
 
 import click
 
@@ -17,13 +16,13 @@ from dflash_tui.core.traces.bundled import TRACES
 from dflash_tui.core.traces.format import SUFFIX
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
-from engine.events import EngineError, EngineReady, Event, TurnFinished
-from engine.service import EngineService
+from engine.commands import EngineOptions, GenerationSettings, Message
+from engine.events import TurnFinished
+
+from .recording import Answering
 
 GREEDY = GenerationSettings(max_new_tokens=1024)
 SAMPLED = replace(GREEDY, temperature=1.0, seed=1)
-WARM_UP = Message("user", "Hi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,48 +58,31 @@ RECORDINGS: dict[str, Recording] = {
 @click.option("--only", multiple=True, type=click.Choice(list(RECORDINGS)), help="Just this one; may be repeated.")
 def main(device: str, only: tuple[str, ...]) -> None:
     """Record the bundled traces that belong to DEVICE."""
-    inbox: SimpleQueue[Event] = SimpleQueue()
-    engine = EngineService(EngineOptions(device=device), inbox.put)
-    engine.start()
-    *_, ready = _until(inbox, EngineReady)
-    for name, recording in RECORDINGS.items():
-        if recording.device == device and (not only or name in only):
+    wanted = [name for name in only or RECORDINGS if RECORDINGS[name].device == device]
+    with closing(Answering(EngineOptions(device=device))) as engine:
+        for name in wanted:
             path = TRACES / f"{name}{SUFFIX}"
-            _record(path, recording, engine, inbox, ready)
+            _record(path, RECORDINGS[name], engine)
             trace, size = read_trace(path), path.stat().st_size
             tokens = trace.steps.num_tokens
             print(f"{name:<14}{size:>7} bytes  {tokens:>5} tokens  {size / tokens:.1f} bytes/token", file=sys.stderr)
-    engine.send(Close())
-    engine.join()
 
 
-def _record(path: Path, recording: Recording, engine: EngineService, inbox: SimpleQueue[Event], ready: Event) -> None:
-    engine.send(Ask(0, (WARM_UP,), recording.settings))
-    list(_until(inbox, TurnFinished))
+def _record(path: Path, recording: Recording, engine: Answering) -> None:
+    engine.warm_up(recording.settings)
     path.unlink(missing_ok=True)
     trace = TraceWriter(path)
-    trace.record(ready)
+    trace.record(engine.loading[-1])
     messages: tuple[Message, ...] = ()
     for turn, question in enumerate(recording.questions, start=1):
         messages = (*messages, Message("user", question))
-        engine.send(Ask(turn, messages, recording.settings))
-        for event in _until(inbox, TurnFinished):
+        for event in engine.answer(turn, messages, recording.settings):
             trace.record(event)
             if isinstance(event, TurnFinished):
                 messages = (*messages, Message("assistant", event.text))
     trace.close()
     if trace.failure is not None:
         raise click.ClickException(trace.failure)
-
-
-def _until(inbox: SimpleQueue[Event], last: type[Event]) -> Iterator[Event]:
-    while True:
-        event = inbox.get()
-        yield event
-        if isinstance(event, EngineError):
-            raise click.ClickException(event.message)
-        if isinstance(event, last):
-            return
 
 
 if __name__ == "__main__":
