@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,6 +12,8 @@ PIECES = st.lists(
         Span,
         st.text(alphabet=st.sampled_from("ab 漢é\U0001f642\n-"), max_size=8),
         st.sampled_from(["plain", "accepted", "corrected"]),
+        st.just(0),
+        st.none(),
     ),
     max_size=30,
 )
@@ -109,7 +109,7 @@ def looks(document: Document) -> list[tuple[str, str]]:
 @given(PIECES, st.integers(4, 20))
 def test_every_character_keeps_its_look_and_its_token(pieces: list[Span], width: int) -> None:
     document = Document(width)
-    document.append([replace(piece, turn=1, token=number) for number, piece in enumerate(pieces)])
+    document.append([piece._replace(turn=1, token=number) for number, piece in enumerate(pieces)])
     expected = [(letter, piece.look) for piece in pieces for letter in piece.text if letter != "\n"]
     assert looks(document) == expected
     text = "".join(piece.text for piece in pieces)
