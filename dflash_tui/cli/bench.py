@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dflash_tui.core.exit_codes import exit_code_for
-from engine.errors import EngineFailure
-
-from .problems import Problem
+from .problems import value_problem
 
 
 @click.command(add_help_option=False, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
@@ -18,11 +15,7 @@ def bench(flags: tuple[str, ...]) -> int:
 
     try:
         return run(flags, prog="dflash-chat bench")
-    except EngineFailure as failure:
-        raise Problem(str(failure), failure.hint, exit_code_for(failure.kind)) from failure
-    except ValueError as problem:
-        message = str(problem)
-        hint = "dflash-chat bench --help lists the flags."
-        raise Problem(f"{message[0].upper()}{message[1:]}.", hint) from problem
+    except ValueError as error:
+        raise value_problem(error, "dflash-chat bench --help lists the flags.") from error
     except SystemExit as done:  # how argparse ends after --help and after a wrong flag, each of which it has explained
         return int(done.code or 0)

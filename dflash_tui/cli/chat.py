@@ -26,10 +26,12 @@ from .headless import OutputFormat, Request, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
-from .problems import Problem
+from .pair import DEVICE, OFFLINE
+from .problems import Problem, value_problem
 from .prompt import read_prompt
 from .sessions import conversation_to_continue
 from .tracing import finish_trace, open_trace, recorded
+from .turn import real_engine
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
@@ -130,17 +132,10 @@ def _setting(
 @_setting("--top-k", "N", "Tokens to sample from, 0 all.")
 @_setting("--seed", "N", "Same seed, same answer.", common=True)
 @_setting("--max-new-tokens", "N", "Longest answer.")
-@flag(
-    "--device",
-    topic="models",
-    common=True,
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    default="auto",
-    help="Where to compute.",
-)
+@DEVICE
 @flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
 @flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
-@flag("--offline", topic="models", is_flag=True, help="Never ask the hub.")
+@OFFLINE
 @flag(
     "--attention-backend",
     topic="experts",
@@ -230,7 +225,7 @@ def chat(
         if plain:
             from .plain import PlainChat  # what makes text harmless brings rich, which a pipe can do without
 
-            return PlainChat(options, settings, engine or _engine(), SessionLog.create()).run()
+            return PlainChat(options, settings, engine or real_engine(), SessionLog.create()).run()
         older = conversation_to_continue(latest, resume)
         return _open_chat(
             options, settings, out or DEFAULT_OUT, theme, chosen_look(ascii, reduced_motion), older, resume == "",
@@ -245,7 +240,7 @@ def chat(
     given = (flags["output"], flags["system"], flags["timeout"], flags["save_dir"])
     request = Request(text, options, settings, form, *given, earlier, log)
     try:
-        return answer(request, recorded(engine or _engine(), recording))
+        return answer(request, recorded(engine or real_engine(), recording))
     finally:
         finish_trace(recording)
 
@@ -255,8 +250,7 @@ def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
     try:
         return GenerationSettings(**{name: flags[name] for name in names}, speculation=not flags["no_speculation"])
     except ValueError as error:
-        message = str(error)
-        raise Problem(f"{message[0].upper()}{message[1:]}.", f"Choose a value in that range; {HELP_HINT}") from error
+        raise value_problem(error, f"Choose a value in that range; {HELP_HINT}") from error
 
 
 def _read_format(flags: dict[str, Any]) -> OutputFormat:
@@ -295,9 +289,3 @@ def _open_chat(
     conversation, log = older or (None, None)
     begin = Start(PromptHistory.default(keep_questions), conversation, choose)
     return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log, trace=trace, look=look)
-
-
-def _engine() -> EngineFactory:
-    from engine.service import EngineService
-
-    return EngineService

@@ -14,6 +14,7 @@ import click
 from dflash_tui.core.config import Config
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.source import EngineFactory
+from engine.errors import EngineFailure
 
 from .bench import bench
 from .chat import HELP_HINT, chat
@@ -24,7 +25,7 @@ from .export import export
 from .headless import silence_stdout
 from .help import help_command
 from .lesson import lesson
-from .problems import Problem, show_problem
+from .problems import Problem, engine_problem, show_problem
 from .pull import pull
 from .race import race
 from .replay import replay
@@ -83,21 +84,24 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments), engine)
     except Problem as problem:
-        show_problem(problem)
-        return problem.code
+        return _give_up(problem)
+    except EngineFailure as failure:
+        return _give_up(engine_problem(failure))
     except click.ClickException as error:
-        show_problem(Problem(error.format_message(), HELP_HINT))
-        return ExitCode.USAGE
+        return _give_up(Problem(error.format_message(), HELP_HINT))
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         silence_stdout()
         return ExitCode.BROKEN_PIPE
     except OSError as error:  # stdout on a full disk, for one
-        show_problem(
-            Problem(f"The output could not be written: {error.strerror or error}.", "Make room, and ask again.")
-        )
-        return ExitCode.GENERATION
+        message = f"The output could not be written: {error.strerror or error}."
+        return _give_up(Problem(message, "Make room, and ask again.", ExitCode.GENERATION))
+
+
+def _give_up(problem: Problem) -> ExitCode:
+    show_problem(problem)
+    return problem.code
 
 
 def _run(arguments: list[str], engine: EngineFactory | None) -> int:

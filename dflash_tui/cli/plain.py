@@ -10,7 +10,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from dflash_tui.core.chat import Chat
-from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.reducer import turn_summary
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.slash import Argument, SlashError, parse_slash
@@ -20,7 +20,7 @@ from dflash_tui.core.wrapping import sanitise
 from engine.commands import Close, EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Step, TurnFinished
 
-from .problems import Problem, show_problem
+from .problems import Problem, engine_problem, show_problem
 
 JOIN_SECONDS = 3.0
 PROMPT = "You: "
@@ -125,7 +125,7 @@ class PlainChat:
                 self._say("\n" if self._line else "")
                 print(f"({turn_summary(event)})", flush=True)
             case EngineError():
-                problem = Problem(event.message, event.hint, exit_code_for(event.kind))
+                problem = engine_problem(event)
                 if event.fatal:
                     raise problem
                 show_problem(problem)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from textwrap import indent
 
-from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from engine.errors import EngineFailure
+from engine.events import EngineError
 
 
 class Problem(Exception):
@@ -15,6 +17,18 @@ class Problem(Exception):
         super().__init__(message)
         self.hint = hint
         self.code = code
+
+
+def engine_problem(failure: EngineFailure | EngineError) -> Problem:
+    """What the engine could not do."""
+    message = failure.message if isinstance(failure, EngineError) else str(failure)
+    return Problem(message, failure.hint, exit_code_for(failure.kind))
+
+
+def value_problem(error: ValueError, hint: str) -> Problem:
+    """A value out of range, in the words of whoever noticed."""
+    message = str(error)
+    return Problem(f"{message[0].upper()}{message[1:]}.", hint)
 
 
 def show_problem(problem: Problem) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import closing
 
 import click
 
-from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.progress import describe_bytes
-from engine.errors import EngineFailure
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import KNOWN_PAIRS, NO_DRAFTER, find_pair
 
-from .problems import Problem
 from .status import StatusLine, describe_progress
 
 LOG_SECONDS = 10.0
@@ -32,16 +31,12 @@ def pull(model: str, draft: str | None) -> int:
     """
     progress = _Progress()
     try:
-        folders = find_pair(model, draft, Fetching(refresh=True, progress=progress.show))
-    except EngineFailure as failure:
-        progress.finish()
-        raise Problem(str(failure), failure.hint, exit_code_for(failure.kind)) from failure
+        with closing(progress):
+            folders = find_pair(model, draft, Fetching(refresh=True, progress=progress.show))
     except KeyboardInterrupt:
-        progress.finish()
         where = f" at {progress.last}" if progress.last else ""
         print(f"Stopped{where}. Nothing was deleted; run it again to go on.", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    progress.finish()
     print(folders.target)
     if folders.drafter is not None:
         print(folders.drafter)
@@ -68,5 +63,5 @@ class _Progress:
             self._logged = now
             print(describe_progress(event), file=sys.stderr)
 
-    def finish(self) -> None:
+    def close(self) -> None:
         self._status.finish()

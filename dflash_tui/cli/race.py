@@ -10,7 +10,7 @@ from queue import SimpleQueue
 
 import click
 
-from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.gpu import GpuMonitor
@@ -20,10 +20,11 @@ from dflash_tui.core.source import EngineFactory, EngineSource
 from engine.commands import Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Event
 
-from .problems import Problem
+from .pair import pair_flags
+from .problems import Problem, engine_problem, value_problem
 from .prompt import read_prompt
 from .status import StatusLine
-from .turn import JOIN_SECONDS, Inbox, signals_into
+from .turn import JOIN_SECONDS, Inbox, real_engine, signals_into
 
 DEFAULTS = GenerationSettings()
 DEFAULT_RUNS = 3
@@ -31,7 +32,7 @@ Send = Callable[[Command], None]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", required=False)
+@pair_flags
 @click.option("-p", "--prompt", metavar="TEXT", help="The question; what is piped in is added.")
 @click.option("--runs", type=click.IntRange(1, 100), default=DEFAULT_RUNS, show_default=True, help="Runs per lane.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -51,10 +52,7 @@ Send = Callable[[Command], None]
 @click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, metavar="N")
 @click.option("--max-new-tokens", type=int, default=DEFAULTS.max_new_tokens, show_default=True, metavar="N")
 @click.option("--system", metavar="TEXT", help="System message before the question.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute.")
-@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
 @click.option("--context", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
-@click.option("--offline", is_flag=True, help="Never ask the hub.")
 @click.pass_obj
 def race(
     engine: EngineFactory | None,
@@ -82,11 +80,10 @@ def race(
     try:
         lanes = lanes_for(GenerationSettings(**decoding), block_sizes)  # type: ignore[arg-type]  # names are its fields
     except ValueError as error:
-        message = str(error)
-        raise Problem(f"{message[0].upper()}{message[1:]}.", "dflash-chat race --help lists the flags.") from error
+        raise value_problem(error, "dflash-chat race --help lists the flags.") from error
     head = [Message("system", system)] if system else []
     messages = [*head, Message("user", text)]
-    return _Track(engine or _engine(), EngineOptions(model, draft, device, context, offline)).run(
+    return _Track(engine or real_engine(), EngineOptions(model, draft, device, context, offline)).run(
         lambda send, joules: Race(messages, lanes, runs, send, joules), as_json
     )
 
@@ -126,7 +123,7 @@ class _Track:
                 return item
             self._take(held, item)
         if held.failure is not None:
-            raise _problem(held.failure)
+            raise engine_problem(held.failure)
         return None
 
     def _take(self, held: Race, event: Event) -> None:
@@ -158,13 +155,3 @@ class _Track:
 
 
 _MODEL_KEYS = ("target", "drafter", "device", "dtype")
-
-
-def _problem(failure: EngineError) -> Problem:
-    return Problem(failure.message, failure.hint, exit_code_for(failure.kind))
-
-
-def _engine() -> EngineFactory:
-    from engine.service import EngineService
-
-    return EngineService

@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from dflash_tui.core.exit_codes import ExitCode
 from engine.commands import EngineOptions
-from engine.errors import EngineFailure, UsageFailure
-from engine.events import LoadProgress
 
-from .problems import Problem
-from .status import StatusLine
+from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
     from engine.selftest import SelfTest
@@ -23,12 +20,9 @@ BAR = 30
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", required=False)
-@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
+@pair_flags
 @click.option("--tokens", type=click.IntRange(min=16), default=128, show_default=True, help="Per answer, at most.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute.")
-@click.option("--offline", is_flag=True, help="Never ask the hub.")
 @click.option(
     "--noise-embed-scale", type=float, metavar="X", help="Scale of the embeddings that the drafter reads, to compare."
 )
@@ -49,10 +43,7 @@ def selftest(
     options = EngineOptions(
         model, draft, device=device, offline=offline, noise_embed_scale=noise_embed_scale, max_context=4096
     )
-    try:
-        found = _run(options, tokens)
-    except EngineFailure as failure:
-        raise Problem(str(failure), failure.hint, exit_code_for(failure.kind)) from failure
+    found = _run(options, tokens)
     if as_json:
         print(json.dumps(_as_object(found), indent=2))
     else:
@@ -61,21 +52,10 @@ def selftest(
 
 
 def _run(options: EngineOptions, tokens: int) -> SelfTest:
-    from engine.runner import Runner
     from engine.selftest import self_test
 
-    status = StatusLine()
-    runner = Runner.load(options, status.show, lambda: False)
-    assert runner is not None, "nothing cancels this"
-    if runner.decoder.drafter is None:
-        raise UsageFailure("There is no drafter to test.", "Name one with --draft.")
-
-    def progress(done: int, total: int) -> None:
-        status.show(LoadProgress("testing, answers done", done, total))
-
-    found = self_test(runner.decoder, runner.tokenizer, tokens, progress=progress)
-    status.finish()
-    return found
+    with loaded_pair(options) as (runner, status):
+        return self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting("testing, answers done"))
 
 
 def _as_object(found: SelfTest) -> dict[str, Any]:

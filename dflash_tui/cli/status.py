@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from dflash_tui.core.progress import describe_amount
 from engine.events import EngineReady, Event, FinishReason, LoadProgress, TurnFinished
@@ -33,6 +34,10 @@ class StatusLine:
                 self._write(f"{describe_models(event)}\n")
             case TurnFinished():
                 self._finished = event
+
+    def counting(self, phase: str) -> Callable[[int, int], None]:
+        """Shows how many of how many are done."""
+        return lambda done, total: self.show(LoadProgress(phase, done, total))
 
     def finish(self) -> None:
         """Print the figures of the turn, if it yielded any. Called when the answer is complete, so that the two do

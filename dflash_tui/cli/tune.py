@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from dflash_tui.core.exit_codes import ExitCode
 from engine.commands import EngineOptions
-from engine.errors import EngineFailure, UsageFailure
-from engine.events import LoadProgress
+from engine.errors import UsageFailure
 
-from .problems import Problem
-from .status import StatusLine
+from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
     from engine.tuning.rates import Rate
@@ -24,13 +22,10 @@ FEW_PROMPTS = 8
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", required=False)
+@pair_flags
 @click.option("-p", "--prompt", "prompts", multiple=True, metavar="TEXT", help="Ask this, instead of the usual five.")
-@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
 @click.option("--tokens", type=click.IntRange(min=16), default=256, show_default=True, help="Per answer, at most.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", help="Where to compute.")
-@click.option("--offline", is_flag=True, help="Never ask the hub.")
 def tune(
     model: str | None,
     prompts: tuple[str, ...],
@@ -46,33 +41,22 @@ def tune(
     what each block size would have yielded, and what choosing anew every round does.
     """
     options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096)
-    try:
-        found, answers = _run(options, prompts, tokens)
-    except EngineFailure as failure:
-        raise Problem(str(failure), failure.hint, exit_code_for(failure.kind)) from failure
+    found, answers = _run(options, prompts, tokens)
     print(json.dumps(_as_object(found), indent=2) if as_json else "\n".join(_lines(found, answers)))
     return ExitCode.OK
 
 
 def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple[Sweep, int]:
-    from engine.runner import Runner
     from engine.selftest import PROMPTS
     from engine.tuning.sweep import record_answers, sweep
 
-    status = StatusLine()
-    runner = Runner.load(options, status.show, lambda: False)
-    assert runner is not None, "nothing cancels this"
-    if runner.decoder.drafter is None:
-        raise UsageFailure("There is no drafter to tune.", "Name one with --draft.")
-    if runner.costs is None:
-        raise UsageFailure("What rounds cost on this device is not known.", "dflash-chat bench measures it.")
-
-    def progress(done: int, total: int) -> None:
-        status.show(LoadProgress("recording, answers done", done, total))
-
-    recordings = record_answers(runner.decoder, runner.tokenizer, prompts or PROMPTS, TEMPERATURES, tokens, progress)
-    status.finish()
-    return sweep(recordings, runner.costs), len(recordings)
+    with loaded_pair(options) as (runner, status):
+        if runner.costs is None:
+            raise UsageFailure("What rounds cost on this device is not known.", "dflash-chat bench measures it.")
+        progress = status.counting("recording, answers done")
+        asked = prompts or PROMPTS
+        recordings = record_answers(runner.decoder, runner.tokenizer, asked, TEMPERATURES, tokens, progress)
+        return sweep(recordings, runner.costs), len(recordings)
 
 
 def _as_object(found: Sweep) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import FrameType
 
-from dflash_tui.core.exit_codes import ExitCode, exit_code_for
+from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.source import EngineFactory, EngineSource
 from engine.commands import Ask, Close, EngineOptions, Stop
 from engine.events import EngineError, EngineReady, Event, TurnFinished
 
-from .problems import Problem
+from .problems import Problem, engine_problem
 
 JOIN_SECONDS = 2.0
 _SIGNALS = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
@@ -28,6 +28,13 @@ Inbox = SimpleQueue[Event | ExitCode]
 class Ending:
     code: ExitCode
     problem: Problem | None = None
+
+
+def real_engine() -> EngineFactory:
+    """The engine itself, imported where it is needed: help and wrong flags should not wait for it."""
+    from engine.service import EngineService
+
+    return EngineService
 
 
 def run_turn(
@@ -97,7 +104,7 @@ class _Conversation:
                 self._asked = True
                 self._engine.send(self._ask)
             case EngineError():
-                self._problem = Problem(event.message, event.hint, exit_code_for(event.kind))
+                self._problem = engine_problem(event)
                 if event.fatal:
                     self._handle_rest()
                     return self._ending()

@@ -1,0 +1,54 @@
+"""The pair that a command runs: the flags that name it, and loading it where nobody talks to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.commands import EngineOptions
+from engine.errors import UsageFailure
+
+from .help import flag
+from .status import StatusLine
+
+if TYPE_CHECKING:
+    from engine.runner import Runner
+
+Body = Callable[..., int]
+
+DEVICE = flag(
+    "--device",
+    topic="models",
+    common=True,
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    help="Where to compute.",
+)
+OFFLINE = flag("--offline", topic="models", is_flag=True, help="Never ask the hub.")
+
+
+def pair_flags(command: Body) -> Body:
+    """MODEL, ``--draft``, ``--device`` and ``--offline``, for a command that measures a pair."""
+    model = click.argument("model", required=False)
+    draft = click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
+    return model(draft(DEVICE(OFFLINE(command))))
+
+
+@contextmanager
+def loaded_pair(options: EngineOptions) -> Iterator[tuple[Runner, StatusLine]]:
+    """A target and its drafter on the calling thread, and the line on stderr that says how far things are. Raises
+    :class:`UsageFailure` for a target without a drafter."""
+    from engine.runner import Runner
+
+    status = StatusLine()
+    try:
+        runner = Runner.load(options, status.show, lambda: False)
+        assert runner is not None, "nothing cancels this"
+        if runner.decoder.drafter is None:
+            raise UsageFailure("There is no drafter to measure.", "Name one with --draft.")
+        yield runner, status
+    finally:
+        status.finish()
