@@ -119,7 +119,8 @@ class TurnState:
             return [span for step in stretch.steps() for span in self.add(step)]
         known = len(self.history)
         history = self.history = stretch.history.between(stretch.first, stretch.stop)
-        self.latest, self.latest_drafted = history[-1], history.latest_drafted()
+        self.latest = history[-1]
+        self.latest_drafted = self.latest if self.latest.draft else history.latest_drafted()
         for time, emitted in zip(history.time[known:], history.emitted[known:], strict=True):
             self.rate.add(time / SECOND, emitted)
         self.acceptance = history.acceptance(-1)

@@ -47,6 +47,8 @@ class Drawing(Screen[None]):
 
     _gpu_shown: GpuReading | None = None
     _log_failure_told = False
+    _settled = False
+    """What loading left has been put aside."""
 
     def draw(self, events: Sequence[Happening], gauges: bool) -> None:
         """Show what changed. Called by the pump after the events were applied."""
@@ -90,7 +92,8 @@ class Drawing(Screen[None]):
             self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
             self.query_one(Starters).display = not self.chat.exchanges and self.replay is None
         self.talk.tell_other_model()
-        if not gc.get_freeze_count():
+        if not self._settled:
+            self._settled = True
             # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
             gc.collect()
             gc.freeze()

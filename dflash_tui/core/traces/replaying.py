@@ -12,6 +12,7 @@ from engine.commands import Close, Command, Stop
 from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
 from ..stretch import Happening, Rewind
+from .packing import SECOND
 from .reader import Trace, TraceError, read_trace
 
 SLOWEST, FASTEST = 0.05, 1000.0
@@ -122,6 +123,7 @@ class ReplaySource:
             self._emit(happening)
         self.played = played
         self._stand(trace, position)
+        self._told = trace.steps.time[played - 1] / SECOND if played else 0.0
         self._set_clock(self._told)
 
     def _stand(self, trace: Trace, position: int) -> None:
@@ -129,8 +131,6 @@ class ReplaySource:
         self._position = position
         self._ahead = chain(trace.events(position), _ending(trace, position, _length(trace)))
         self._next = next(self._ahead, None)
-        last = next(trace.events(position - 1), None) if position else None
-        self._told = self._due(last) if last is not None else 0.0
 
     def _main(self) -> None:
         try:
