@@ -13,6 +13,7 @@ import click
 
 from dflash_tui.core.config import Config
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.failures import Failure
 from dflash_tui.core.source import EngineFactory
 from engine.errors import EngineFailure
 
@@ -87,6 +88,8 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
         return _give_up(problem)
     except EngineFailure as failure:
         return _give_up(engine_problem(failure))
+    except Failure as failure:
+        return _give_up(Problem(str(failure), failure.hint))
     except click.ClickException as error:
         return _give_up(Problem(error.format_message(), HELP_HINT))
     except (click.Abort, KeyboardInterrupt):

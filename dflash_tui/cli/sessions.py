@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import cast
 
 import click
 
 from dflash_tui.core.archive import (
-    ArchiveError,
     SessionSummary,
     conversation_markdown,
     delete_session,
@@ -32,7 +31,6 @@ from .problems import Problem
 
 MARKDOWN = "md"
 NAME_WIDTH = 60
-Result = TypeVar("Result")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
@@ -90,27 +88,20 @@ def delete_command(id: str, yes: bool) -> int:
         if not sys.stdin.isatty():
             raise Problem("Deleting needs a yes, and stdin is no terminal to ask at.", "Add --yes.")
         click.confirm(f"Delete “{conversation.name[:NAME_WIDTH]}” ({len(conversation.turns)} questions)?", abort=True)
-    _with_problems(lambda: delete_session(conversation.path))
+    delete_session(conversation.path)
     print(f"deleted {conversation.id}", file=sys.stderr)
     return ExitCode.OK
 
 
 def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation, SessionLog] | None:
-    """What ``--continue`` and ``--resume ID`` ask for; None without them. Raises :class:`Problem`."""
+    """What ``--continue`` and ``--resume ID`` ask for; None without them. Raises ``ArchiveError``."""
     if not latest and not id:
         return None
-    return _with_problems(lambda: reopen(find_session(id) if id else latest_session()))
+    return reopen(find_session(id) if id else latest_session())
 
 
 def _open(id: str) -> Conversation:
-    return _with_problems(lambda: open_session(find_session(id)))
-
-
-def _with_problems(do: Callable[[], Result]) -> Result:
-    try:
-        return do()
-    except ArchiveError as error:
-        raise Problem(str(error), error.hint) from error
+    return open_session(find_session(id))
 
 
 def _write(text: str, path: Path | None) -> int:

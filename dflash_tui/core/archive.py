@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .failures import Failure
 from .sessions import SUFFIX, Conversation, SessionLog, Turn, load_session, sessions_directory
 
 PREVIEW = 200
@@ -16,12 +17,8 @@ _SKIPPED = (b'{"type": "text"', b'{"type": "finished"')
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 
-class ArchiveError(Exception):
-    """No such conversation, or more than one. ``str()`` is what happened, ``hint`` what to do next."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+class ArchiveError(Failure):
+    """No such conversation, more than one, or one that can't be used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .failures import Failure
+
 SHOWN = {".csv", ".htm", ".html", ".json", ".md", ".svg", ".toml", ".txt", ".xml", ".yaml"}
 """Kinds of file that desktops show. A desktop may run others, such as ``.py`` and ``.js``, instead of showing them."""
 
 
-class OpeningError(Exception):
-    """A file that was not opened. ``str()`` is what happened, ``hint`` what to do next."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+class OpeningError(Failure):
+    """A file that was not opened."""
 
 
 def open_file(path: Path) -> None:

@@ -9,18 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
+from .failures import Failure
 from .fences import CodeBlock
 
 _MAX_COPIES = 1000
 _NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
-class SavingError(Exception):
-    """A block that was not saved. ``str()`` is what happened, ``hint`` what to do next."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+class SavingError(Failure):
+    """A file that was not saved."""
 
 
 def save_block(block: CodeBlock, directory: Path, *, filename: str | None = None) -> Path:

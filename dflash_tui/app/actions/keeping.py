@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -14,6 +13,7 @@ from dflash_tui.core.opener import OpeningError, open_file
 from dflash_tui.core.saving import SavingError, save_block
 from dflash_tui.core.slash import Argument, SlashError
 
+from ..notices import link, tell_not_saved
 from .action import Action
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def save(screen: ChatScreen, argument: Argument) -> None:
     try:
         path = save_block(block, screen.out_dir, filename=name or None)
     except SavingError as error:
-        _tell_not_saved(screen, error)
+        tell_not_saved(screen, error)
         return
-    notice = _link(path) if block.closed else Content.assemble(_link(path), f"\n{UNFINISHED}")
+    notice = link(path) if block.closed else Content.assemble(link(path), f"\n{UNFINISHED}")
     screen.notify(notice.markup, title="Saved", timeout=6)
 
 
@@ -44,9 +44,9 @@ def _save_all(screen: ChatScreen) -> None:
     try:
         paths = [save_block(block, screen.out_dir) for block in blocks]
     except SavingError as error:
-        _tell_not_saved(screen, error)
+        tell_not_saved(screen, error)
         return
-    lines = [_link(path) for path in paths]
+    lines = [link(path) for path in paths]
     if not blocks[-1].closed:
         lines.append(Content(f"The last one: {UNFINISHED}"))
     screen.notify(Content("\n").join(lines).markup, title=f"Saved {len(paths)}", timeout=8)
@@ -59,11 +59,11 @@ def open_block(screen: ChatScreen, argument: Argument) -> None:
         path = save_block(block, screen.out_dir)
         open_file(path)
     except SavingError as error:
-        _tell_not_saved(screen, error)
+        tell_not_saved(screen, error)
     except OpeningError as error:
         screen.notify(f"{error}\n{error.hint}", title="Saved, not opened", severity="warning", timeout=8, markup=False)
     else:
-        screen.notify(_link(path).markup, title="Opening", timeout=4)
+        screen.notify(link(path).markup, title="Opening", timeout=4)
 
 
 def copy(screen: ChatScreen, argument: Argument) -> None:
@@ -79,9 +79,9 @@ def copy_text(screen: ChatScreen, text: str, what: str, block: CodeBlock | None 
         try:
             path = save_block(whole, screen.out_dir)
         except SavingError as error:
-            _tell_not_saved(screen, error)
+            tell_not_saved(screen, error)
             return
-        notice = Content.assemble(f"{what} is longer than terminals accept. It is in ", _link(path))
+        notice = Content.assemble(f"{what} is longer than terminals accept. It is in ", link(path))
         screen.notify(notice.markup, title="Not copied", severity="warning", timeout=8)
         return
     screen.app.copy_to_clipboard(text)
@@ -106,16 +106,6 @@ def _choose(screen: ChatScreen, number: str) -> CodeBlock:
     if number.isdecimal() and 1 <= int(number) <= len(blocks):
         return blocks[int(number) - 1]
     raise SlashError(f"There is no code block {number}. The newest answer with code has {len(blocks)}.")
-
-
-def _link(path: Path) -> Content:
-    """The path, to be clicked where the terminal knows links."""
-    whole = path.resolve()
-    return Content.styled(str(whole), f"link='{whole.as_uri()}'")
-
-
-def _tell_not_saved(screen: ChatScreen, error: SavingError) -> None:
-    screen.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=10, markup=False)
 
 
 ACTIONS = (

@@ -14,11 +14,12 @@ from dflash_tui.core.lesson.bundled import open_lesson
 from dflash_tui.core.lesson.parsing import LessonError
 from dflash_tui.core.race import Race, RaceResult, lanes_for
 from dflash_tui.core.reducer import TurnState
-from dflash_tui.core.saving import SavingError, save_text
+from dflash_tui.core.saving import save_text
 from dflash_tui.core.slash import Argument, SlashError
 from dflash_tui.core.traces.writer import turn_events
 from engine.commands import MIN_BLOCK_SIZE, Message
 
+from ..notices import tell_saved
 from ..screens.lesson import LessonScreen
 from ..screens.race import RaceScreen
 from .action import Action
@@ -79,13 +80,9 @@ def export(screen: ChatScreen, argument: Argument) -> None:
     if rest[:1] == [LAST]:
         turns, rest = turns[-1:], rest[1:]
     document = _document(screen, turns)
-    try:
-        name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
-        path = save_text(render(document, wanted), screen.out_dir, name)
-    except SavingError as error:
-        screen.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=8, markup=False)
-    else:
-        screen.notify(str(path.resolve()), title="Saved", timeout=6, markup=False)
+    name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
+    content = render(document, wanted)
+    tell_saved(screen, lambda: save_text(content, screen.out_dir, name))
 
 
 def _document(screen: ChatScreen, turns: Sequence[TurnState]) -> Document:

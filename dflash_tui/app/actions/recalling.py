@@ -19,9 +19,10 @@ from dflash_tui.core.archive import (
     find_session,
     open_session,
 )
-from dflash_tui.core.saving import SavingError, save_text
+from dflash_tui.core.saving import save_text
 from dflash_tui.core.slash import Argument, SlashError
 
+from ..notices import tell_saved
 from ..screens.search import SearchScreen
 from ..screens.sessions import DeleteScreen, SessionsScreen
 from ..widgets.prompt import Prompt
@@ -101,14 +102,13 @@ def write_markdown(screen: ChatScreen, argument: Argument) -> None:
     """The conversation up to now, from its file: what a reader finds later."""
     if not screen.queue.log.started:
         raise SlashError("Nothing was said here yet.")
-    try:
+
+    def save() -> Path:
         conversation = open_session(screen.queue.log.path)
         name = argument.text or f"{conversation.id}.md"
-        path = save_text(conversation_markdown(conversation), screen.out_dir, name)
-    except (ArchiveError, SavingError) as error:
-        screen.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=8, markup=False)
-    else:
-        screen.notify(str(path.resolve()), title="Saved", timeout=6, markup=False)
+        return save_text(conversation_markdown(conversation), screen.out_dir, name)
+
+    tell_saved(screen, save)
 
 
 def unfold(screen: ChatScreen, _: Argument) -> None:

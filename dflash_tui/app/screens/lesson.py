@@ -22,8 +22,9 @@ from dflash_tui.core.lesson.parsing import Lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
 from dflash_tui.core.playback import PHASES
 from dflash_tui.core.race import RaceClock
-from dflash_tui.core.saving import SavingError, save_text
+from dflash_tui.core.saving import save_text
 
+from ..notices import tell_saved
 from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines
 from ..widgets.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
@@ -208,12 +209,7 @@ class LessonScreen(Screen[None]):
 
     def action_export(self) -> None:
         page = render(lesson_document(self.lesson, self.pages, self._origin), "html")
-        try:
-            path = save_text(page, self._out_dir, "lesson.html")
-        except SavingError as error:
-            self.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=8, markup=False)
-        else:
-            self.notify(str(path.resolve()), title="Saved", timeout=6, markup=False)
+        tell_saved(self, lambda: save_text(page, self._out_dir, "lesson.html"))
 
 
 def _keys(figure: Figure | None) -> str:

@@ -20,10 +20,11 @@ from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines, token_spans
 from dflash_tui.core.race import Race, RaceClock, RaceResult
 from dflash_tui.core.race_report import HOW, race_document, race_remarks, race_table
-from dflash_tui.core.saving import SavingError, save_text
+from dflash_tui.core.saving import save_text
 from dflash_tui.core.wrapping import sanitise
 from engine.events import EngineError, Event
 
+from ..notices import tell_saved
 from ..source import EventQueue
 from ..widgets.token_log import TokenLog
 
@@ -223,9 +224,4 @@ class RaceScreen(Screen[RaceResult | None]):
             self.notify("There is something to save once the lanes have been measured.", timeout=4)
             return
         page = render(race_document(self.race.result, self._origin), "html")
-        try:
-            path = save_text(page, self._out_dir, "race.html")
-        except SavingError as error:
-            self.notify(f"{error}\n{error.hint}", title="Not saved", severity="error", timeout=8, markup=False)
-        else:
-            self.notify(str(path.resolve()), title="Saved", timeout=6, markup=False)
+        tell_saved(self, lambda: save_text(page, self._out_dir, "race.html"))

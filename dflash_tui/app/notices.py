@@ -1,0 +1,32 @@
+"""What the screens say in a corner when something was kept, or could not be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from textual.content import Content
+from textual.screen import Screen
+
+from dflash_tui.core.failures import Failure
+
+
+def link(path: Path) -> Content:
+    """The path, to be clicked where the terminal knows links."""
+    whole = path.resolve()
+    return Content.styled(str(whole), f"link='{whole.as_uri()}'")
+
+
+def tell_saved(screen: Screen[Any], save: Callable[[], Path]) -> None:
+    """Save something, and say where it is now, or why it isn't."""
+    try:
+        path = save()
+    except Failure as failure:
+        tell_not_saved(screen, failure)
+    else:
+        screen.notify(link(path).markup, title="Saved", timeout=6)
+
+
+def tell_not_saved(screen: Screen[Any], failure: Failure) -> None:
+    screen.notify(f"{failure}\n{failure.hint}", title="Not saved", severity="error", timeout=10, markup=False)
