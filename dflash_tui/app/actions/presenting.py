@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.export.document import Document, collect, origin_of
 from dflash_tui.core.export.formats import FORMATS, render
-from dflash_tui.core.lesson.bundled import open_lesson
-from dflash_tui.core.lesson.parsing import LessonError
-from dflash_tui.core.race import Race, RaceResult, lanes_for
 from dflash_tui.core.reducer import TurnState
 from dflash_tui.core.saving import save_text
 from dflash_tui.core.slash import Argument, SlashError
@@ -20,12 +17,14 @@ from dflash_tui.core.traces.writer import turn_events
 from engine.commands import MIN_BLOCK_SIZE, Message
 
 from ..notices import tell_saved
-from ..screens.lesson import LessonScreen
-from ..screens.race import RaceScreen
 from .action import Action
 
 if TYPE_CHECKING:
+    from dflash_tui.core.race import RaceResult
+
     from ..screens.chat import ChatScreen
+
+# Race and lesson are imported when they are asked for: the first frame needs neither.
 
 LAST = "last"
 EXPORT_TAKES = "html|svg|cast|json [last] [name]"
@@ -35,6 +34,10 @@ RACE_RUNS = 3
 
 def race(screen: ChatScreen, argument: Argument) -> None:
     """The target alone, DFlash at the block size of the slider, and DFlash at half of it."""
+    from dflash_tui.core.race import Race, lanes_for
+
+    from ..screens.race import RaceScreen
+
     screen.talk.require_idle()
     ready = screen.chat.reducer.ready
     if ready is None:
@@ -97,6 +100,11 @@ def _document(screen: ChatScreen, turns: Sequence[TurnState]) -> Document:
 
 def lesson(screen: ChatScreen, argument: Argument) -> None:
     """The lesson that comes with the program, or a file; the chat waits behind it."""
+    from dflash_tui.core.lesson.bundled import open_lesson
+    from dflash_tui.core.lesson.parsing import LessonError
+
+    from ..screens.lesson import LessonScreen
+
     try:
         read, pages, origin = open_lesson(Path(argument.text).expanduser() if argument.text else None)
     except LessonError as error:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widget import Widget
-from textual.widgets import Markdown, Static
+from textual.widgets import Static
 
 from dflash_tui.core.wrapping import sanitise
 from engine.commands import Message
@@ -49,6 +49,8 @@ class RenderedView(VerticalScroll):
         await self.remove_children()
 
     def _widgets(self, messages: Sequence[Message]) -> Iterator[Widget]:
+        from textual.widgets import Markdown  # with parser and highlighter too much to wait for before the first frame
+
         if len(messages) > SHOWN:
             yield Static(f"{len(messages) - SHOWN} earlier messages: see the tokens.\n", classes="note")
         for message in messages[-SHOWN:]:
