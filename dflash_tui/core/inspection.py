@@ -14,13 +14,12 @@ from engine.events import DraftToken, EmittedToken, Step
 from engine.noise import uniform
 
 from .history import StepHistory
+from .rounds import show_blanks
 from .statistics import num_verified
 
 Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain"]
 """``rejected`` is the draft that differed. Behind it the target read a text that is not the answer's (``discarded``);
 ``unverified`` drafts were never looked at; ``ended`` ones stand behind the end of the answer."""
-
-_BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,4 +165,4 @@ def quoted(text: str, control: bool = False) -> str:
     """A token in a sentence, with its blanks to be seen."""
     if control:
         return "the end mark"
-    return f"“{text.translate(_BLANKS)}”" if text else "half a character"
+    return f"“{show_blanks(text)}”" if text else "half a character"

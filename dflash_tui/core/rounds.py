@@ -7,8 +7,18 @@ from typing import Literal
 
 from engine.events import Step
 
+from .wrapping import sanitise
+
 Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain"]
 """``rejected`` is the first draft that differed; ``discarded`` are those behind it, which were never judged."""
+
+
+_BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
+
+
+def show_blanks(text: str) -> str:
+    """A token with its blanks shown, and nothing in it that a terminal would act on."""
+    return sanitise(text.translate(_BLANKS)) or "∅"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.rounds import Fate, RoundCell, round_cells, round_summary
-from dflash_tui.core.wrapping import sanitise
+from dflash_tui.core.rounds import Fate, RoundCell, round_cells, round_summary, show_blanks
 from engine.events import Step
 
 STYLES: dict[Fate, str] = {
@@ -82,7 +81,7 @@ def _cells(cells: list[RoundCell], width: int) -> tuple[Content, Content]:
 
 def visible(text: str) -> str:
     """A token with its blanks shown, cut to the length of a cell."""
-    shown = sanitise(text.replace("\n", "⏎").replace("\t", "⇥")).replace(" ", "·") or "∅"
+    shown = show_blanks(text)
     return shown if cell_len(shown) <= LONGEST_CELL else set_cell_size(shown, LONGEST_CELL - 1).rstrip() + "…"
 
 

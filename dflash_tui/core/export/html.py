@@ -17,11 +17,11 @@ from typing import Any
 from engine.events import EmittedToken, Step
 
 from ..inspection import Inspection, inspect_step
-from ..rounds import round_cells, round_summary
+from ..rounds import round_cells, round_summary, show_blanks
 from ..wrapping import sanitise
 from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
 from .palette import DARK, LIGHT, Palette, bundled_palette
-from .spans import answer_summary, visible
+from .spans import answer_summary
 
 _LEGEND = (
     ("accepted", "the drafter had guessed what the target chose"),
@@ -128,7 +128,7 @@ def _scrubber(steps: int) -> str:
 
 def _round(figure: RoundFigure) -> str:
     cells = "".join(
-        f'<span class="cell"><span class="{cell.fate}">{_text(visible(cell.text))}</span>'
+        f'<span class="cell"><span class="{cell.fate}">{escape(show_blanks(cell.text))}</span>'
         f"<small>{'' if cell.probability is None else f'{cell.probability:.3f}'}</small></span>"
         for cell in round_cells(figure.step)
     )
@@ -182,7 +182,7 @@ def _rounds(answer: Answer) -> Iterator[dict[str, Any]]:
             "summary": f"round {step.index}: {inspection.summary}",
             "cost": f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms, {step.total_ms:.1f} ms in all",
             "corrected": any(token.verdict == "corrected" for token in step.emitted),
-            "cells": [[_shown(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
+            "cells": [[show_blanks(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
             "tokens": [_token_facts(inspection, place) for place in range(len(step.emitted))],
         }
         first += len(step.emitted)
@@ -194,11 +194,7 @@ def _token_facts(inspection: Inspection, place: int) -> list[Any]:
     token = step.emitted[place]
     drafted = step.draft[place].probability if place < step.num_accepted else None
     chance = None if column.noise is None else round(column.noise, 4)
-    return [_shown(token.text), token.verdict, token.probability, drafted, chance, sanitise(inspection.why(place))]
-
-
-def _shown(text: str) -> str:
-    return sanitise(visible(text))
+    return [show_blanks(token.text), token.verdict, token.probability, drafted, chance, sanitise(inspection.why(place))]
 
 
 def _text(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from engine.events import EmittedToken, Step
 
 from ..reducer import Look, Span
-from ..rounds import Fate, round_cells
+from ..rounds import Fate, round_cells, show_blanks
 from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
 
 
@@ -65,12 +65,7 @@ MARKS: dict[Fate, str] = {"accepted": "✓", "rejected": "✗", "discarded": "�
 
 def round_line(step: Step) -> str:
     """A round's drafts and the target's own token, each behind its mark, blanks made visible."""
-    return "  ".join(f"{MARKS.get(cell.fate, '')}{visible(cell.text)}" for cell in round_cells(step))
-
-
-def visible(text: str) -> str:
-    """A token with its blanks shown."""
-    return text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "·") or "∅"
+    return "  ".join(f"{MARKS.get(cell.fate, '')}{show_blanks(cell.text)}" for cell in round_cells(step))
 
 
 def gap_after(answer: Answer) -> str:
