@@ -62,8 +62,9 @@ def test_headless_mode_loads_neither_textual_nor_ahead_of_the_engine_torch() -> 
 
 
 def test_the_core_loads_neither_textual_nor_torch() -> None:
-    modules = sorted(path.stem for path in (ROOT / "dflash_tui" / "core").glob("*.py") if path.stem != "__init__")
-    code = "; ".join(f"import dflash_tui.core.{module}" for module in modules)
+    paths = sorted((ROOT / "dflash_tui" / "core").rglob("*.py"))
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths if path.stem != "__init__"]
+    code = "; ".join(f"import {module}" for module in modules)
     assert imported_by(code) & {"textual", "torch", "transformers"} == set()
 
 

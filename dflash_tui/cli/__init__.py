@@ -1,1 +1,1 @@
-"""The command line: flags, headless output, exit codes. Never imports Textual before it opens the chat."""
+"""The command line: flags, headless output, exit codes. Never imports Textual before it opens a screen."""

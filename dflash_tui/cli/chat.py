@@ -282,7 +282,7 @@ def _open_chat(
     trace: TraceWriter | None,
 ) -> int:
     with suited_theme(theme) as suited:
-        # Imported here and nowhere else: headless mode must not wait for Textual.
+        # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
         theme = suited()

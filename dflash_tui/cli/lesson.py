@@ -12,13 +12,14 @@ from dflash_tui.core.exit_codes import ExitCode
 from .background import suited_theme
 from .config import saved_look
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
+from .output import DEFAULT_OUT
 from .problems import Problem
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--theme", metavar="NAME", help="Colours of the screen.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("dflash-out"), metavar="DIR", show_default=True,
+@click.option("--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", show_default=True,
               help="Where the screen saves pages.")  # fmt: skip
 @FORMAT
 @OUTPUT

@@ -1,1 +1,1 @@
-"""One file per operation: what it computes, in PyTorch, and later the Triton kernel beside it."""
+"""One file per operation: what it computes, in PyTorch, and the Triton kernel beside it."""

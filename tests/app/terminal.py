@@ -1,4 +1,8 @@
-"""A program in a pseudo-terminal: what it writes, and keys for it."""
+"""A program in a pseudo-terminal: what it writes, byte by byte, and bytes for it.
+
+``tests/e2e/terminal.py`` shows what a person would see; here a test sees what tmux would swallow, and decides which
+bytes arrive when.
+"""
 
 from __future__ import annotations
 
