@@ -33,6 +33,7 @@ echo $code >"$folder/exit-code"
 exec cat
 """
 _STATE_FORMAT = "#{alternate_on} #{cursor_flag} #{mouse_any_flag}"
+_FLAGS_FORMAT = f"{_STATE_FORMAT} #{{bracket_paste_flag}} #{{insert_flag}} #{{origin_flag}} #{{pane_title}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,11 @@ class Terminal:
     def wait_for_exit(self, seconds: float = PATIENCE_S) -> int:
         """The program's exit code; a shell's 128 + number when a signal killed it."""
         return int(self._wait_for_file("exit-code", seconds))
+
+    @property
+    def flags(self) -> str:
+        """What a program may have set meanwhile: the title, the modes, and whether there is a paste buffer."""
+        return self._tmux("display-message", "-p", _FLAGS_FORMAT) + self._tmux("list-buffers")
 
     @property
     def state(self) -> TerminalState:
