@@ -68,6 +68,10 @@ def test_the_core_loads_neither_textual_nor_torch() -> None:
     assert imported_by(code) & {"textual", "torch", "transformers"} == set()
 
 
+def test_the_first_frame_waits_for_no_markdown() -> None:
+    assert imported_by("import dflash_tui.app.main") & {"markdown_it", "pygments", "torch", "transformers"} == set()
+
+
 def test_every_pin_lies_in_the_range_that_pyproject_asks_for() -> None:
     """``make`` installs what both files agree on; a pin that is missing or outside would break every fresh clone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
