@@ -27,6 +27,7 @@ from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
 from .pair import DEVICE, OFFLINE
+from .plain import PlainChat
 from .problems import Problem, value_problem
 from .prompt import read_prompt
 from .sessions import conversation_to_continue
@@ -223,8 +224,6 @@ def chat(
         _require_a_chat(flags)
         options = suggest_model(options)
         if plain:
-            from .plain import PlainChat  # what makes text harmless brings rich, which a pipe can do without
-
             return PlainChat(options, settings, engine or real_engine(), SessionLog.create()).run()
         older = conversation_to_continue(latest, resume)
         return _open_chat(

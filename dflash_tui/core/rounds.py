@@ -7,7 +7,7 @@ from typing import Literal
 
 from engine.events import Step
 
-from .wrapping import sanitise
+from .harmless import sanitise
 
 Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain"]
 """``rejected`` is the first draft that differed; ``discarded`` are those behind it, which were never judged."""

@@ -1,4 +1,4 @@
-"""Text for a grid of cells: control characters made harmless, lines wrapped by cell width, tail first.
+"""Text for a grid of cells: lines wrapped by cell width, tail first.
 
 Appending to a document wraps only its last row again: greedy wrapping never moves a row before it. How the text is
 drawn does not matter here, so that a look can change without wrapping anything again.
@@ -15,31 +15,11 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, split_graphemes
 
+from .harmless import is_harmless, sanitise
 from .marks import Mark, Marks
 from .reducer import Span
 
-TAB = "    "
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls: ESC above all
-    "\u200e\u200f\u2028-\u202e\u2066-\u2069"  # separators and bidirectional overrides reorder what follows
-    "\ud800-\udfff]"  # lone surrogates can't be written to a terminal
-)
-_UNTIDY = re.compile(f"\t|{_UNSAFE.pattern}")
-"""What :func:`sanitise` would change."""
 _WORD = re.compile(r"\S+\s*|\s+")
-
-
-def sanitise(text: str) -> str:
-    """``text`` with nothing in it that a terminal would act on. Newlines stay, a tab becomes four spaces."""
-    text = text.replace("\r\n", "\n").replace("\t", TAB)
-    return _UNSAFE.sub(_replacement, text) if _UNSAFE.search(text) else text
-
-
-def _replacement(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code == 0x0D:
-        return ""
-    return chr(0x2400 + code) if code < 0x20 else "�"
 
 
 def width_of(text: str) -> int:
@@ -108,7 +88,7 @@ class Document:
         """Add spans at the end; returns the first row that changed."""
         changed = len(self.rows) - 1
         texts = [span.text for span in spans]
-        if _UNTIDY.search("".join(texts)):
+        if not is_harmless("".join(texts)):
             texts = [sanitise(text) for text in texts]
         self._source.write("".join(texts))
         self._all.extend([len(text) for text in texts], spans)

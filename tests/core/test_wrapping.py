@@ -3,9 +3,10 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dflash_tui.core.harmless import sanitise
 from dflash_tui.core.marks import Mark
 from dflash_tui.core.reducer import Span
-from dflash_tui.core.wrapping import Document, sanitise, width_of
+from dflash_tui.core.wrapping import Document, width_of
 
 PIECES = st.lists(
     st.builds(

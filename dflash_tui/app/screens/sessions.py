@@ -17,8 +17,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from dflash_tui.core.archive import ArchiveError, SessionSummary, delete_session, list_sessions
+from dflash_tui.core.harmless import sanitise
 from dflash_tui.core.sessions import append_title
-from dflash_tui.core.wrapping import sanitise
 
 from ..widgets.status import short_name
 from .picker import PickerScreen

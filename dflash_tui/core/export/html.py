@@ -16,9 +16,9 @@ from typing import Any
 
 from engine.events import EmittedToken, Step
 
+from ..harmless import sanitise
 from ..inspection import Inspection, inspect_step
 from ..rounds import round_cells, round_summary, show_blanks
-from ..wrapping import sanitise
 from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
 from .palette import DARK, LIGHT, Palette, bundled_palette
 from .spans import answer_summary

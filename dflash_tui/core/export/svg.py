@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from ..harmless import sanitise
 from ..reducer import Look, Span
 from ..wrapping import Document as Grid
-from ..wrapping import sanitise, width_of
+from ..wrapping import width_of
 from .document import Document
 from .palette import DARK, bundled_palette
 from .spans import document_spans
