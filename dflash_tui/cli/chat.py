@@ -10,12 +10,10 @@ from typing import Any, get_args
 
 import click
 
-from dflash_tui.core.look import Look
 from dflash_tui.core.prompts import PromptHistory
-from dflash_tui.core.sessions import Conversation, SessionLog
+from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.source import EngineFactory
 from dflash_tui.core.start import Start
-from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings, Verify
 from engine.hub.pairs import NO_DRAFTER
 
@@ -189,59 +187,29 @@ def _setting(
 @flag("--plain", topic="screen", is_flag=True, help="Chat in lines, without a screen: for screen readers.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
 @click.pass_obj
-def chat(
-    engine: EngineFactory | None,
-    /,
-    model: str | None,
-    prompt: str | None,
-    out: Path | None,
-    theme: str | None,
-    draft: str | None,
-    context: int | None,
-    offline: bool,
-    device: str,
-    latest: bool,
-    resume: str | None,
-    no_history: bool,
-    trace: Path | None,
-    ascii: bool,
-    reduced_motion: bool,
-    plain: bool,
-    **flags: Any,
-) -> int:
+def chat(engine: EngineFactory | None, /, prompt: str | None, out: Path | None, **flags: Any) -> int:
     log_to_file()
-    if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
-        raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
-    settings = _read_settings(flags)
-    expert = ("attention_backend", "draft_attention_backend", "noise_embed_scale")
-    if not settings.speculation:
-        draft = NO_DRAFTER  # it would take seconds and gigabytes, and draft nothing
-    options = EngineOptions(model, draft, device, context, offline, **{name: flags[name] for name in expert})
+    options, settings = _read_options(flags), _read_settings(flags)
     if out is not None:
         check_directory(out)
     text = read_prompt(prompt, sys.stdin)
-    if text is None:
-        _require_a_chat(flags)
-        options = suggest_model(options)
-        if plain:
-            return PlainChat(options, settings, engine or real_engine(), SessionLog.create()).run()
-        older = conversation_to_continue(latest, resume)
-        return _open_chat(
-            options, settings, out or DEFAULT_OUT, theme, chosen_look(ascii, reduced_motion), older, resume == "",
-            not no_history, open_trace(trace),
-        )  # fmt: skip
-    options = replace(options, target=None if model == BUNDLED else model)
-    if flags["save_dir"] is not None:
-        check_directory(flags["save_dir"], "--save-dir")
-    form = _read_format(flags)
-    earlier, log = conversation_to_continue(latest, resume) or (None, None)
-    recording = open_trace(trace)
-    given = (flags["output"], flags["system"], flags["timeout"], flags["save_dir"])
-    request = Request(text, options, settings, form, *given, earlier, log)
-    try:
-        return answer(request, recorded(engine or real_engine(), recording))
-    finally:
-        finish_trace(recording)
+    if text is not None:
+        return _answer(text, options, settings, flags, engine or real_engine())
+    _require_a_chat(flags)
+    options = suggest_model(options)
+    if flags["plain"]:
+        return PlainChat(options, settings, engine or real_engine(), SessionLog.create()).run()
+    return _open_chat(options, settings, flags, out or DEFAULT_OUT)
+
+
+def _read_options(flags: dict[str, Any]) -> EngineOptions:
+    model = flags["model"]
+    if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
+        raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
+    # Without speculation a drafter would take seconds and gigabytes, and draft nothing.
+    draft = NO_DRAFTER if flags["no_speculation"] else flags["draft"]
+    names = ("device", "offline", "attention_backend", "draft_attention_backend", "noise_embed_scale")
+    return EngineOptions(model, draft, max_context=flags["context"], **{name: flags[name] for name in names})
 
 
 def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
@@ -269,22 +237,31 @@ def _require_a_chat(flags: dict[str, Any]) -> None:
         raise Problem("There is no prompt, and stdout is not a terminal to chat in.", f"Add a prompt: {EXAMPLE}")
 
 
-def _open_chat(
-    options: EngineOptions,
-    settings: GenerationSettings,
-    out_dir: Path,
-    theme: str | None,
-    look: Look,
-    older: tuple[Conversation, SessionLog] | None,
-    choose: bool,
-    keep_questions: bool,
-    trace: TraceWriter | None,
+def _answer(
+    text: str, options: EngineOptions, settings: GenerationSettings, flags: dict[str, Any], engine: EngineFactory
 ) -> int:
-    with suited_theme(theme) as suited:
+    if options.target == BUNDLED:
+        options = replace(options, target=None)
+    if flags["save_dir"] is not None:
+        check_directory(flags["save_dir"], "--save-dir")
+    form = _read_format(flags)
+    earlier, log = conversation_to_continue(flags["latest"], flags["resume"]) or (None, None)
+    recording = open_trace(flags["trace"])
+    given = (flags["output"], flags["system"], flags["timeout"], flags["save_dir"])
+    request = Request(text, options, settings, form, *given, earlier, log)
+    try:
+        return answer(request, recorded(engine, recording))
+    finally:
+        finish_trace(recording)
+
+
+def _open_chat(options: EngineOptions, settings: GenerationSettings, flags: dict[str, Any], out_dir: Path) -> int:
+    conversation, log = conversation_to_continue(flags["latest"], flags["resume"]) or (None, None)
+    look, trace = chosen_look(flags["ascii"], flags["reduced_motion"]), open_trace(flags["trace"])
+    with suited_theme(flags["theme"]) as suited:
         # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
         theme = suited()
-    conversation, log = older or (None, None)
-    begin = Start(PromptHistory.default(keep_questions), conversation, choose)
+    begin = Start(PromptHistory.default(not flags["no_history"]), conversation, choose=flags["resume"] == "")
     return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log, trace=trace, look=look)

@@ -95,6 +95,7 @@ class _Track:
         self._inbox: Inbox = SimpleQueue()
         self._engine: EngineSource = factory(options, self._inbox.put)
         self._status = StatusLine()
+        self._show_progress = self._status.counting("racing, runs done")
         self._ready: EngineReady | None = None
         self._monitor = GpuMonitor()
 
@@ -106,6 +107,7 @@ class _Track:
                 held = create(self._engine.send, self._monitor.joules)
                 interrupted = self._follow(held)
             finally:
+                self._status.finish()
                 self._monitor.stop()
                 self._engine.send(Stop())
                 self._engine.send(Close())
@@ -140,9 +142,8 @@ class _Track:
         else:
             before = held.progress
             held.apply(event)
-            if held.progress != before and sys.stderr.isatty():
-                done, total = held.progress
-                print(f"\r\x1b[Krun {done} of {total}", end="\n" if held.over else "", file=sys.stderr, flush=True)
+            if held.progress != before:
+                self._show_progress(*held.progress)
 
     def _print(self, held: Race, as_json: bool) -> None:
         result = held.result

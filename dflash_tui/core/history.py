@@ -127,10 +127,6 @@ class StepHistory:
             raise IndexError(f"no token {token} in {self.num_tokens}")
         return bisect_right(self.emitted_sum, token)
 
-    def step_at(self, seconds: float) -> int:
-        """How many steps had ended so many seconds after the turn started."""
-        return bisect_right(self.time, microseconds(seconds))
-
     def acceptance(self, index: int) -> AcceptanceStatistics:
         """The acceptance statistics after step ``index``."""
         index = range(len(self))[index]
