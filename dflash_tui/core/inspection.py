@@ -87,7 +87,10 @@ class Inspection:
         return place if 0 <= place < len(self.step.emitted) else None
 
     def why(self, place: int) -> str:
-        """One sentence about a column: why its draft was kept or not."""
+        """One sentence about a column: why its draft was kept or not. Nothing about a round that has none, which only a
+        damaged trace has."""
+        if not self.columns:
+            return ""
         column = self.columns[place]
         draft, choice = column.draft, column.choice
         match column.outcome:

@@ -15,6 +15,7 @@ from textual.widgets import Static
 from ..actions.action import Action
 from ..key_names import key_name
 from ..widgets.round_strip import legend
+from .once import LeavesOnce
 
 KEY_WIDTH = 20
 COLOURS = (
@@ -23,6 +24,7 @@ COLOURS = (
     "bonus      one more from the target when every guess was right",
     "rejected   the wrong guess; struck out behind it, what fell with it",
 )
+
 _PROMPT_KEYS = {
     "Enter": "send; while an answer runs: send after it",
     "Ctrl+J  \\ Enter": "new line; so does Shift+Enter where the terminal tells it",
@@ -34,7 +36,7 @@ _PROMPT_KEYS = {
 }
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(LeavesOnce[None], ModalScreen[None]):
     """Any of Esc, F1 or q closes it."""
 
     DEFAULT_CSS = """

@@ -12,6 +12,8 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from .once import LeavesOnce
+
 PREFERRED = {
     "prompt": "p", "transcript": "t", "block": "b", "temperature": "e", "pace": "c", "rate": "s", "histogram": "h",
     "positions": "a", "cost": "m", "context": "x", "gpu": "g", "steps": "r",
@@ -32,7 +34,7 @@ def letters(ids: Iterable[str | None]) -> list[str]:
     return result
 
 
-class JumpScreen(ModalScreen[Widget | None]):
+class JumpScreen(LeavesOnce[Widget | None], ModalScreen[Widget | None]):
     """Answers with the part whose letter was pressed; any other key leaves."""
 
     DEFAULT_CSS = """

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from dflash_tui.core.export.document import Origin
@@ -28,11 +27,12 @@ from ..notices import tell_saved
 from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines
 from ..widgets.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
+from .once import LeavesOnce
 
 FRAME = 1 / 30
 
 
-class LessonScreen(Screen[None]):
+class LessonScreen(LeavesOnce[None]):
     """Remembers its page whenever it changes, and begins with the one it was left at."""
 
     CSS_PATH = "lesson.tcss"

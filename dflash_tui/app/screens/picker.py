@@ -14,6 +14,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from .once import LeavesOnce
+
 Entry = TypeVar("Entry")
 MAX_WIDTH, FRAME = 110, 6
 """Cells of the box, and of what stands around a line in it: border, padding, scrollbar."""
@@ -21,7 +23,7 @@ SHOWN = 200
 """Entries drawn at once; typing brings the others."""
 
 
-class PickerScreen(ModalScreen[Entry | None], Generic[Entry]):
+class PickerScreen(LeavesOnce[Entry | None], ModalScreen[Entry | None], Generic[Entry]):
     """Typing narrows the list, ↑ ↓ move in it, Enter chooses, Esc leaves. Subclasses say what is in the list."""
 
     DEFAULT_CSS = """

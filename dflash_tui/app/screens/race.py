@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from dflash_tui.core.export.document import Origin
@@ -27,13 +26,14 @@ from engine.events import EngineError, Event
 from ..notices import tell_saved
 from ..source import EventQueue
 from ..widgets.token_log import TokenLog
+from .once import LeavesOnce
 
 FRAME, POLL = 1 / 30, 1 / 10
 """Seconds between two looks at the replay, and at the engine: while it is measured the screen keeps out of its way."""
 BAR = 20
 
 
-class RaceScreen(Screen[RaceResult | None]):
+class RaceScreen(LeavesOnce[RaceResult | None]):
     """Measures when it opens; leaves with the result, or None when it was stopped or failed.
 
     The engine's events come here instead of to the chat until the engine owes none any more.

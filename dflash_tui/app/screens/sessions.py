@@ -21,6 +21,7 @@ from dflash_tui.core.harmless import sanitise
 from dflash_tui.core.sessions import append_title
 
 from ..widgets.status import short_name
+from .once import LeavesOnce
 from .picker import PickerScreen
 
 
@@ -85,7 +86,7 @@ class SessionsScreen(PickerScreen[SessionSummary]):
         self.refill()
 
 
-class _Question(ModalScreen[str | None]):
+class _Question(LeavesOnce[str | None], ModalScreen[str | None]):
     """A small box above the list."""
 
     DEFAULT_CSS = """

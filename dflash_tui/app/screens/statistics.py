@@ -14,10 +14,12 @@ from textual.widgets import Static
 
 from dflash_tui.core.tables import Table
 
+from .once import LeavesOnce
+
 MUTED = "$verdict-pending"
 
 
-class StatisticsScreen(ModalScreen[None]):
+class StatisticsScreen(LeavesOnce[None], ModalScreen[None]):
     """Shows them all, beginning at one. Any of Esc, Enter or q closes it."""
 
     DEFAULT_CSS = """
