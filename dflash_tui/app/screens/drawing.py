@@ -75,7 +75,7 @@ class Drawing(Screen[None]):
         if reducer.failure is not None:
             panel.show_error(reducer.failure)
             panel.display = True
-        elif reducer.ready is None:
+        elif reducer.ready is None and panel.display:
             panel.show_progress(reducer.loading)
         for event in events:
             if isinstance(event, EngineReady):
