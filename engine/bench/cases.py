@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from ..config import AttentionConfig, TargetConfig
-from ..kernels.attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.dense import Activation, gate_up, partial_sums, project
 from ..kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
@@ -21,6 +20,7 @@ from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, ref
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
 from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
+from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, Tiles, target_tiles
 from .routing import Routing, forced_scores
 from .shapes import Shape

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .attention import LOG2_E, sdpa_attention
+from .attention import sdpa_attention
 from .jit import MAX_ROWS, cdiv, dot, jit, tl
+from .row_attention import LOG2_E
 
 
 @dataclass(frozen=True, slots=True)

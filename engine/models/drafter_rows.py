@@ -14,12 +14,12 @@ from torch import Tensor
 
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig
-from ..kernels.attention import AttendScratch, attend_rows
 from ..kernels.dense import gate_up, partial_sums, project
 from ..kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import add_and_norm, embed_rows
 from ..kernels.rope import HeadNorms, norm_rope_store
+from ..kernels.row_attention import AttendScratch, attend_rows
 from ..kernels.tiles import DRAFT_TILES, DraftTiles
 from .dflash import DFlashDrafter, DraftLayer
 from .gemma4 import Gemma4

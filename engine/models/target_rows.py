@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig, TargetConfig
-from ..kernels.attention import AttendScratch, attend_rows
 from ..kernels.dense import gate_up, partial_sums, project
 from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import EARLY_LAUNCH, MAX_ROWS
@@ -24,6 +23,7 @@ from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, rou
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward, embed_rows
 from ..kernels.prefetch import can_prefetch, prefetch
 from ..kernels.rope import HeadNorms, norm_rope_store
+from ..kernels.row_attention import AttendScratch, attend_rows
 from ..kernels.tiles import TargetTiles, target_tiles
 from .gemma4 import DecoderLayer, Experts, Gemma4, Router
 from .merged import side_by_side

@@ -18,7 +18,7 @@ from engine.bench.routing import forced_scores
 from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.checkpoint import compute_dtype
 from engine.config import AttentionConfig
-from engine.kernels.attention import AttendScratch, attend_rows, attend_rows_reference, reference_attention
+from engine.kernels.attention import reference_attention
 from engine.kernels.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.head import HeadOutput, QuantisedEmbedding, capped_logits, head_rows, pick_rows
 from engine.kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, reference_assignment, route_rows
@@ -32,6 +32,7 @@ from engine.kernels.norm import (
 )
 from engine.kernels.prefill_attention import chunk_attention
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from engine.kernels.row_attention import AttendScratch, attend_rows, attend_rows_reference
 from engine.kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.tiles import DRAFT_TILES, Tiles, target_tiles
 from engine.sampling import sample

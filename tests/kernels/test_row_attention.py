@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from engine.config import AttentionConfig, RopeConfig
-from engine.kernels import attention
-from engine.kernels.attention import AttendScratch, AttendTiles, attend_rows, attend_rows_reference, attend_tiles
+from engine.kernels import row_attention
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from engine.kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_rows_reference, attend_tiles
 from tests.kernels.ordered_sums import sum_in_order
 
 CPU = torch.device("cpu")
@@ -118,7 +118,7 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, m
 def test_a_program_may_take_several_splits(programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     case = make(LAYERS["8 heads a key"], 150)
     expected = case.attend(134, 5, SMALL)
-    monkeypatch.setattr(attention, "SMALL_PROGRAMS", programs)
+    monkeypatch.setattr(row_attention, "SMALL_PROGRAMS", programs)
     assert torch.equal(case.attend(134, 5, SMALL), expected)
 
 
