@@ -49,7 +49,7 @@ class HelpScreen(LeavesOnce[None], ModalScreen[None]):
         padding: 0 2;
         scrollbar-size-vertical: 1;
         scrollbar-background: $surface;
-        scrollbar-color: $panel-lighten-2;
+        scrollbar-color: $foreground 25%;
         background: $surface;
         border: round $primary;
     }

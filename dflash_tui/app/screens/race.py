@@ -140,7 +140,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             Content.assemble(
                 ("race ", "bold $primary"),
                 ("━" * full, "$primary"),
-                ("─" * (BAR - full), "$panel-lighten-2"),
+                ("─" * (BAR - full), "$foreground 25%"),
                 f"  measuring, {done} of {total} · {what}",
             )
         )
@@ -199,7 +199,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
                 ("✓ " if done else "▸ ", "$verdict-bonus"),
                 (f"{lane.lane.name:<20} ", "bold"),
                 ("━" * full, "$primary"),
-                ("─" * (BAR - full), "$panel-lighten-2"),
+                ("─" * (BAR - full), "$foreground 25%"),
                 f" {seconds:6.2f} s  {sum(len(step.emitted) for step in steps):>4} tokens  {passes:>4} passes",
             )
         )

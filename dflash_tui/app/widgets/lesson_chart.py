@@ -39,7 +39,7 @@ def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Con
     return Content.assemble(
         (f"{mark}{name}"[:NAME_WIDTH].ljust(NAME_WIDTH), "bold"),
         ("━" * full, "$primary"),
-        ("─" * (room - full), "$panel-lighten-2"),
+        ("─" * (room - full), "$foreground 25%"),
         figures,
     )
 

@@ -56,6 +56,6 @@ def _running(phase: LoadProgress) -> Content:
         ("▸ ", "$primary"),
         f"{phase.phase}  ",
         ("━" * full, "$primary"),
-        ("━" * (BAR - full), "$panel-lighten-2"),
+        ("━" * (BAR - full), "$foreground 25%"),
         (f"  {describe_amount(phase)}", "$verdict-pending"),
     )

@@ -25,7 +25,7 @@ class StepView(Vertical, can_focus=True):
     StepView {
         height: 14;
         padding: 0 1;
-        border-top: solid $panel-lighten-2;
+        border-top: solid $foreground 25%;
         &:focus-within { border-top: solid $primary; }
     }
     StepView > StepTable { height: 1fr; }

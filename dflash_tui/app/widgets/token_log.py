@@ -71,7 +71,7 @@ class TokenLog(ScrollView, can_focus=True):
         scrollbar-background: $background;
         scrollbar-background-hover: $background;
         scrollbar-background-active: $background;
-        scrollbar-color: $panel-lighten-2;
+        scrollbar-color: $foreground 25%;
         color: $foreground;
         & > .token-log--prompt { color: $foreground; background: $panel; text-style: bold; }
         & > .token-log--accepted { color: $verdict-accepted; text-style: $verdict-accepted-style; }
