@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.export.document import Prose
+from dflash_tui.core.export.document import Origin, Prose
+from dflash_tui.core.export.formats import render
 from dflash_tui.core.lesson.bundled import DEFAULT_LESSON, open_lesson
 from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import Page, lesson_document, lesson_pages
@@ -33,6 +34,14 @@ def test_a_stop_has_a_title_a_text_and_a_figure() -> None:
     assert (first.title, second.title) == ("One", "Two")
     assert first.text == "Some words in two lines.\n\n    a  b\n    1  2"
     assert first.figure is not None and first.figure.round == 1 and second.figure is None
+
+
+def test_an_answer_and_a_table_keep_their_lines_on_a_page() -> None:
+    answer = plain_answer(["def f():", "\n\n    return ", "1"])
+    lesson = parse_lesson(PATH, HEAD + "# One\nSome words\nin two lines.\n\n    a  b\n    1  2\n@figure answer 1")
+    page = render(lesson_document(lesson, lesson_pages(lesson, [answer]), Origin()), "html")
+    assert "<p>Some words in two lines.</p>" in page
+    assert ">a  b\n1  2</pre>" in page and ">def f():\n\n    return 1</pre>" in page
 
 
 def test_comments_are_left_out() -> None:

@@ -24,6 +24,15 @@ from engine.events import (
 from engine.statistics import TurnMeter
 
 
+SET_LINE = "    "
+"""What a line of a prose begins with that keeps its columns."""
+
+
+def is_set(text: str) -> bool:
+    """Whether a line, or a paragraph that begins with it, keeps its columns."""
+    return text.startswith(SET_LINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     text: str

@@ -19,7 +19,7 @@ from engine.events import EmittedToken, Step
 from ..harmless import sanitise
 from ..inspection import Inspection, inspect_step
 from ..rounds import round_cells, round_summary, show_blanks
-from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
+from .document import SET_LINE, Answer, Document, Heading, Prose, RoundFigure, Section, Table, is_set
 from .palette import DARK, LIGHT, Palette, bundled_palette
 from .spans import answer_summary
 
@@ -74,15 +74,20 @@ def _section(section: Section, number: int) -> str:
         case Heading():
             return f"<h2>{_text(section.text)}</h2>"
         case Prose():
-            return "".join(
-                f"<p>{_text(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph.strip()
-            )
+            return "".join(_paragraph(text) for text in section.text.split("\n\n") if text.strip())
         case Table():
             return _table(section)
         case RoundFigure():
             return _round(section)
         case Answer():
             return _answer(section, number)
+
+
+def _paragraph(text: str) -> str:
+    if not is_set(text):
+        return f"<p>{_text(text)}</p>"
+    lines = "\n".join(line.removeprefix(SET_LINE) for line in text.split("\n"))
+    return f'<pre class="wide">{_text(lines)}</pre>'
 
 
 def _answer(answer: Answer, number: int) -> str:

@@ -17,14 +17,12 @@ from statistics import fmean
 from engine.events import Step
 from engine.noise import uniform
 
-from ..export.document import Answer
+from ..export.document import Answer, is_set
 from .parsing import FigureRequest, LessonError, Stop, TextLine
 
 Fact = float | int | str
 Facts = Mapping[str, Fact]
 _FORM = re.compile(r",?(\.\d)?[dfg%]?")
-SET_LINE = "    "
-"""What a line begins with that keeps its columns."""
 _HOLE = re.compile(r"\{([^{}]{0,200})\}")
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -139,11 +137,6 @@ def fill(path: Path, stop: Stop, facts: Facts) -> str:
     lines = (_fill_line(path, line, facts) for line in stop.lines)
     groups = (list(group) for blank, group in groupby(lines, key=lambda line: not line) if not blank)
     return "\n\n".join("\n".join(group) if is_set(group[0]) else " ".join(group) for group in groups)
-
-
-def is_set(line: str) -> bool:
-    """Whether a line of a lesson keeps its columns."""
-    return line.startswith(SET_LINE)
 
 
 def _fill_line(path: Path, line: TextLine, facts: Facts) -> str:

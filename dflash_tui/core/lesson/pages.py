@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..export.document import Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
+from ..export.document import SET_LINE, Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
 from ..inspection import Inspection, inspect_step
 from ..race import RaceResult, as_race
 from ..race_report import race_table
-from .facts import SET_LINE, choose_round, fill, round_facts, same_tokens, turn_facts
+from .facts import choose_round, fill, round_facts, same_tokens, turn_facts
 from .parsing import FigureKind, FigureRequest, Lesson, LessonError, Stop
 
 
