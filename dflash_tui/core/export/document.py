@@ -23,7 +23,6 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
-
 SET_LINE = "    "
 """What a line of a prose begins with that keeps its columns."""
 
