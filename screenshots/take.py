@@ -45,6 +45,8 @@ class Scene:
     moment: Callable[[Chat], bool] = answered
     theme: str | None = None
     settings: GenerationSettings = field(default_factory=GenerationSettings)
+    keys: tuple[str, ...] = ()
+    """Pressed when the moment has come."""
 
 
 SCENES = (
@@ -53,6 +55,8 @@ SCENES = (
     Scene("sampling", (120, 36), "Explain what a drafter is", settings=GenerationSettings(temperature=0.8, seed=7)),
     Scene("narrow", (80, 24), "Write a quicksort in Python"),
     Scene("light", (120, 36), "Write a quicksort in Python", theme="dflash-light"),
+    Scene("steps", (120, 36), "Write a quicksort in Python", keys=("f3", "left_curly_bracket")),
+    Scene("slow-motion", (120, 36), "Write a quicksort in Python", keys=("f5", *["right_square_bracket"] * 2)),
 )
 
 
@@ -70,6 +74,7 @@ async def take(scene: Scene, folder: Path) -> Path:
         await until(lambda chat: chat.reducer.ready is not None)
         await pilot.press(*scene.question, "enter")
         await until(scene.moment)
+        await pilot.press(*scene.keys)
         await pilot.pause(0.5)  # gauges follow at their own, slower pace
         path = HERE / f"{scene.name}.svg"
         path.write_text(app.export_screenshot(title="dflash-chat"), "utf-8")

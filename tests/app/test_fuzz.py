@@ -89,11 +89,12 @@ QUIET_KEYS = [
 KEYS = [
     *QUIET_KEYS, "right", "up", "down", "enter", "escape", "tab", "shift+tab", "backspace", "delete",
     "pageup", "pagedown", "f1", "f2", "f6", "f7", "a", "k", "p", "y", "3", "space",
-    "left_square_bracket", "right_square_bracket", "ctrl+n", "ctrl+o", "ctrl+p", "ctrl+r", "ctrl+s", "ctrl+t",
+    "left_square_bracket", "right_square_bracket", "ctrl+n", "ctrl+o", "ctrl+r", "ctrl+s", "ctrl+t",
     "ctrl+g", "ctrl+j", "ctrl+end", "ctrl+a", "ctrl+u", "ctrl+w", "alt+h", "alt+o",
     "alt+up", "alt+down", "alt+left", "alt+right", "ß", "日", "\u0301",
 ]  # fmt: skip
-"""Everything but what leaves the program or starts another one."""
+"""Everything but what leaves the program or starts another one, and Textual's own palette: its list breaks on PageDown
+before it has been laid out."""
 
 
 def events_of(turn: int, played: list[Round], reason: str) -> list[Event]:
