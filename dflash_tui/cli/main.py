@@ -7,6 +7,8 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -110,6 +112,8 @@ def _give_up(problem: Problem) -> ExitCode:
 def _run(arguments: list[str], engine: EngineFactory | None) -> int:
     """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
     name = arguments[0] if arguments and arguments[0] in commands() else ""
+    if arguments and not name:
+        _refuse_typo(arguments[0])
     chosen = commands()[name] if name else chat
     config = Config() if name in WITHOUT_CONFIG or _asks_for_help(arguments) else load_config(chat)
     code = chosen.main(
@@ -120,6 +124,16 @@ def _run(arguments: list[str], engine: EngineFactory | None) -> int:
         default_map=defaults_of(config, SHARED if name else None),
     )
     return int(code or 0)
+
+
+def _refuse_typo(word: str) -> None:
+    """Raise :class:`Problem` for a word that is nearly a command's name, and nothing that could be a model's."""
+    near = [] if word.startswith("-") or "/" in word else get_close_matches(word, commands(), 1, cutoff=0.7)
+    if near and not Path(word).exists():
+        raise Problem(
+            f"There is no command {word!r}. Did you mean {near[0]}?",
+            f"Type: dflash-chat {near[0]}. A folder of that name would be ./{word}",
+        )
 
 
 def _asks_for_help(arguments: list[str]) -> bool:

@@ -79,6 +79,21 @@ def test_a_question_in_the_place_of_the_model(program: Program) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"), [(["lessn"], "lesson"), (["repaly", "demo"], "replay"), (["sesions"], "sessions")]
+)
+def test_a_mistyped_command(program: Program, words: list[str], meant: str) -> None:
+    refused(program.run(*words, stdin=None), f"Did you mean {meant}?", f"dflash-chat {meant}")
+
+
+def test_a_folder_whose_name_is_nearly_a_command(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lessons").mkdir()
+    assert program.run("lessons", "-p", "hi").engine.options.target == "lessons"
+
+
 @pytest.mark.parametrize("flags", [["--json"], ["--stream-json"], ["-x"], ["-o", "f"], ["--system", "s"]])
 def test_headless_flags_without_a_prompt(program: Program, flags: list[str]) -> None:
     refused(program.run(*flags, stdin=None), "needs a prompt", "-p")
