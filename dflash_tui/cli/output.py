@@ -25,8 +25,7 @@ class Output(Protocol):
 
 
 class StandardOutput:
-    """Verbatim UTF-8 into a pipe. On a terminal control characters are replaced, and the last line is ended; a pipe
-    or file that stderr goes to as well gets the end of that line from there."""
+    """UTF-8, its last line ended. On a terminal control characters are replaced."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
@@ -42,13 +41,8 @@ class StandardOutput:
         sys.stdout.buffer.flush()
 
     def close(self) -> None:
-        if self._last == "\n":
-            return
-        if self._terminal:
+        if self._last != "\n":
             self.write("\n")
-        elif _stderr_goes_there_too():
-            sys.stderr.write("\n")
-            sys.stderr.flush()
 
 
 def show_on_stderr(text: str) -> None:
@@ -58,16 +52,8 @@ def show_on_stderr(text: str) -> None:
     sys.stderr.flush()
 
 
-def _stderr_goes_there_too() -> bool:
-    """As after ``2>&1``: what is told there would stand on the answer's last line."""
-    try:
-        return os.path.samestat(os.fstat(sys.stdout.fileno()), os.fstat(sys.stderr.fileno()))
-    except (OSError, ValueError):
-        return False
-
-
 class FileOutput:
-    """Collects, then writes ``path``. Raises :class:`Problem` at once when the file can't be written."""
+    """Collects, then writes ``path``, its last line ended. Raises :class:`Problem` at once when that can't be done."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -82,8 +68,9 @@ class FileOutput:
         text = "".join(self._pieces)
         if not text:
             return
+        ended = text if text.endswith("\n") else f"{text}\n"
         try:
-            self._path.write_bytes(text.encode("utf-8", "replace"))
+            self._path.write_bytes(ended.encode("utf-8", "replace"))
         except OSError as error:
             standard = StandardOutput()
             standard.write(text)

@@ -39,7 +39,7 @@ def test_a_block_without_an_end_is_saved_and_told(program: Program, tmp_path: Pa
 def test_no_block_to_save(program: Program, tmp_path: Path) -> None:
     program.script = Script(pieces=("words",))
     program.run("-p", "hi", "--save-dir", str(tmp_path / "out"))
-    assert (program.code, program.out) == (ExitCode.GENERATION, b"words")
+    assert (program.code, program.out) == (ExitCode.GENERATION, b"words\n")
     assert "no code block" in program.err and not (tmp_path / "out").exists()
 
 
@@ -62,4 +62,4 @@ def test_figures_stand_on_a_line_of_their_own(tmp_path: Path, together: bool) ->
     with open(tmp_path / "out", "wb") as out, open(tmp_path / "err", "wb") as err:
         subprocess.run(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=out if together else err, timeout=60)
     text = (tmp_path / "out").read_text()
-    assert text.endswith("Done") if not together else "\nDone\n12 tokens" in text
+    assert text.endswith("\nDone\n") if not together else "\nDone\n12 tokens" in text

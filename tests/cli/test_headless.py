@@ -16,6 +16,8 @@ from .conftest import Program
 from .scripted import ANSWER, Script
 
 TEXT = "".join(ANSWER)
+PRINTED = f"{TEXT}\n"
+"""With its last line ended, on stdout or in a file."""
 ISSUE_KEYS = {
     "text",
     "num_prompt_tokens",
@@ -34,7 +36,7 @@ ISSUE_KEYS = {
 
 def test_stdout_is_the_answer_and_nothing_else(program: Program) -> None:
     program.run("-p", "hi")
-    assert (program.code, program.out.decode()) == (ExitCode.OK, TEXT)
+    assert (program.code, program.out.decode()) == (ExitCode.OK, PRINTED)
 
 
 def test_stderr_is_one_line_of_figures(program: Program) -> None:
@@ -112,7 +114,7 @@ def test_a_file_gets_the_bytes_that_a_pipe_would(program: Program, tmp_path: Pat
 
 
 def test_a_dash_is_stdout(program: Program) -> None:
-    assert program.run("-p", "hi", "-o", "-").out.decode() == TEXT
+    assert program.run("-p", "hi", "-o", "-").out.decode() == PRINTED
 
 
 def test_extract_prints_the_code_verbatim(program: Program) -> None:
@@ -137,7 +139,7 @@ def test_a_file_lost_while_generating_costs_no_text(program: Program, tmp_path: 
 
     program.monkeypatch.setattr(program, "_engine", start_and_remove)
     program.run("-p", "hi", "-o", str(folder / "answer.txt"))
-    assert (program.code, program.out.decode()) == (ExitCode.USAGE, TEXT)
+    assert (program.code, program.out.decode()) == (ExitCode.USAGE, PRINTED)
     assert "could not be written" in program.err and "on stdout instead" in program.err
 
 
@@ -153,13 +155,13 @@ def test_an_engine_error_is_explained_and_decides_the_code(
     program.run("-p", "hi")
     assert program.code == code
     assert program.err.endswith("dflash-chat: It broke.\n  Mend it.\n")
-    assert program.out.decode() == ("" if loading else TEXT)
+    assert program.out.decode() == ("" if loading else PRINTED)
 
 
 def test_what_was_written_before_an_error_reaches_the_file(program: Program, tmp_path: Path) -> None:
     program.script = Script(error=EngineError("generation", "It broke."))
     program.run("-p", "hi", "-o", str(tmp_path / "answer"))
-    assert (program.code, (tmp_path / "answer").read_text()) == (ExitCode.GENERATION, TEXT)
+    assert (program.code, (tmp_path / "answer").read_text()) == (ExitCode.GENERATION, PRINTED)
 
 
 def test_json_after_an_error_holds_the_partial_answer(program: Program) -> None:

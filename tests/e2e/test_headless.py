@@ -33,11 +33,12 @@ def ask_json(*arguments: str) -> dict[str, Any]:
 def test_stdout_is_the_answer_however_it_is_asked_for(tmp_path: Path) -> None:
     answer = ask_json()["text"]
     path = tmp_path / "answer.md"
+    printed = answer if answer.endswith("\n") else f"{answer}\n"
     assert "def " in answer
-    assert run("-p", QUESTION).stdout.decode() == answer
-    assert run(stdin=QUESTION.encode()).stdout.decode() == answer
+    assert run("-p", QUESTION).stdout.decode() == printed
+    assert run(stdin=QUESTION.encode()).stdout.decode() == printed
     assert run("-p", QUESTION, "-o", str(path)).stdout == b""
-    assert path.read_bytes().decode() == answer
+    assert path.read_bytes().decode() == printed
 
 
 def test_the_extracted_program_runs(tmp_path: Path) -> None:
