@@ -24,6 +24,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.race import RaceScreen
@@ -76,8 +77,8 @@ async def race(chat: Driver) -> None:
     await chat.until(lambda: isinstance(chat.app.screen, RaceScreen))
     screen = chat.app.screen
     assert isinstance(screen, RaceScreen)
-    await chat.until(lambda: screen.race.result is not None and screen._clock is not None)
-    await chat.until(lambda: screen._clock is None)  # the lanes have been replayed
+    heads = list(screen.query(".lane-head").results(Static))
+    await chat.until(lambda: all(str(head.render()).startswith("✓") for head in heads))  # replayed to the end
 
 
 async def nothing(chat: Driver) -> None:
