@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from dflash_tui.core.config import config_directory
 from dflash_tui.core.toml_lines import line_of, syntax_place
@@ -51,6 +51,11 @@ def load_themes() -> tuple[list[Theme], list[ThemeError]]:
         except ThemeError as error:
             errors.append(error)
     return themes, errors
+
+
+def theme_names() -> list[str]:
+    """Every theme there is to choose: the program's, the user's, and those that Textual brings."""
+    return sorted({*BUILTIN_THEMES, *(theme.name for theme in load_themes()[0])})
 
 
 def theme_files() -> Iterator[Path]:

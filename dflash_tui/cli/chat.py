@@ -29,6 +29,7 @@ from .plain import PlainChat
 from .problems import Problem, value_problem
 from .prompt import read_prompt
 from .sessions import conversation_to_continue
+from .themes import check_theme
 from .tracing import finish_trace, open_trace, recorded
 from .turn import real_engine
 
@@ -183,7 +184,14 @@ def _setting(
     help="Record the run, for dflash-chat replay FILE.",
 )
 @flag("--no-history", topic="chats", is_flag=True, help="Don't keep the questions for ↑ and Ctrl+R.")
-@flag("--theme", topic="screen", common=True, metavar="NAME", help="Colours of the chat; auto asks the terminal.")
+@flag(
+    "--theme",
+    topic="screen",
+    common=True,
+    metavar="NAME",
+    callback=check_theme,
+    help="Colours of the chat; auto asks the terminal.",
+)
 @flag("--ascii", topic="screen", is_flag=True, help="Draw with ASCII characters only.")
 @flag("--reduced-motion", topic="screen", is_flag=True, help="Nothing blinks or plays by itself.")
 @flag("--plain", topic="screen", is_flag=True, help="Chat in lines, without a screen: for screen readers.")

@@ -14,11 +14,12 @@ from .config import saved_look
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
 from .output import DEFAULT_OUT
 from .problems import Problem
+from .themes import check_theme
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--theme", metavar="NAME", help="Colours of the screen.")
+@click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
 @click.option("--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", show_default=True,
               help="Where the screen saves pages.")  # fmt: skip
 @FORMAT

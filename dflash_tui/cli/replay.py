@@ -19,6 +19,7 @@ from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
 from .render import render_events, render_text
+from .themes import check_theme
 
 
 class Pace(click.ParamType[float]):
@@ -46,7 +47,7 @@ class Pace(click.ParamType[float]):
 @click.option(
     "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", help="Where the screen saves code."
 )
-@click.option("--theme", metavar="NAME", help="Colours of the screen.")
+@click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
 def replay(trace: str, pace: float, stream_json: bool, list_them: bool, out: Path, theme: str | None) -> int:
     """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is
     loaded, and no GPU is needed. Into a pipe: the answers' text."""

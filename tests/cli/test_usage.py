@@ -86,6 +86,19 @@ def test_a_mistyped_command(program: Program, words: list[str], meant: str) -> N
     refused(program.run(*words, stdin=None), f"Did you mean {meant}?", f"dflash-chat {meant}")
 
 
+@pytest.mark.parametrize("command", [["-p", "hi"], [], ["replay"], ["lesson"]])
+def test_a_mistyped_theme(program: Program, command: list[str]) -> None:
+    refused(program.run(*command, "--theme", "paper", stdin=None), "no theme 'paper'", "dflash-light")
+
+
+def test_a_known_theme_and_one_that_a_file_names_are_no_mistake(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert program.run("-p", "hi", "--theme", "dflash-light").code == ExitCode.OK
+    monkeypatch.setenv("DFLASH_CHAT_THEME", "paper")
+    assert program.run("-p", "hi").code == ExitCode.OK
+
+
 def test_a_folder_whose_name_is_nearly_a_command(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
