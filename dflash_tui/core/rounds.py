@@ -16,8 +16,16 @@ Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 
 
+END_OF_TURN = "<turn|>"
+"""The end mark's own text: a drafted token says no channel to know it by."""
+END_MARK = "‹end›"
+"""What it is called wherever a round is shown."""
+
+
 def show_blanks(text: str) -> str:
-    """A token with its blanks shown, and nothing in it that a terminal would act on."""
+    """A token with its blanks shown, the end mark by its name, and nothing that a terminal would act on."""
+    if text == END_OF_TURN:
+        return END_MARK
     return sanitise(text.translate(_BLANKS)) or "∅"
 
 
@@ -32,7 +40,7 @@ class RoundCell:
 def round_cells(step: Step) -> list[RoundCell]:
     """Drafts up to the first rejected one, then the target's token, then the drafts that fell with it."""
     own = [
-        RoundCell("‹control›" if token.channel == "control" else token.text, token.verdict)
+        RoundCell(END_MARK if token.channel == "control" else token.text, token.verdict)
         for token in step.emitted
         if token.verdict != "accepted"
     ]

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import given
 
-from dflash_tui.core.rounds import round_cells, round_summary
+from dflash_tui.core.rounds import round_cells, round_summary, show_blanks
 from engine.events import Step
 from tests.core.events_for_tests import make_step, rounds
 
@@ -41,3 +42,11 @@ def test_summaries() -> None:
     assert round_summary(make_step(15, 15)) == "kept 15 of 15, plus a bonus"
     assert "ended" in round_summary(make_step(3, 15, ending="stop"))
     assert "alone" in round_summary(make_step(0, 0))
+
+
+def test_the_end_mark_has_one_name_drafted_or_written() -> None:
+    step = make_step(1, 2, ending="stop")
+    last = replace(step.emitted[-1], text="<turn|>", channel="control", verdict="corrected")
+    drafted = (step.draft[0], replace(step.draft[1], text="<turn|>"))
+    cells = round_cells(replace(step, draft=drafted, emitted=(*step.emitted[:-1], last)))
+    assert [show_blanks(cell.text) for cell in cells if cell.fate in ("rejected", "corrected")] == ["‹end›", "‹end›"]

@@ -12,6 +12,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.inspection import Column, Inspection, Outcome
 from dflash_tui.core.playback import PHASES, Phase
+from dflash_tui.core.rounds import END_MARK
 from engine.events import DraftToken, EmittedToken
 
 from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible
@@ -248,5 +249,5 @@ def _choice_cells(scene: Scene, column: Column) -> list[Cell]:
     joined = scene.reached("emit")
     style = CHOICE_STYLES.get(column.outcome, "$foreground") if joined else "$foreground"
     mark = MARKS.get(choice.verdict, "") if joined else ""
-    name = "‹end›" if choice.channel == "control" else visible(choice.text)
+    name = END_MARK if choice.channel == "control" else visible(choice.text)
     return [(mark + name, style), (probability(choice.probability), NUMBERS)]
