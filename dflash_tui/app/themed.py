@@ -3,20 +3,25 @@ change, shown before chosen."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
+from rich.text import Text
 from textual.app import App
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
 
+from dflash_tui.core.log_file import log_file
 from dflash_tui.core.look import Look
 
 from .ascii import AsciiFilter
+from .screens.palette import Palette
 from .screens.themes import ThemePicker
 from .theming import DEFAULT_THEME, ThemeWatcher, default_verdicts, load_themes
 
 _ASCII = AsciiFilter()
+_log = logging.getLogger(__name__)
 WATCH_SECONDS = 1.0
 """How often the theme files are looked at."""
 
@@ -48,6 +53,18 @@ class ThemedApp(App[None]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = super().get_line_filters()
         return [*filters, _ASCII] if self.look.ascii else filters
+
+    def action_command_palette(self) -> None:
+        if self.use_command_palette and not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
+
+    def _fatal_error(self) -> None:
+        """Called by Textual while it handles what nobody else did: one sentence instead of pages of locals, which
+        nobody can read in a terminal and which may hold what was asked."""
+        _log.error("The screen ended.", exc_info=True)
+        if not self._exit_renderables:
+            what = f"dflash-chat ended by a mistake of its own. What is known about it is in {log_file()}"
+            self.panic(Text(what, no_wrap=True, overflow="ignore"))
 
     def search_themes(self) -> None:
         """Let the user look at the themes; the one they leave with stays. The palette's own entry opens this too."""

@@ -14,10 +14,9 @@ import click
 
 from dflash_tui.core.config import config_directory, user_file
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
-from dflash_tui.core.sessions import sessions_directory, state_directory
+from dflash_tui.core.log_file import log_file
+from dflash_tui.core.sessions import sessions_directory
 from engine.doctor import Finding, examine
-
-from .logs import LOG_NAME
 
 _MARKS = {"ok": " ", "note": "!", "broken": "✗"}
 _NAME_WIDTH = 18
@@ -54,7 +53,7 @@ def _places() -> Iterator[Finding]:
     yield Finding("places", "configuration", str(user_file()) if user_file() else None)
     yield Finding("places", "themes", str(config_directory() / "themes"))
     yield Finding("places", "conversations", str(sessions_directory()))
-    yield Finding("places", "log", str(state_directory() / LOG_NAME))
+    yield Finding("places", "log", str(log_file()))
 
 
 def _terminal() -> Iterator[Finding]:

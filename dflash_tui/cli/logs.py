@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from dflash_tui.core.sessions import state_directory
+from dflash_tui.core.log_file import log_file
 
-LOG_NAME = "dflash-chat.log"
 _FORMAT = "%(asctime)s %(name)s %(levelname)s %(message)s"
 
 
@@ -14,9 +13,9 @@ def log_to_file() -> None:
     """Append warnings and tracebacks to ``dflash-chat.log``, which appears with the first of them. Without a place
     for it they are dropped, never printed over the screen."""
     try:
-        directory = state_directory()
-        directory.mkdir(parents=True, exist_ok=True)
-        handler: logging.Handler = logging.FileHandler(directory / LOG_NAME, encoding="utf-8", delay=True)
+        file = log_file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handler: logging.Handler = logging.FileHandler(file, encoding="utf-8", delay=True)
     except OSError:
         handler = logging.NullHandler()
     logging.raiseExceptions = False

@@ -8,6 +8,7 @@ import signal
 import time
 from pathlib import Path
 
+from dflash_tui.core.log_file import log_file
 from dflash_tui.core.sessions import load_session, sessions_directory
 
 from .terminal import Terminal
@@ -89,6 +90,26 @@ def test_an_engine_that_ended_decides_the_exit_code(tmp_path: Path) -> None:
         terminal.wait_for("model.safetensors is missing.")
         terminal.send("\x11")
         assert terminal.wait_for_exit() == 3
+
+
+def test_a_mistake_of_the_program_is_one_sentence_and_a_log(tmp_path: Path) -> None:
+    setup = """
+from dflash_tui.app.talk import Talk
+from dflash_tui.cli.logs import log_to_file
+log_to_file()
+Talk.new = lambda self: 1 / 0
+"""
+    with chat(tmp_path, setup=setup) as terminal:
+        terminal.wait_for("ready")
+        terminal.send("go on\r")
+        terminal.wait_for("requestAnimationFrame")
+        terminal.send("\x0e")
+        assert terminal.wait_for_exit() == 1
+        (_, _, after) = terminal.output.rpartition(LEAVE_TERMINAL)
+    assert "mistake of its own" in after and "locals" not in after and len(after) < 1000
+    assert "ZeroDivisionError" in log_file().read_text()
+    (turn,) = load_session(only_session()).turns
+    assert turn.question == "go on" and "Array.from" in turn.answer
 
 
 def test_a_paste_of_five_megabytes_neither_freezes_nor_ends_the_chat(tmp_path: Path) -> None:

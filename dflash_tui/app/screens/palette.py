@@ -1,0 +1,19 @@
+"""The command palette, closed as quickly as it is opened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.command import CommandPalette
+from textual.worker import Worker
+
+from .once import LeavesOnce
+
+
+class Palette(CommandPalette, LeavesOnce[None]):
+    """Textual's palette. Its search may start after Esc has taken its list away; that ends the search, and nothing
+    else."""
+
+    def run_worker(self, *arguments: Any, **options: Any) -> Worker[Any]:
+        """As Textual's, but what fails in it does not end the program."""
+        return super().run_worker(*arguments, **options | {"exit_on_error": False})
