@@ -16,10 +16,10 @@ from dflash_tui.core.archive import (
     conversation_markdown,
     delete_session,
     find_session,
-    latest_session,
     list_sessions,
     open_session,
     reopen,
+    reopen_latest,
 )
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.formats import FORMATS, Format, render
@@ -97,7 +97,7 @@ def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation
     """What ``--continue`` and ``--resume ID`` ask for; None without them. Raises ``ArchiveError``."""
     if not latest and not id:
         return None
-    return reopen(find_session(id) if id else latest_session())
+    return reopen(find_session(id)) if id else reopen_latest()
 
 
 def _open(id: str) -> Conversation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,13 @@ _SKIPPED = (b'{"type": "text"', b'{"type": "finished"')
 
 class ArchiveError(Failure):
     """No such conversation, more than one, or one that can't be used."""
+
+
+class OpenElsewhere(ArchiveError):
+    """Another window holds the conversation."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"“{name[:PREVIEW]}” is open in another window.", "Close it there first.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +104,46 @@ def open_session(path: Path) -> Conversation:
 
 
 def reopen(path: Path) -> tuple[Conversation, SessionLog]:
-    """The conversation in a file, and a log that goes on with it. Raises :class:`ArchiveError`."""
+    """The conversation in a file, and a log that goes on with it. Raises :class:`ArchiveError`, which is
+    :class:`OpenElsewhere` while another window has it."""
     conversation = open_session(path)
     try:
         return conversation, SessionLog.resume(path)
     except BlockingIOError:
-        raise ArchiveError("That conversation is open in another window.", "Close it there first.") from None
+        raise OpenElsewhere(conversation.name) from None
     except OSError as error:
         hint = "dflash-chat sessions export writes a copy of it."
         raise ArchiveError(f"{path} can't be written to: {error.strerror or error}.", hint) from error
 
 
-def delete_session(path: Path) -> None:
-    """Raises :class:`ArchiveError`."""
+def reopen_latest(directory: Path | None = None) -> tuple[Conversation, SessionLog]:
+    """Like :func:`reopen` where something was last said. One that is open elsewhere is told with the latest that
+    isn't, never left out silently: that would be another conversation than the one meant."""
+    latest = latest_session(directory)
     try:
-        path.unlink()
+        return reopen(latest)
+    except OpenElsewhere as error:
+        if free := next((each for each in list_sessions(directory) if not _held(each.path)), None):
+            error.hint = f"Close it there, or go on with “{free.name[:60]}”: dflash-chat --resume {free.id}"
+        raise
+
+
+def _held(path: Path) -> bool:
+    """Another window has it, or it can't be written to."""
+    try:
+        SessionLog.resume(path).close()
+    except OSError:
+        return True
+    return False
+
+
+def delete_session(path: Path) -> None:
+    """Raises :class:`ArchiveError`, which is :class:`OpenElsewhere` while another window would lose what it says."""
+    try:
+        with closing(SessionLog.resume(path)):
+            path.unlink()
+    except BlockingIOError:
+        raise OpenElsewhere(open_session(path).name) from None
     except OSError as error:
         raise ArchiveError(f"{path} was not deleted: {error.strerror or error}.", "Delete the file by hand.") from error
 

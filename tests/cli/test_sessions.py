@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
+from dflash_tui.core.archive import reopen
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions import load_session, sessions_directory
 from tests.core.test_archive import write
@@ -80,3 +82,12 @@ def test_a_script_goes_on_with_a_conversation(program: Program) -> None:
 def test_without_asking_for_it_nothing_is_recorded(program: Program) -> None:
     program.run("-p", "hi")
     assert not sessions_directory().exists()
+
+
+def test_what_is_open_in_a_window_is_neither_deleted_nor_gone_on_with(program: Program) -> None:
+    path = write(sessions_directory(), "sums")
+    with closing(reopen(path)[1]):
+        for arguments in (("sessions", "delete", path.stem, "--yes"), ("-p", "and?", "--continue")):
+            program.run(*arguments)
+            assert program.code == ExitCode.USAGE and "“sums” is open in another window" in program.err
+    assert path.exists()

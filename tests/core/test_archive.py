@@ -9,6 +9,7 @@ import pytest
 
 from dflash_tui.core.archive import (
     ArchiveError,
+    OpenElsewhere,
     conversation_markdown,
     delete_session,
     find_session,
@@ -16,6 +17,7 @@ from dflash_tui.core.archive import (
     list_sessions,
     open_session,
     reopen,
+    reopen_latest,
 )
 from dflash_tui.core.sessions import SessionLog, append_title, load_session
 from engine.events import EmittedToken, EngineReady, Step, TurnFinished
@@ -182,3 +184,23 @@ def test_markdown_quotes_the_questions_and_keeps_the_answers_verbatim(tmp_path: 
 )
 def test_markdown_says_that_an_answer_is_not_whole(tmp_path: Path, reason: str | None, said: str) -> None:
     assert said in conversation_markdown(load_session(write(tmp_path, "one", reason=reason)))
+
+
+def test_what_another_window_has_open_is_not_deleted(tmp_path: Path) -> None:
+    path = write(tmp_path, "about drones")
+    _, elsewhere = reopen(path)
+    with pytest.raises(OpenElsewhere, match=r"about drones.*another window"):
+        delete_session(path)
+    elsewhere.close()
+    delete_session(path)
+    assert not path.exists()
+
+
+def test_the_latest_is_open_elsewhere(tmp_path: Path) -> None:
+    free = write(tmp_path, "about boats", at=1)
+    open_now = [reopen(write(tmp_path, "about drones", at=number)) for number in (2, 3)]
+    with pytest.raises(OpenElsewhere, match="about drones") as raised:
+        reopen_latest(tmp_path)
+    assert "about boats" in raised.value.hint and raised.value.hint.endswith(free.stem)
+    for _, log in open_now:
+        log.close()
