@@ -35,7 +35,7 @@ from .conftest import Driver, running
 CASES = 20
 """In one application, one after the other: an evening."""
 FUZZ = settings(
-    max_examples=int(os.environ.get("FUZZ_ROUNDS", "4")),
+    max_examples=int(os.environ.get("FUZZ_ROUNDS", "3")),
     deadline=None,
     phases=[Phase.generate],  # to shrink an evening takes a night
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
