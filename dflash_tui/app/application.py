@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from textual import events
 from textual.app import SystemCommand
 from textual.screen import Screen
 
@@ -60,6 +61,13 @@ class ChatApp(ThemedApp):
                     name = action.id.replace("-", " ").capitalize()
                     yield SystemCommand(name, action.title, partial(screen.action_act, action.id))
         yield from super().get_system_commands(screen)
+
+    async def on_event(self, event: events.Event) -> None:
+        """The first to see a key. Where text typed in a burst goes must be decided here: once keys are on their way to
+        a part, it has them."""
+        if isinstance(event, events.Key) and not event.is_forwarded and isinstance(self.screen, ChatScreen):
+            self.screen.catch_text(event)
+        await super().on_event(event)
 
     def on_notify(self) -> None:
         """One notice at a time: the newer one, which Textual adds after this, takes the place of the one before."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual import events
+from textual.keys import _character_to_key
 from textual.widgets import Static
 
 from dflash_tui.app.screens.jump import PREFERRED, JumpScreen, letters
@@ -14,7 +16,7 @@ from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
 from engine.commands import Adjust
 
-from .conftest import Launch
+from .conftest import Driver, Launch
 from .scripted_engine import PAGE
 
 
@@ -49,6 +51,35 @@ async def test_text_typed_on_a_slider_goes_to_the_prompt(launch: Launch) -> None
         await chat.pilot.press("H", "e", "y", "space", "1")
         assert chat.prompt.text == "Hey 1" and chat.screen.focused is chat.prompt
         assert block.value == 12
+
+
+async def test_text_that_comes_in_a_burst_goes_to_the_prompt_whole_and_in_order(launch: Launch) -> None:
+    async with launch() as chat:
+        block = chat.screen.query_one(BlockSlider)
+        for widget in (block, chat.log):
+            before = block.value
+            chat.prompt.text = ""
+            widget.focus()
+            await chat.until(lambda widget=widget: chat.screen.focused is widget)
+            burst(chat, "Write me 5 lines, [now]")
+            await chat.until(lambda: chat.prompt.text == "Write me 5 lines, [now]")
+            assert block.value == before
+
+
+async def test_what_the_prompt_does_by_keys_stays_in_order_too(launch: Launch) -> None:
+    async with launch() as chat:
+        burst(chat, "one", "ctrl+j", "twp", "backspace", "o", "home", "x", "shift+enter", "y", "end", "!")
+        await chat.until(lambda: chat.prompt.text.endswith("!"))
+        assert chat.prompt.text == "one\nx\nytwo!"
+
+
+def burst(chat: Driver, *typed: str) -> None:
+    """Keys and texts that arrive together, as a slow line brings them."""
+    named = {"ctrl+j", "shift+enter", "backspace", "home", "end"}
+    for text in typed:
+        keys = [(text, None)] if text in named else [(_character_to_key(each), each) for each in text]
+        for key, character in keys:
+            chat.app.post_message(events.Key(key, character))
 
 
 async def test_keys_of_the_transcript_stay_its_own(launch: Launch) -> None:

@@ -176,13 +176,12 @@ class ChatScreen(Drawing, Looking):
         """Let the user choose by a letter what gets the focus."""
         self.app.push_screen(JumpScreen(self.focus_chain), lambda part: part.focus() if part else None)
 
-    def on_key(self, event: events.Key) -> None:
-        """Text typed where nothing takes it was meant for the prompt."""
-        if event.is_printable and event.character and event.key not in self.active_bindings:
-            event.stop()
-            prompt = self.query_one(Prompt)
-            prompt.focus()
-            prompt.insert(event.character)
+    def catch_text(self, event: events.Key) -> None:
+        """Text typed where nothing takes it was meant for the prompt, which gets this key and those behind it."""
+        taken = isinstance(self.focused, Prompt) or event.key in self.active_bindings
+        numbered = isinstance(self.focused, Slider | StepView) and self.focused.types(event.character)
+        if event.is_printable and not taken and not numbered:
+            self.set_focus(self.query_one(Prompt))
 
     # Asking and stopping
 

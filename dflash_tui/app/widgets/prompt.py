@@ -254,7 +254,8 @@ class Prompt(TextArea):
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Keys that TextArea or the screen would take first."""
+        """Keys that TextArea would take first, and those that are bound here: left to the application, which asks for
+        bindings once a key came back to it, they would act behind text that was typed after them."""
         if event.key == "tab" and self._candidates:
             self._take_candidate()
         elif event.key == "right" and (example := self.offer(self.text)) is not None:
@@ -264,9 +265,14 @@ class Prompt(TextArea):
         elif event.key == "enter":
             # TextArea would insert a newline before bindings are asked.
             self.action_submit()
-        elif event.key == "shift+enter":
-            self.action_newline()
-        else:
+        elif not await self._run_binding(event.key):
             return
         event.prevent_default()
         event.stop()
+
+    async def _run_binding(self, key: str) -> bool:
+        """Do what ``key`` is bound to in the prompt; False when that is nothing."""
+        for binding in self._bindings.key_to_bindings.get(key, ()):
+            if await self.app.run_action(binding.action, self):
+                return True
+        return False

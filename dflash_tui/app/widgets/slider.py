@@ -116,8 +116,13 @@ class Slider(Widget, can_focus=True):
     def action_jump(self, end: str) -> None:
         self._choose(self.low if end == "low" else self.high)
 
+    @staticmethod
+    def types(character: str | None) -> bool:
+        """Whether this character is part of a value."""
+        return character is not None and character in "0123456789."
+
     def on_key(self, event: events.Key) -> None:
-        if event.character is None or event.character not in "0123456789.":
+        if event.character is None or not self.types(event.character):
             return
         event.stop()
         now = monotonic()

@@ -95,8 +95,13 @@ class StepView(Vertical, can_focus=True):
     def action_erase(self) -> None:
         self._type(self.typed[:-1])
 
+    @staticmethod
+    def types(character: str | None) -> bool:
+        """Whether this character is part of a round's number."""
+        return character is not None and character in "0123456789"
+
     def on_key(self, event: events.Key) -> None:
-        if event.character is None or event.character not in "0123456789":
+        if event.character is None or not self.types(event.character):
             return
         event.stop()
         self._type((self.typed + event.character)[:MAX_DIGITS])
