@@ -89,6 +89,8 @@ class TurnState:
     rate: RateMeter = field(default_factory=RateMeter)
     acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
     speculation: bool = True
+    before_race: bool = False
+    """A race has measured the target since, warmed up, which this answer may not have been."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
     latest: Step | None = None
@@ -228,6 +230,12 @@ class Reducer:
                 self._finish(event)
             case EngineError():
                 self._error(event)
+
+    def take_race(self, plain_ms: float) -> None:
+        """A race measured the target alone: the measure for the answers that come, not for those before it."""
+        self.plain_ms = plain_ms
+        for turn in self.turns:
+            turn.before_race = True
 
     def show_question(self, text: str) -> None:
         """A question that this front end did not ask becomes part of the transcript."""

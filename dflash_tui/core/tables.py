@@ -17,6 +17,8 @@ class GaugeFacts:
     max_context: int = 0
     plain_ms: float | None = None
     """Milliseconds per token of the target alone, when they were measured in this session."""
+    before_race: bool = False
+    """That measure is a race's, taken after this answer: not under the same conditions."""
     speculation: bool = True
     gpu: GpuReading | None = None
     num_prompt_tokens: int = 0
@@ -26,8 +28,9 @@ class GaugeFacts:
 
     @property
     def speedup(self) -> float | None:
-        """Against the target alone; None while that wasn't measured, and for an answer of the target alone."""
-        if self.plain_ms is None or not self.speculation or not self.turn.rate.mean:
+        """Against the target alone; None while that wasn't measured under the same conditions, and for an answer of
+        the target alone."""
+        if self.plain_ms is None or self.before_race or not self.speculation or not self.turn.rate.mean:
             return None
         return self.turn.rate.mean * self.plain_ms / 1e3
 

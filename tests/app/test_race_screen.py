@@ -9,6 +9,7 @@ import pytest
 from textual.widgets import Static
 
 from dflash_tui.app.screens.race import RaceScreen
+from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.race import ALONE
 from engine.commands import Ask, Stop
@@ -67,8 +68,12 @@ async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> Non
         after = (driver.log.text, list(driver.screen.chat.messages), len(driver.screen.chat.reducer.turns))
         assert after == before
         assert driver.screen.chat.reducer.plain_ms is not None
+        gauges = driver.screen.query_one(GaugePanel)
+        assert gauges.facts.plain_ms is not None
+        assert gauges.facts.speedup is None, "an answer before the race may have been a cold one"
         await driver.ask_and_wait("And another")
         assert len(driver.screen.chat.reducer.turns) == 2
+        await driver.until(lambda: gauges.facts.speedup is not None)
 
 
 async def test_the_last_question_races_with_what_came_before_it(launch: Launch) -> None:

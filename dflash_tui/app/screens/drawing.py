@@ -121,6 +121,7 @@ class Drawing(Screen[None]):
             self.viewer.snapshot or TurnSnapshot(),
             max_context=ready.max_context if ready else 0,
             plain_ms=self.chat.reducer.plain_ms,
+            before_race=turn.before_race if turn else False,
             speculation=turn.speculation if turn else True,
             gpu=self.gpu.latest,
             num_prompt_tokens=turn.num_prompt_tokens if turn else 0,

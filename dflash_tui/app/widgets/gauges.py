@@ -93,7 +93,15 @@ class RateGauge(Gauge):
 
     def part(self, facts: GaugeFacts) -> object:
         turn = facts.turn
-        return turn.step is None, turn.rate, turn.acceptance, turn.ttft_ms, turn.finished, facts.speedup
+        return (
+            turn.step is None,
+            turn.rate,
+            turn.acceptance,
+            turn.ttft_ms,
+            turn.finished,
+            facts.speedup,
+            facts.before_race,
+        )
 
     def lines(self, height: int) -> list[Content]:
         turn, half = self.facts.turn, self.size.width // 2
@@ -133,7 +141,12 @@ class RateGauge(Gauge):
             return Content("")
         if speedup is not None and plain is not None:
             return Content.assemble((f"{speedup:.1f}×", "bold"), (f" the target alone ({1e3 / plain:.0f}/s)", MUTED))
-        words = "the target alone: no speculation" if not self.facts.speculation else "speed-up: plain not measured yet"
+        if not self.facts.speculation:
+            words = "the target alone: no speculation"
+        elif plain is not None:
+            words = "speed-up: from the next answer on"
+        else:
+            words = "speed-up: plain not measured yet"
         return Content.styled(words, MUTED)
 
 
