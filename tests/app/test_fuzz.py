@@ -32,7 +32,7 @@ from engine.events import (
 
 from .conftest import Driver, running
 
-CASES = 20
+CASES = 10
 """In one application, one after the other: an evening."""
 FUZZ = settings(
     max_examples=int(os.environ.get("FUZZ_ROUNDS", "3")),
