@@ -48,6 +48,8 @@ def run_chat(
     app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme, begin, look)
     app.run()
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
+    if not app.return_code and queue.log.asked:
+        print("dflash-chat --continue goes on with this conversation.")
     queue.log.close()
     if trace is not None:
         trace.close()

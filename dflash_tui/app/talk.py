@@ -91,12 +91,15 @@ class Talk:
         self._draw_queue()
 
     def return_queue(self) -> None:
-        """An answer did not end by itself: what waits for it goes back into the prompt, for the user to decide."""
+        """An answer did not end by itself: what waits for it is for the user to decide. A single question goes back
+        into an empty prompt; otherwise each can be recalled, as everything that was sent."""
         waiting = self._screen.chat.take_queued()
         self._draw_queue()
-        if waiting:
-            typed = [self._prompt.unfolded] if self._prompt.unfolded.strip() else []
-            self._prompt.fill("\n\n".join([*waiting, *typed]))
+        if len(waiting) == 1 and not self._prompt.text:
+            self._prompt.fill(waiting[0])
+        elif waiting:
+            what = "1 question was" if len(waiting) == 1 else f"{len(waiting)} questions were"
+            self.note(f"{what} not asked; ↑ brings back one after the other")
 
     def take_queued(self) -> str | None:
         """The newest question that waits, which waits no more."""

@@ -97,6 +97,11 @@ class SessionLog:
         """The file is there."""
         return self._descriptor is not None
 
+    @property
+    def asked(self) -> bool:
+        """A question was written since this log was opened, and the file is still open."""
+        return self.started and not self._waiting
+
     def user(self, turn: int, text: str, system: str | None = None) -> None:
         """Write what the user asked, under which system prompt, and with the first question the head of the file."""
         line = {"type": "user", "turn": turn, "text": text, "time": _now()} | ({"system": system} if system else {})

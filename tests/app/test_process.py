@@ -73,6 +73,19 @@ def test_sigterm_gives_the_terminal_back_and_keeps_the_conversation(tmp_path: Pa
     assert turn.question == "go on" and "doctype" in turn.answer
 
 
+def test_leaving_says_how_to_go_on_once_something_was_asked(tmp_path: Path) -> None:
+    for question, says in (("", False), ("go on\r", True)):
+        with chat(tmp_path) as terminal:
+            terminal.wait_for("ready")
+            terminal.send(question)
+            if question:
+                terminal.wait_for("doctype")
+            terminal.send("\x11")
+            assert terminal.wait_for_exit() == 0
+            (_, _, after) = terminal.output.rpartition(LEAVE_TERMINAL)
+            assert ("dflash-chat --continue" in after) is says
+
+
 def test_sigkill_loses_at_most_the_round_in_flight(tmp_path: Path) -> None:
     with chat(tmp_path) as terminal:
         terminal.wait_for("ready")

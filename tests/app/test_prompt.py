@@ -61,6 +61,8 @@ async def test_enter_alone_runs_what_was_typed(launch: Launch) -> None:
         assert menu(chat)
         await chat.pilot.press("enter")
         assert "there is no command /th" in chat.notices() and chat.prompt.text == "/th"
+        await type_in(chat, "hi")
+        assert chat.prompt.text == "hi"
 
 
 async def test_escape_closes_the_menu_before_anything_else(launch: Launch) -> None:

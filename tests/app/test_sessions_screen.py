@@ -79,6 +79,9 @@ async def test_rename_in_the_list_and_here(launch: Launch) -> None:
         await chat.ask("/rename  Before  anything ")
         await chat.ask_and_wait("one")
         assert load_session(chat.screen.queue.log.path).title == "Before anything"
+        await chat.ask("/rename ")
+        assert "/rename takes name" in chat.notices()
+        assert load_session(chat.screen.queue.log.path).title == "Before anything"
         await chat.ask("/rename After")
         assert load_session(chat.screen.queue.log.path).title == "After"
 

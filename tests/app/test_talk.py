@@ -50,7 +50,13 @@ async def test_what_waits_comes_back_when_the_answer_is_stopped(launch: Launch) 
         await chat.pilot.press("x", "escape")
         await chat.until(lambda: not chat.screen.chat.busy)
         assert len(chat.sent(Stop)) >= 1 and questions(chat) == ["one"]
-        assert (chat.prompt.text, chat.screen.chat.queued) == ("two\n\nthree\n\nx", [])
+        assert (chat.prompt.text, chat.screen.chat.queued) == ("x", [])
+        assert "2 questions were not asked" in chat.log.text
+        for text in ("three", "two"):
+            await chat.pilot.press("up")
+            assert chat.prompt.text == text
+        await chat.pilot.press("down", "down")
+        assert chat.prompt.text == "x"
 
 
 async def test_what_waits_comes_back_when_the_answer_fails(launch: Launch) -> None:

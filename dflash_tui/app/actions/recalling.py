@@ -73,6 +73,8 @@ def _resume(screen: ChatScreen, path: Path) -> None:
 
 def rename(screen: ChatScreen, argument: Argument) -> None:
     title = " ".join(argument.text.split())
+    if not title:
+        raise SlashError(argument.usage)
     screen.queue.log.title(title)
     screen.notify(f"This conversation is called “{title}”.", timeout=3, markup=False)
 

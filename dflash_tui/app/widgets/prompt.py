@@ -104,8 +104,12 @@ class Prompt(TextArea):
         return text
 
     def give_back(self, text: str) -> None:
-        """A submitted text was refused: put it before whatever was typed since."""
-        self.fill(text + self.unfolded)
+        """A submitted text was refused: put it before whatever was typed since. A command stands there selected, so
+        that what is typed next takes its place."""
+        since = self.unfolded
+        self.fill(text + since)
+        if text.startswith("/") and not since:
+            self.select_all()
 
     def fill(self, text: str) -> None:
         """Put ``text`` in the place of what is there, and the cursor behind it."""
