@@ -241,10 +241,10 @@ class Viewer:
         elif self.motion.active:
             self.motion.toggle(time.monotonic())
             self.show_steps()
+        elif self._screen.replay is not None:
+            self._replay.action_play()
         elif self.place is None:
             self.visit(self.here())
-        elif self._screen.replay is not None:
-            self._replay.play_from(self.place)
         else:
             self.go_live()
 
@@ -353,7 +353,7 @@ class Viewer:
         )
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
         count = max(len(self.travel.history(place.turn) or ()), self._replay.num_rounds(place.turn))
-        view.show(scene, place.step, count, live=self.place is None)
+        view.show(scene, place.step, count, live=self.place is None and self._screen.replay is None)
 
     def _keys(self) -> tuple[str, ...]:
         """The keys of the step view, as they are bound now."""
@@ -372,11 +372,16 @@ class Viewer:
                 return ()
             running = self._screen.chat.busy and self._screen.replay is None
             stands = "the view stands, the engine goes on" if running else "a look back"
-            return f"{stands} · End: live", "End: live"
+            return f"{stands} · {self._way_back}", self._way_back
         slowed = f"slowed for viewing {motion.pace:.2g}×"
         if motion.playing or motion.waiting:
             return slowed, f"slowed {motion.pace:.2g}×"
         return f"{slowed} · paused", slowed, "slowed, paused"
+
+    @property
+    def _way_back(self) -> str:
+        """The key to the newest round, and what that is."""
+        return "End: live" if self._screen.replay is None else "End: to the end"
 
     def _spotlight(self) -> Spotlight | None:
         place = self.place
@@ -390,7 +395,7 @@ class Viewer:
             behind if self.motion.phase == "emit" else first,
             place.token,
             hide=self.motion.active,
-            label=f" round {place.step} · End: live ",
+            label=f" round {place.step} · {self._way_back} ",
         )
 
 

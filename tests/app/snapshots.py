@@ -111,7 +111,7 @@ async def both(screen: str, size: Size, folder: Path) -> list[list[list[Cell]]]:
     if screen == "replay":
         async with replaying(find_trace("code"), size, look=STILL) as replay:
             await replay.ended()
-            await replay.pilot.press("home")
+            await replay.pilot.press("comma")
             return await in_themes(replay.app, replay.pilot)
     clock = count(0.0, ROUND_SECONDS)
     options: dict[str, Any] = {"answer": STORY} if screen == "race" else {}

@@ -90,7 +90,8 @@ async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[
         assert [turn.text for turn in turns] == [turn.text for turn in expected.turns]
         assert [turn.snapshot for turn in turns] == [turn.snapshot for turn in expected.turns]
         assert replay.screen.chat.messages[0].content == turns[0].started.question
-        assert f"replay of {name}.dft · round {len(trace.steps)} of {len(trace.steps)}" in replay.bar
+        last = trace.steps_of_turn(replay.screen.chat.reducer.turns[-1].number)
+        assert f"round {len(last) - 1} of {len(last) - 1} · ended" in replay.bar
         assert replay.screen.query_one(TemperatureSlider).value == (1 if name.endswith("sampled") else 0)
         assert ("recorded 20" in replay.bar) == (size[0] == 120)
 
@@ -188,3 +189,18 @@ async def test_text_of_a_trace_moves_no_cursor(tmp_path: Path) -> None:
         assert "\x1b" not in "".join(segment.text for y in range(36) for segment in log.render_line(y))
         svg = replay.app.export_screenshot()
         assert "\x1b" not in svg and "\u202e" not in svg
+
+
+async def test_the_keys_of_the_bar_stay_with_it() -> None:
+    async with replaying(find_trace("code")) as replay:
+        await replay.ended()
+        await replay.pilot.press("comma")
+        assert replay.screen.viewer.open and replay.screen.query_one(ReplayBar).has_focus
+        await replay.pilot.press("home")
+        assert replay.source.played == 1 and not replay.source.playing
+        assert replay.screen.query_one(ReplayBar).has_focus and "round 0 of " in replay.bar
+        await replay.pilot.press("end")
+        await replay.ended()
+        await replay.pilot.press("space")
+        await replay.until(lambda: replay.source.playing)
+        await replay.ended()

@@ -42,7 +42,7 @@ class ReplayBar(Widget, can_focus=True):
         Binding("escape", "leave", "back to the chat", show=False),
         Binding("pagedown", "leap(1)", "a tenth of the trace on"),
         Binding("pageup", "leap(-1)", "a tenth of the trace back"),
-        Binding("home", "first", "to the first round"),
+        Binding("home", "first", "to the beginning of the trace"),
         Binding("end", "last", "to the end of the trace"),
     ]
 
@@ -134,16 +134,15 @@ class ReplayBar(Widget, can_focus=True):
                 self._go(source.played + 1)
             else:
                 viewer.visit(place, "This is the first round.")
+                self.focus()
         except SlashError as error:
             self.notify(str(error), severity="warning", timeout=4)
 
     def action_first(self) -> None:
-        """To the first round of the turn on show."""
-        viewer = self._chat.viewer
-        try:
-            viewer.visit(viewer.travel.at(viewer.here().turn, 0))
-        except SlashError as error:
-            self.notify(str(error), severity="warning", timeout=4)
+        if self._source is not None and self._source.trace is not None:
+            self._source.set_playing(False)
+            self._chat.viewer.go_live()
+            self._go(1)
 
     def action_last(self) -> None:
         if self._source is not None and self._source.trace is not None:
@@ -175,12 +174,17 @@ class ReplayBar(Widget, can_focus=True):
         gap = " " * max(self.size.width - len(mark + left + middle + keys), 1)
         return Content.assemble((mark, "bold $primary"), left, (middle + gap + keys, "$verdict-pending"))
 
-    @staticmethod
-    def _position(source: ReplaySource) -> str:
+    def _position(self, source: ReplaySource) -> str:
+        """Rounds are counted as the step view counts them: within their answer, and from 0."""
         if source.trace is None:
             return "reading"
         state = "ended" if source.ended else _pace_words(source.pace) if source.playing else "paused"
-        return f"round {source.played} of {len(source.trace.steps)} · {state}"
+        travel = self._chat.viewer.travel
+        latest = travel.latest()
+        if latest is None:
+            return state
+        answer = f"answer {latest.turn}, " if len(travel.turns) > 1 else ""
+        return f"{answer}round {latest.step} of {self.num_rounds(latest.turn) - 1} · {state}"
 
 
 def _pace_words(pace: float) -> str:
