@@ -14,7 +14,7 @@ from dflash_tui.app.widgets.loading import LoadPanel
 from dflash_tui.app.widgets.prompt import MAX_CHARACTERS
 from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
-from dflash_tui.app.widgets.status import StatusLine
+from dflash_tui.app.widgets.status import Header, StatusLine
 from dflash_tui.core.fences import find_blocks
 from dflash_tui.core.sessions import load_session
 from engine.commands import Adjust, Ask, Close, Stop
@@ -361,3 +361,23 @@ async def test_resizing_keeps_the_end_in_view(launch: Launch) -> None:
             await chat.pilot.pause()
             assert chat.log.scroll_offset.y == chat.log.max_scroll_y
             assert PAGE in chat.log.text
+
+
+async def test_a_notice_stands_in_one_place_while_something_is_open(launch: Launch) -> None:
+    async with launch(answer="ok", notices=True) as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask("/retry")
+        chat.app.simulate_key("ctrl+o")
+        await chat.until(lambda: chat.app.screen is not chat.screen and bool(chat.app.screen.query("Toast")))
+        await chat.until(lambda: not chat.screen.query("Toast"))
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.screen is chat.screen and len(chat.screen.query("Toast")) == 1)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+async def test_a_narrow_header_leaves_out_whole_words(launch: Launch, columns: int) -> None:
+    async with launch(size=(columns, 24)) as chat:
+        ready, line = chat.screen.chat.reducer.ready, chat.screen.query_one(Header).render().plain
+        assert ready is not None and line.endswith((ready.dtype, ready.device, " "))
+        keys = chat.screen.query_one(StatusLine).render().plain
+        assert "F1 help" in keys and ("Esc" not in keys or keys.index("F1") < keys.index("Esc"))

@@ -142,6 +142,10 @@ class ChatScreen(Drawing, Looking):
 
     # Other screens
 
+    def on_screen_suspend(self) -> None:
+        """A notice goes on in front, on the screen that covers this one; here it would stand beside itself."""
+        self.query("ToastHolder").remove()
+
     def show_statistics(self, section: str = "") -> None:
         """The tables behind the gauges, from one of them on. Raises ``SlashError`` when there is nothing to show."""
         facts = self._gauge_facts()

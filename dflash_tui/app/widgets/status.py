@@ -62,8 +62,10 @@ class Header(Widget):
         pair = f"  {short_name(self.ready.target)}"
         if self.ready.drafter:
             pair += f" + {short_name(self.ready.drafter)}"
-        where = f"{self.ready.device} · {self.ready.dtype}"
-        room = self.size.width - name.cell_length - len(pair) - len(where)
+        free = self.size.width - name.cell_length - len(pair)
+        places = (f"{self.ready.device} · {self.ready.dtype}", self.ready.device, "")
+        where = next(place for place in places if len(place) + 2 <= free or not place)
+        room = free - len(where)
         system = self._system_text(room - 2)
         gap = max(room - cell_len(system), 2)
         return Content.assemble(name, pair, (system + " " * gap + where, "$verdict-pending"))
@@ -84,8 +86,8 @@ class StatusLine(Widget):
     DEFAULT_CSS = """
     StatusLine { height: 1; background: $panel; color: $verdict-pending; padding: 0 1; }
     """
-    KEYS = ("F1 help · Esc stop · ^S save · ^Q quit", "Esc stop · F1 help", "F1 help")
-    """The longest that fits is shown."""
+    KEYS = ("F1 help · Esc stop · ^S save · ^Q quit", "F1 help · Esc stop · ^Q quit", "F1 help · Esc stop", "F1 help")
+    """The longest that fits is shown; what stays stays in its order."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
