@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from dflash_tui.core.chat import Chat
-from dflash_tui.core.governor import FrameGovernor
+from dflash_tui.core.governor import FASTEST, FrameGovernor
 from dflash_tui.core.stretch import Happening, Rewind, Stretch
 from engine.events import EngineReady, TurnFinished
 
@@ -33,6 +34,7 @@ class FramePump:
         self._chat = chat
         self._queue = queue
         self._draw = draw
+        self._hurried = asyncio.Event()
         self._gauges_due = 0.0
         self._frame_at = time.monotonic()
         self._spent = time.thread_time()
@@ -41,10 +43,24 @@ class FramePump:
         """The engine's work happens elsewhere: frames may cost more."""
         self.governor.share = GPU_SHARE if gpu else CPU_SHARE
 
+    def hurry(self) -> None:
+        """Draw now: the user waits to see that a key was heard."""
+        self._hurried.set()
+
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(self.governor.interval if self._chat.busy or self.lively else IDLE_INTERVAL)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self._hurried.wait()
+            self._hurried.clear()
             self.frame()
+
+    @property
+    def _interval(self) -> float:
+        """Seconds until the next frame."""
+        if self._chat.stopping:
+            return FASTEST  # the last frames of an answer are few, and somebody waits for them
+        return self.governor.interval if self._chat.busy or self.lively else IDLE_INTERVAL
 
     def frame(self) -> None:
         """One frame, now."""

@@ -32,6 +32,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
             screen.talk.note("⏹ not asked")
         screen.talk.return_queue()
         screen.draw_status()
+        screen.pump.hurry()
     elif screen.talk.put_back():
         pass
     elif screen.chat.reducer.phase == "loading":
