@@ -50,7 +50,9 @@ def test_a_token_always_fits_its_cell(text: str) -> None:
     assert "\n" not in shown and "\x1b" not in shown
 
 
-@pytest.mark.parametrize(("value", "text"), [(0.0, ".00"), (0.074, ".07"), (0.99, ".99"), (0.999, "1"), (1.0, "1")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "<.01"), (0.015, ".02"), (0.074, ".07"), (0.99, ".99"), (0.999, "1"), (1.0, "1")]
+)
 def test_probabilities_are_short(value: float, text: str) -> None:
     assert probability(value) == text
 

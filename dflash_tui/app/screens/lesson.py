@@ -134,7 +134,19 @@ class LessonScreen(LeavesOnce[None]):
                 (self.lesson.title, "bold $primary"), f"  {dots}  {self.place + 1} of {len(self.pages)}{note}"
             )
         )
-        self.query_one("#lesson-keys", Static).update(_keys(self.figure))
+        self.query_one("#lesson-keys", Static).update(self._keys())
+
+    def _keys(self) -> str:
+        """The keys that lead somewhere from this page."""
+        doing = {"round": "Space plays it · , . other rounds", "race": "Space plays it"}
+        keys = (
+            "→ next" if self.place < len(self.pages) - 1 else "",
+            "← back" if self.place else "",
+            doing.get(self.figure.kind, "") if self.figure else "",
+            "e save page",
+            "Esc leave",
+        )
+        return " · ".join(filter(None, keys))
 
     def _choose_widget(self, figure: Figure | None) -> None:
         kind = "" if figure is None else figure.kind
@@ -210,8 +222,3 @@ class LessonScreen(LeavesOnce[None]):
     def action_export(self) -> None:
         page = render(lesson_document(self.lesson, self.pages, self._origin), "html")
         tell_saved(self, lambda: save_text(page, self._out_dir, "lesson.html"))
-
-
-def _keys(figure: Figure | None) -> str:
-    doing = {"round": "Space plays it · , . other rounds · ", "race": "Space plays it · "}
-    return f"→ next · ← back · {doing.get(figure.kind, '') if figure else ''}e save page · Esc leave"

@@ -13,14 +13,14 @@ from dflash_tui.core.race import RaceResult
 
 from ..glyphs import axis, bars, scaled
 
-NAME_WIDTH, FIGURES_WIDTH = 22, 30
+NAME_WIDTH, FIGURES_WIDTH, SHORTEST_BAR = 22, 30, 4
 CHART_HEIGHT, WIDE_PITCH, NARROW_PITCH = 5, 3, 2
 NUMBERS = "$verdict-pending"
 
 
 def race_lines(result: RaceResult, seconds: float, width: int) -> list[Content]:
     """A bar per lane, as long as its time; a race that has run ``seconds`` so far."""
-    room = max(width - NAME_WIDTH - FIGURES_WIDTH, 10)
+    room = max(width - NAME_WIDTH - FIGURES_WIDTH, SHORTEST_BAR)
     lines = []
     for lane in result.lanes:
         whole = lane.shown.decode_seconds
@@ -74,7 +74,7 @@ def times_lines(answers: Sequence[Answer], width: int) -> list[Content]:
     """A bar per answer: what a round takes, drafting and verifying."""
     facts = [turn_facts(1, answer) for answer in answers]
     longest = max(float(values["t1.round_ms"]) for values in facts)
-    room = max(width - NAME_WIDTH - FIGURES_WIDTH, 10)
+    room = max(width - NAME_WIDTH - FIGURES_WIDTH, SHORTEST_BAR)
     return [_times(answer, values, room / longest) for answer, values in zip(answers, facts, strict=True)]
 
 

@@ -86,5 +86,8 @@ def visible(text: str) -> str:
 
 
 def probability(value: float) -> str:
-    """Two digits: ``.07``, ``.99``; only certainty is ``1``."""
-    return "1" if value >= 0.995 else f"{value:.2f}"[1:]
+    """Two digits: ``.07``, ``.99``; only certainty is ``1``, and what would round to nothing is ``<.01``."""
+    if value < 0.005:
+        return "<.01"
+    hundredths = int(value * 100 + 0.5)  # .015 is .02 for readers, whatever the float below it
+    return "1" if hundredths >= 100 else f".{hundredths:02}"
