@@ -33,7 +33,8 @@ from dflash_tui.core.wrapping import Document, Row, width_of
 
 from .lens_legend import SHADE_STYLES
 
-CACHED_ROWS = 1024
+CACHED_ROWS = 256
+"""Drawn rows that are kept: a few screens. Each takes some kilobytes, in Textual's own caches beside it."""
 _BLANKS = re.compile(r"(\s+)")
 
 Role = Literal["after", "hidden", "step", "cursor"]
