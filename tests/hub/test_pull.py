@@ -322,7 +322,7 @@ def test_asking_a_model_that_is_not_here_fetches_it(computer: Computer, hub: Fak
 
     hub.forget_requests()
     offline = computer.run(*question, "--offline")
-    assert (offline.returncode, offline.stdout) == (0, events[-1]["text"]) and offline.stdout
+    assert (offline.returncode, offline.stdout) == (0, events[-1]["text"] + "\n") and events[-1]["text"]
     assert hub.num_requests == 0
 
 
