@@ -29,7 +29,7 @@ from .chosen import read_tiles
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .peer import PeerFigures, measure_transformers
-from .profile import RoundProfile, profile_rounds
+from .profile import RoundProfile, profile_prompt, profile_rounds
 from .report import ceiling_line, prefill_table, round_tables
 from .routing import ROUTINGS, Routing
 from .shapes import SHAPES, TINY, Shape, read_shape, shape_of_checkpoint, without_stops
@@ -234,6 +234,9 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
     bench.force(options.routing[0], 1)
     for width in sorted({1, max(options.widths, default=1)}):
         results.profiles.append(profile_rounds(bench, width, options.contexts[0], options.count))
+        say(results.profiles[-1].describe())
+    for rows in options.prompts:
+        results.profiles.append(profile_prompt(bench, rows))
         say(results.profiles[-1].describe())
 
 

@@ -162,9 +162,9 @@ class Bench:
         return marks[last] - marks[first], done[first + 1 : last + 1]
 
     def prefill(self, rows: int, repeats: int = 3) -> PrefillFigures:
-        """Times a prompt of random tokens, from empty caches; the first run warms up."""
+        """Times a prompt of random tokens, from empty caches; a first run, which does not count, warms up."""
         self.force("uniform", rows)
-        times = [self._prefill_once(rows) for _ in range(repeats + 1)][1:]
+        times = [self._prefill_once(rows) for _ in range(repeats + 1)][min(repeats, 1) :]
         prefill_ms, first_token_ms = (median(each) for each in zip(*times, strict=True))
         num_bytes = self.floor.prefill(rows, self.decoder.prefill_chunk)
         return PrefillFigures(rows, prefill_ms, first_token_ms, num_bytes, self.share(num_bytes, prefill_ms))

@@ -1,9 +1,9 @@
-"""Where a round's time goes: each kernel by name, and how long the device waits between them."""
+"""Where the time of a round or a prompt goes: each kernel by name, and how long the device waits between them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,15 +39,16 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class RoundProfile:
-    """A steady round. Kernels that run side by side count twice in ``kernels``, once in ``idle_share``."""
+    """A steady round, or a prompt. Kernels that run side by side count twice in ``kernels``, once in ``idle_share``."""
 
     width: int
+    """Rows of a pass, or of the whole prompt."""
     round_ms: float
     idle_share: float
     kernels: tuple[KernelTime, ...]
 
     def describe(self) -> str:
-        heads = ("us per round", "calls", "share", "kernel")
+        heads = ("us per pass", "calls", "share", "kernel")
         total = sum(each.microseconds for each in self.kernels) or 1.0
         rows = [
             [
@@ -58,40 +59,57 @@ class RoundProfile:
             ]
             for each in self.kernels[:MOST_LINES]
         ]
-        what = f"\n{self.width} rows: {self.round_ms:.3f} ms per round while recorded, idle {self.idle_share:.1%}"
+        what = f"\n{self.width} rows: {self.round_ms:.3f} ms per pass while recorded, idle {self.idle_share:.1%}"
         return f"{what}\n{table(heads, rows)}"
 
 
 def profile_rounds(bench: Bench, width: int, context: int, count: int) -> RoundProfile:
     """Records rounds with the routing in force. Recording slows the host: take times from rounds without it."""
-    on_gpu = bench.decoder.device.type == "cuda"
+    timed: list[float] = []
+
+    def run() -> None:
+        seconds, rounds = bench.run(width, context, count)
+        timed.append(1e3 * seconds / len(rounds))
+
+    spans = _record(run, bench.decoder.device)
+    return summarise(*steady(spans), width, timed[0])
+
+
+def profile_prompt(bench: Bench, rows: int) -> RoundProfile:
+    """Records a prompt from nothing, and the first token; it must have run before."""
+    spans = _record(lambda: bench.prefill(rows, repeats=0), bench.decoder.device)
+    length = max(span.end for span in spans) - min(span.start for span in spans)
+    return summarise(spans, length, rows, length / 1e3)
+
+
+def _record(run: Callable[[], object], device: torch.device) -> list[Span]:
+    """What ran on the device meanwhile; on a CPU, the outermost operations."""
+    on_gpu = device.type == "cuda"
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with profile(activities=activities) as recording:
-        seconds, rounds = bench.run(width, context, count)
+        run()
         if on_gpu:
             torch.cuda.synchronize()
     wanted = DeviceType.CUDA if on_gpu else DeviceType.CPU
-    spans = [
+    return [
         Span(event.name, event.time_range.start, event.time_range.end)
         for event in recording.events() or ()
         if event.device_type == wanted and (on_gpu or event.cpu_parent is None)
     ]
-    return summarise(spans, width, 1e3 * seconds / len(rounds))
 
 
-def summarise(spans: Sequence[Span], width: int, round_ms: float) -> RoundProfile:
-    """What the steady part of these spans holds per round of ``round_ms``."""
-    steady, length = _steady(spans)
+def summarise(spans: Sequence[Span], length: float, width: int, round_ms: float) -> RoundProfile:
+    """What these spans, of ``length`` microseconds together, hold per pass of ``round_ms``."""
     rounds = length / (1e3 * round_ms)
     times: dict[str, list[float]] = defaultdict(list)
-    for span in steady:
+    for span in spans:
         times[span.name].append(span.end - span.start)
     kernels = [KernelTime(name, len(each) / rounds, sum(each) / rounds) for name, each in times.items()]
     kernels.sort(key=lambda each: -each.microseconds)
-    return RoundProfile(width, round_ms, 1 - _covered(steady) / length, tuple(kernels))
+    return RoundProfile(width, round_ms, 1 - _covered(spans) / length, tuple(kernels))
 
 
-def _steady(spans: Sequence[Span]) -> tuple[list[Span], float]:
+def steady(spans: Sequence[Span]) -> tuple[list[Span], float]:
     """The spans of the last part, and its length."""
     first, last = min(span.start for span in spans), max(span.end for span in spans)
     begin = last - STEADY_SHARE * (last - first)

@@ -17,7 +17,7 @@ from engine.bench.ceiling import Ceiling
 from engine.bench.command import main, run
 from engine.bench.floor import floor_of
 from engine.bench.measure import WARM_UP, Bench, acceptance_script
-from engine.bench.profile import Span, summarise
+from engine.bench.profile import Span, steady, summarise
 from engine.bench.routing import distinct_experts, force_routing, forced_scores
 from engine.bench.shapes import CONFIGS, PUBLISHED, read_shape
 from engine.bench.weights import random_pair
@@ -164,7 +164,7 @@ def test_profile_counts_side_by_side_work_once() -> None:
         for span in (Span("long", start, start + 60), Span("short", start + 40, start + 70))
     ]
     spans.append(Span("end", 999, 1000))
-    profile = summarise(spans, 16, 0.1)
+    profile = summarise(*steady(spans), 16, 0.1)
     assert profile.idle_share == pytest.approx(0.3, abs=0.01)
     by_name = {each.name: each for each in profile.kernels}
     assert (by_name["long"].microseconds, by_name["long"].calls) == (pytest.approx(60), pytest.approx(1))
@@ -188,7 +188,7 @@ def test_a_whole_run_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ]
     assert all(each["tokens_per_second"] > 0 for each in results["rounds"])
     assert [each["rows"] for each in results["prompts"]] == [40]
-    assert {each["width"] for each in results["profiles"]} == {1, 4}
+    assert {each["width"] for each in results["profiles"]} == {1, 4, 40}
     assert [each["routing"] for each in results["peers"]] == ["uniform", "correlated"]
     assert "context 40, correlated routing" in printed and "transformers" in printed
 
