@@ -12,14 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..config import AttentionConfig, TargetConfig
+from ..config import AttentionConfig, MoeConfig, TargetConfig
 from ..kernels.dense import Activation, gate_up, partial_sums, project
+from ..kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
 from ..kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
-from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, reference_assignment, route_rows
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
 from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
+from ..kernels.router_rows import Assignment, RouterRows, gate_up_and_route, reference_assignment
 from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, Tiles, target_tiles
 from .routing import Routing, forced_scores
@@ -77,12 +78,10 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         yield from (_attention(f"attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
         yield _product(f"output, {kind}", hidden, width, tiles.output, itemsize, "target.output")
     yield _after_attention(config, itemsize)
-    experts = config.moe.num_experts if config.moe else 0
     inter = config.intermediate_size
-    yield _gate_up("gate and up", inter, hidden, experts, "gelu_tanh", tiles.gate_up, itemsize, "target.gate_up")
+    yield _gate_up("gate and up", inter, hidden, "gelu_tanh", tiles.gate_up, itemsize, "target.gate_up", config.moe)
     yield _product("down", hidden, inter, tiles.down, itemsize, "target.down")
     if config.moe is not None:
-        yield _route(config)
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
             yield from _experts(config, routing, rows, itemsize)
@@ -110,7 +109,7 @@ def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[C
             yield _product("draft output", hidden, width, tiles.output, itemsize, "draft.output")
         yield from (_attention(f"draft attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
     inter, features = config.intermediate_size, len(config.target_layer_ids) * hidden
-    yield _gate_up("draft gate and up", inter, hidden, 0, "silu", tiles.gate_up, itemsize, "draft.gate_up")
+    yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, itemsize, "draft.gate_up")
     yield _product("draft down", hidden, inter, tiles.down, itemsize, "draft.down")
     yield _product("draft context", hidden, features, tiles.context, itemsize, "draft.context")
     yield _head("draft head", target, tiles.head, itemsize, quantised=False, keep_logits=False)
@@ -185,22 +184,37 @@ def _product(name: str, columns: int, depth: int, tiles: Tiles, itemsize: int, f
 
 
 def _gate_up(
-    name: str, inter: int, depth: int, experts: int, activation: Activation, tiles: Tiles, itemsize: int, field: str
+    name: str,
+    inter: int,
+    depth: int,
+    activation: Activation,
+    tiles: Tiles,
+    itemsize: int,
+    field: str,
+    moe: MoeConfig | None = None,
 ) -> Case:
+    """With experts, the router and its choice are part of the launch."""
+
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [_noise(device, dtype, 2 * inter, depth) for _ in range(copies)]
         x, out = _rows(device, dtype, depth), _rows(device, dtype, inter)
-        router = None
-        if experts:
-            router = (x, _noise(device, dtype, experts, depth), torch.zeros(MAX_ROWS, experts, device=device))
+        if moe is None:
+            return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles) for weight in weights]
+        scores = torch.zeros(MAX_ROWS, moe.num_experts, device=device)
+        router = RouterRows(
+            x=x,
+            weight=_noise(device, dtype, moe.num_experts, depth),
+            per_expert_scale=torch.ones(moe.num_experts, device=device, dtype=dtype),
+            scores=scores,
+            deciding=scores,
+            rows=torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device),
+            arrived=torch.zeros(1, dtype=torch.int32, device=device),
+            found=Assignment.allocate(moe.num_experts, moe.top_k, device),
+        )
+        return lambda tiles: [partial(gate_up_and_route, x, weight, out, tiles, router) for weight in weights]
 
-        def launches(tiles: Tiles) -> list[Launch]:
-            return [partial(gate_up, x, weight, out, activation, tiles, MAX_ROWS, router) for weight in weights]
-
-        return launches
-
-    choices = _tile_choices(tiles, 2, itemsize)
-    return Case(name, (2 * inter + experts) * depth * itemsize, tiles, choices, prepare, field=field)
+    size = (2 * inter + (moe.num_experts if moe else 0)) * depth * itemsize
+    return Case(name, size, tiles, _tile_choices(tiles, 2, itemsize), prepare, field=field)
 
 
 def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
@@ -218,9 +232,12 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
     def prepare_up(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         shape = (moe.num_experts, 2 * moe.intermediate_size, hidden)
         weights = [_noise(device, dtype, *shape) for _ in range(copies)]
-        x, out = _rows(device, dtype, hidden), _pair_rows(device, dtype)
-        where = assigned(device)
-        return lambda tiles: [partial(expert_gate_up_rows, x, w, where, out, tiles, max_rows) for w in weights]
+        x, out, inter = _rows(device, dtype, hidden), _pair_rows(device, dtype), config.intermediate_size
+        sums = partial_sums(tiles.down, hidden, device)
+        downs = [_noise(device, dtype, hidden, inter) for _ in range(copies)]
+        beside = [DenseDown(_rows(device, dtype, inter), down, sums, tiles.down) for down in downs]
+        where, pairs = assigned(device), list(zip(weights, beside, strict=True))
+        return lambda tiles: [partial(expert_gate_up_rows, x, w, where, out, tiles, d, max_rows) for w, d in pairs]
 
     def prepare_down(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [_noise(device, dtype, moe.num_experts, hidden, moe.intermediate_size) for _ in range(copies)]
@@ -234,28 +251,13 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
     size = distinct * moe.intermediate_size * hidden * itemsize
     what = f"{rows} rows, {routing}, {distinct} experts"
     up, down = tiles.expert_gate_up, tiles.expert_down
-    name = "experts gate and up"
-    yield Case(
-        f"{name}, {what}", 2 * size, up, _tile_choices(up, 2, itemsize), prepare_up, name, "target.expert_gate_up"
-    )
+    name, dense = "experts gate and up", config.intermediate_size * hidden * itemsize
+    choices = _tile_choices(up, 2, itemsize)
+    yield Case(f"{name}, {what}", 2 * size + dense, up, choices, prepare_up, name, "target.expert_gate_up")
     name = "experts down"
     yield Case(
         f"{name}, {what}", size, down, _tile_choices(down, 1, itemsize), prepare_down, name, "target.expert_down"
     )
-
-
-def _route(config: TargetConfig) -> Case:
-    moe = config.moe
-    assert moe is not None
-
-    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
-        scores = forced_scores("uniform", copies, moe.num_experts, device)
-        rows = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device)
-        scale = torch.ones(moe.num_experts, device=device, dtype=dtype)
-        out = Assignment.allocate(moe.num_experts, moe.top_k, device)
-        return lambda tiles: [partial(route_rows, each, rows, scale, out, tiles) for each in scores]
-
-    return Case("route", MAX_ROWS * moe.num_experts * 8.0, ROW_TILES, ROW_CHOICES, prepare)
 
 
 def _after_attention(config: TargetConfig, itemsize: int) -> Case:

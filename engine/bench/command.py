@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -109,7 +109,6 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         help="who runs them: PyTorch step by step, or the device itself (a GPU's default), with an 8-bit draft head",
     )
     how.add_argument("--tiles", type=Path, metavar="FILE", help="choices by the JSON of a sweep of the kernels")
-    how.add_argument("--prefetch", type=int, metavar="MB", help="of each next weight, into the GPU's cache")
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
     how.add_argument("--peer", choices=("transformers",), help="the same passes there, in the same run")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
@@ -206,8 +205,6 @@ def _choose_rounds(decoder: Decoder, who: str, options: argparse.Namespace) -> f
     tiles, draft_tiles = target_tiles(decoder.target.config), DRAFT_TILES
     if options.tiles is not None:
         tiles, draft_tiles = read_tiles(options.tiles, tiles)
-    if options.prefetch is not None:
-        tiles = replace(tiles, prefetched_bytes=options.prefetch << 20)
     if who == "host":
         decoder.rounds = HostRounds()
     else:

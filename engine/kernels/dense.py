@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .jit import LAUNCH, MAX_ROWS, cdiv, dot, jit, tl, wait_for_inputs
-from .prefetch import ask_for_rows
+from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, dot, jit, tl, wait_for_inputs
 from .tiles import Tiles
 
 Activation = Literal["gelu_tanh", "silu"]
@@ -69,35 +68,19 @@ def project(x: Tensor, weight: Tensor, out: Tensor, tiles: Tiles, max_rows: int 
 
 
 def gate_up(
-    x: Tensor,
-    weight: Tensor,
-    out: Tensor,
-    activation: Activation,
-    tiles: Tiles,
-    max_rows: int = MAX_ROWS,
-    router: tuple[Tensor, Tensor, Tensor] | None = None,
+    x: Tensor, weight: Tensor, out: Tensor, activation: Activation, tiles: Tiles, max_rows: int = MAX_ROWS
 ) -> None:
-    """``out`` [16, inter] = act(gate) * up of rows x [16, depth]; ``weight`` [2 * inter, depth], the gate first.
-
-    ``router`` is (rows [16, depth], weight [experts, depth], fp32 scores [16, experts]): one more product, by further
-    programs of the same launch, since alone it would leave most of the GPU idle.
-    """
+    """``out`` [16, inter] = act(gate) * up of rows x [16, depth]; ``weight`` [2 * inter, depth], the gate first."""
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     assert x.shape[1] == depth and out.shape[1] == inter
     assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
-    router_x, router_weight, scores = (x, weight, out) if router is None else router
-    experts = 0 if router is None else router_weight.shape[0]
-    _gate_up[(cdiv(experts, tiles.columns) + cdiv(inter, tiles.columns),)](
+    _gate_up[(cdiv(inter, tiles.columns),)](
         x,
         weight,
         out,
-        router_x,
-        router_weight,
-        scores,
         max_rows,
         INTER=inter,
         K=depth,
-        EXPERTS=experts,
         SILU=activation == "silu",
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
@@ -154,6 +137,31 @@ def multiply_rows(
 
 
 @jit
+def project_tile(
+    x: tl.tensor,
+    weight: tl.tensor,
+    out: tl.tensor,
+    tile: tl.tensor,
+    split: tl.tensor,
+    max_rows: tl.tensor,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    SPLITS: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    """One program's part of ``project``."""
+    depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
+    columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+    ask_for_rows(weight + split * depth, columns, N, K)
+    wait_for_inputs()
+    total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, SPLITS)
+    row = tl.arange(0, 16)[:, None]
+    at = out + (split * 16 + row) * N + columns[None, :]
+    tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < N))
+
+
+@jit
 def _project(
     x: tl.tensor,
     weight: tl.tensor,
@@ -165,15 +173,7 @@ def _project(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
-    depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
-    columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    split = tl.program_id(1)
-    ask_for_rows(weight + split * depth, columns, N, K)
-    wait_for_inputs()
-    total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, SPLITS)
-    row = tl.arange(0, 16)[:, None]
-    at = out + (split * 16 + row) * N + columns[None, :]
-    tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < N))
+    project_tile(x, weight, out, tl.program_id(0), tl.program_id(1), max_rows, N, K, SPLITS, BLOCK_N, BLOCK_K)
 
 
 @jit
@@ -185,49 +185,50 @@ def activate(gate: tl.tensor, SILU: tl.constexpr) -> tl.tensor:
 
 
 @jit
-def _gate_up(
+def gate_up_tile(
     x: tl.tensor,
     weight: tl.tensor,
     out: tl.tensor,
-    router_x: tl.tensor,
-    router_weight: tl.tensor,
-    scores: tl.tensor,
+    columns: tl.tensor,
     max_rows: tl.tensor,
     INTER: tl.constexpr,
     K: tl.constexpr,
-    EXPERTS: tl.constexpr,
     SILU: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
-    # The router's programs come first: what waits for its scores can start while the others finish.
-    router_programs: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
-    depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
-    program = tl.program_id(0)
+    """One program's part of ``gate_up``."""
+    even: tl.constexpr = K % BLOCK_K == 0
+    aligned: tl.constexpr = even and INTER % BLOCK_N == 0
+    ask_for_rows(weight, columns, INTER, K)
+    ask_for_rows(weight + INTER * K, columns, INTER, K)
+    wait_for_inputs()
+    gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+    up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+    for step in tl.range(0, K, BLOCK_K):
+        at = step + tl.arange(0, BLOCK_K)
+        gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
+        up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
+        rows = load_rows(x, max_rows, at, K, even)
+        gate = dot(rows, gate_tile.T, gate)
+        up = dot(rows, up_tile.T, up)
+    act = activate(gate, SILU) * up
     row = tl.arange(0, 16)[:, None]
-    if program < router_programs:
-        columns = program * BLOCK_N + tl.arange(0, BLOCK_N)
-        ask_for_rows(router_weight, columns, EXPERTS, K)
-        wait_for_inputs()
-        total = multiply_rows(router_x, router_weight, columns, 0, max_rows, EXPERTS, K, depth, BLOCK_N, BLOCK_K)
-        mask = (row < max_rows) & (columns[None, :] < EXPERTS)
-        tl.store(scores + row * EXPERTS + columns[None, :], total, mask=mask)
-    else:
-        even: tl.constexpr = K % BLOCK_K == 0
-        aligned: tl.constexpr = even and INTER % BLOCK_N == 0
-        columns = (program - router_programs) * BLOCK_N + tl.arange(0, BLOCK_N)
-        ask_for_rows(weight, columns, INTER, K)
-        ask_for_rows(weight + INTER * K, columns, INTER, K)
-        wait_for_inputs()
-        gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-        up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-        for step in tl.range(0, K, BLOCK_K):
-            at = step + tl.arange(0, BLOCK_K)
-            gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
-            up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
-            rows = load_rows(x, max_rows, at, K, even)
-            gate = dot(rows, gate_tile.T, gate)
-            up = dot(rows, up_tile.T, up)
-        act = activate(gate, SILU) * up
-        mask = (row < max_rows) & (columns[None, :] < INTER)
-        tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)
+    mask = (row < max_rows) & (columns[None, :] < INTER)
+    tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)
+
+
+@jit
+def _gate_up(
+    x: tl.tensor,
+    weight: tl.tensor,
+    out: tl.tensor,
+    max_rows: tl.tensor,
+    INTER: tl.constexpr,
+    K: tl.constexpr,
+    SILU: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    gate_up_tile(x, weight, out, columns, max_rows, INTER, K, SILU, BLOCK_N, BLOCK_K)

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from .dense import multiply_rows
-from .jit import LAUNCH, MAX_ROWS, cdiv, jit, tl, wait_for_inputs
-from .prefetch import ask_for_rows
+from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, jit, tl, wait_for_inputs
 from .tiles import ROW_TILES, RowTiles, Tiles
 
 QUANTISED_ROWS_AT_ONCE = 8192

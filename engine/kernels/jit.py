@@ -21,6 +21,7 @@ __all__ = [
     "LAUNCH",
     "MAX_ROWS",
     "TritonMissing",
+    "ask_for_rows",
     "cdiv",
     "dot",
     "jit",
@@ -103,7 +104,27 @@ def dot(a: tl.tensor, b: tl.tensor, total: tl.tensor) -> tl.tensor:
 
 @jit
 def wait_for_inputs() -> None:
-    """Stands before the first read of what an earlier kernel wrote, and before every write."""
+    """Stands before the first read of what an earlier kernel wrote, and before every write.
+
+    Only then may the next kernel start: if it could sooner, so could the one behind it and so on, and kernels that
+    only wait would fill the GPU (measured: slower than no early launch at all).
+    """
     if EARLY:
-        tl.extra.cuda.gdc_launch_dependents()
         tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
+
+
+@jit
+def ask_for_rows(weight: tl.tensor, rows: tl.tensor, N: tl.constexpr, K: tl.constexpr) -> None:
+    """Has the first KB of these rows of a weight [N, K] brought into L2, by a kernel about to wait for its inputs."""
+    row_bytes: tl.constexpr = K * weight.dtype.element_ty.primitive_bitwidth // 8
+    if EARLY and row_bytes % 16 == 0 and row_bytes >= 1024:
+        address = weight.to(tl.int64) + tl.minimum(rows, N - 1).to(tl.int64) * row_bytes
+        tl.inline_asm_elementwise(
+            "cp.async.bulk.prefetch.L2.global [$1], 1024; mov.b32 $0, 0;",
+            "=r,l",
+            [address],
+            dtype=tl.int32,
+            is_pure=False,
+            pack=1,
+        )

@@ -51,8 +51,6 @@ class TargetTiles:
     expert_down: Tiles = Tiles(columns=64, depth=64, stages=4)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES
-    prefetched_bytes: int = 0
-    """How much of the next weight is asked for while the small kernels before it run; 0 leaves it."""
 
 
 DENSE_TARGET = TargetTiles(

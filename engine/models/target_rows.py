@@ -7,8 +7,7 @@ come from ``ids``, stand at the cursor, and their number may change from one rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,12 +16,12 @@ from torch import Tensor
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig, TargetConfig
 from ..kernels.dense import gate_up, partial_sums, project
+from ..kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
 from ..kernels.head import HeadOutput, head_rows, pick_rows
-from ..kernels.jit import EARLY_LAUNCH, MAX_ROWS
-from ..kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, route_rows
+from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward, embed_rows
-from ..kernels.prefetch import can_prefetch, prefetch
 from ..kernels.rope import HeadNorms, norm_rope_store
+from ..kernels.router_rows import Assignment, RouterRows, gate_up_and_route
 from ..kernels.row_attention import AttendScratch, attend_rows
 from ..kernels.tiles import TargetTiles, target_tiles
 from .gemma4 import DecoderLayer, Experts, Gemma4, Router
@@ -77,6 +76,7 @@ class _Buffers:
         experts, top_k = config.moe.num_experts, config.moe.top_k
         self.router_input, self.expert_input = rows(hidden), rows(hidden)
         self.scores = torch.zeros(MAX_ROWS, experts, device=device)
+        self.arrived = torch.zeros(1, dtype=torch.int32, device=device)
         self.assignment = Assignment.allocate(experts, top_k, device)
         self.pair_act = rows(top_k, config.moe.intermediate_size).flatten(0, 1)
         self.pairs = torch.zeros(MAX_ROWS, top_k, hidden, device=device)
@@ -113,10 +113,6 @@ class TargetRows:
         capacities = [layer.capacity for layer in cache.layers]
         self._scratch = AttendScratch(target.config.layers, capacities, device)
         self._layers = _layers(target, cache)
-        self._prefetches = self.tiles.prefetched_bytes > 0 and can_prefetch(device) and not EARLY_LAUNCH
-        # Early launches hold along one stream.
-        beside = device.type == "cuda" and not EARLY_LAUNCH
-        self._side = torch.cuda.Stream(device) if beside else None  # type: ignore[no-untyped-call]
 
     def forward(self, max_rows: int = MAX_ROWS) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
@@ -126,12 +122,9 @@ class TargetRows:
         """
         self._embed(max_rows)
         config, embedding = self._target.config, self._target.embed_tokens.weight
-        following = [layer.qkv for layer in self._layers[1:]] + [embedding]
-        for index, (layer, next_weight) in enumerate(zip(self._layers, following, strict=True)):
+        for index, layer in enumerate(self._layers):
             self._attend(layer, max_rows)
-            self._feed_forward(layer, self._feature_columns(index), next_weight, max_rows)
-        if self._prefetches:
-            self._join()
+            self._feed_forward(layer, self._feature_columns(index), max_rows)
         head_rows(self._buffers.normed, embedding, config.logit_softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
 
@@ -156,7 +149,6 @@ class TargetRows:
         config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
         qkv, q, mixed = buffers.qkv[config], buffers.q[config], buffers.mixed[config]
         project(buffers.normed, layer.qkv, qkv, tiles.qkv, max_rows)
-        self._ask_for(layer.output)
         norm_rope_store(
             qkv,
             layer.head_norms,
@@ -171,7 +163,6 @@ class TargetRows:
         )
         attend_rows(q, cache.k, cache.v, self.cursor, self.rows, config, mixed, self._scratch, max_rows=max_rows)
         project(mixed, layer.output, buffers.output, tiles.output, max_rows)
-        self._ask_for(layer.gate_up)
         after_attention(
             buffers.output,
             buffers.x,
@@ -184,17 +175,14 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _feed_forward(self, layer: _Layer, features: Tensor | None, next_weight: Tensor, max_rows: int) -> None:
+    def _feed_forward(self, layer: _Layer, features: Tensor | None, max_rows: int) -> None:
         """From the residual after attention to the layer's output, normed for the next."""
         buffers, tiles, routed = self._buffers, self.tiles, layer.routed
-        router = (buffers.router_input, routed.router.proj.weight, buffers.scores) if routed else None
-        gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", tiles.gate_up, max_rows, router)
-        with self._beside() if routed else nullcontext():
+        if routed is None:
+            gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", tiles.gate_up, max_rows)
             project(buffers.act, layer.down, buffers.down, tiles.down, max_rows)
-        if routed:
-            self._run_experts(routed, max_rows)
-            self._join()
-        self._ask_for(next_weight)
+        else:
+            self._run_experts(layer, routed, max_rows)
         after_feed_forward(
             buffers.down,
             buffers.pairs if routed else None,
@@ -207,22 +195,24 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _run_experts(self, routed: _RoutedExperts, max_rows: int) -> None:
-        buffers, tiles = self._buffers, self.tiles
-        router, weights = routed.router, routed.experts
-        scores = buffers.scores if router.forced is None else router.forced
-        route_rows(scores, self.rows, router.per_expert_scale, buffers.assignment)
-        expert_gate_up_rows(
-            buffers.expert_input,
-            weights.gate_up_proj,
-            buffers.assignment,
-            buffers.pair_act,
-            tiles.expert_gate_up,
-            max_rows,
+    def _run_experts(self, layer: _Layer, routed: _RoutedExperts, max_rows: int) -> None:
+        """The dense MLP and the experts beside it."""
+        buffers, tiles, weights, found = self._buffers, self.tiles, routed.experts, self._buffers.assignment
+        router = RouterRows(
+            buffers.router_input,
+            routed.router.proj.weight,
+            routed.router.per_expert_scale,
+            buffers.scores,
+            buffers.scores if routed.router.forced is None else routed.router.forced,
+            self.rows,
+            buffers.arrived,
+            found,
         )
-        expert_down_rows(
-            buffers.pair_act, weights.down_proj, buffers.assignment, buffers.pairs, tiles.expert_down, max_rows
-        )
+        gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, max_rows)
+        dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)
+        act, up_tiles = buffers.pair_act, tiles.expert_gate_up
+        expert_gate_up_rows(buffers.expert_input, weights.gate_up_proj, found, act, up_tiles, dense, max_rows)
+        expert_down_rows(act, weights.down_proj, found, buffers.pairs, tiles.expert_down, max_rows)
 
     def _feature_columns(self, index: int) -> Tensor | None:
         """A tapped layer's part of the features."""
@@ -230,26 +220,6 @@ class TargetRows:
             return None
         hidden = self._target.config.hidden_size
         return self.features[:, self._taps[index] * hidden :][:, :hidden]
-
-    def _ask_for(self, weight: Tensor) -> None:
-        """Has a weight on its way while the small kernels before its product run."""
-        if self._prefetches:
-            with self._beside():
-                prefetch(weight, self.tiles.prefetched_bytes)
-
-    @contextmanager
-    def _beside(self) -> Iterator[None]:
-        """Launches inside may run at the same time as those that follow, up to ``_join``."""
-        if self._side is None:
-            yield
-            return
-        self._side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._side):
-            yield
-
-    def _join(self) -> None:
-        if self._side is not None:
-            torch.cuda.current_stream().wait_stream(self._side)
 
 
 def _layers(target: Gemma4, cache: Cache) -> list[_Layer]:

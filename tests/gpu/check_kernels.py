@@ -20,8 +20,8 @@ from engine.checkpoint import compute_dtype
 from engine.config import AttentionConfig
 from engine.kernels.attention import reference_attention
 from engine.kernels.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
 from engine.kernels.head import HeadOutput, QuantisedEmbedding, capped_logits, head_rows, pick_rows
-from engine.kernels.moe import Assignment, expert_down_rows, expert_gate_up_rows, reference_assignment, route_rows
 from engine.kernels.norm import (
     AttentionJoin,
     FeedForwardJoin,
@@ -32,11 +32,13 @@ from engine.kernels.norm import (
 )
 from engine.kernels.prefill_attention import chunk_attention
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from engine.kernels.router_rows import Assignment, RouterRows, gate_up_and_route, reference_assignment
 from engine.kernels.row_attention import AttendScratch, attend_rows, attend_rows_reference
 from engine.kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.tiles import DRAFT_TILES, Tiles, target_tiles
 from engine.sampling import sample
 from tests.gpu.report import Report
+from tests.kernels.routed import route_rows
 
 ROWS = (1, 5, 16)
 FP32_ERROR = 1e-5
@@ -126,17 +128,24 @@ class Checks:
         scores = forced_scores("uniform", 1, moe.num_experts, self.device)[0][:16].contiguous()
         found = Assignment.allocate(moe.num_experts, moe.top_k, self.device)
         for rows in ROWS:
-            route_rows(scores, self.int32(rows), scale, found)
+            route_rows(scores, self.int32(rows), scale, found, rows)
             wanted = reference_assignment(scores[:rows].cpu(), moe.top_k, scale.cpu())
             same = torch.equal(found.experts.cpu(), wanted.experts) and torch.equal(found.pairs.cpu(), wanted.pairs)
             close = torch.allclose(found.weights[:rows].cpu(), wanted.weights[:rows], atol=1e-6)
             self.report.line(f"route, {rows} rows", f"choice {same}, weights {close}", same and close)
         ids = scores.sort(dim=-1, descending=True, stable=True).indices[:, : moe.top_k]
+        self._gate_up_and_route(scale)
+        dense_act, dense_weight = (
+            self.noise(16, self.target.intermediate_size),
+            self.weight(hidden, self.target.intermediate_size),
+        )
+        down_tiles = self.tiles.down
+        dense = DenseDown(dense_act, dense_weight, partial_sums(down_tiles, hidden, self.device), down_tiles)
 
         def run_up(rows: int) -> Tensor:
             route_rows(scores, self.int32(rows), scale, found)
             out = torch.zeros(16 * moe.top_k, moe.intermediate_size, device=self.device, dtype=self.dtype)
-            expert_gate_up_rows(x, gate_up_weight, found, out, self.tiles.expert_gate_up, rows)
+            expert_gate_up_rows(x, gate_up_weight, found, out, self.tiles.expert_gate_up, dense, rows)
             return out.view(16, moe.top_k, -1)[:rows]
 
         expected = torch.stack(
@@ -148,6 +157,8 @@ class Checks:
             ]
         )
         self.compare("experts gate and up", run_up, expected, self.rounding)
+        beside = reference_project(dense_act, dense_weight)
+        self.compare("down, beside them", lambda rows: (run_up(rows), dense.out.sum(0)[:rows])[1], beside, FP32_ERROR)
         act = run_up(16).reshape(16 * moe.top_k, -1).contiguous()
 
         def run_down(rows: int) -> Tensor:
@@ -161,6 +172,31 @@ class Checks:
         route_rows(scores, self.int32(16), scale, found)
         expected = torch.stack(outputs).view(16, moe.top_k, hidden) * found.weights[..., None]
         self.compare("experts down", run_down, expected, FP32_ERROR)
+
+    def _gate_up_and_route(self, scale: Tensor) -> None:
+        """By the router's own scores; several launches one after the other, as layers are."""
+        moe, hidden, inter = self.target.moe, self.target.hidden_size, self.target.intermediate_size
+        assert moe is not None
+        x, weight = self.noise(16, hidden), self.weight(2 * inter, hidden)
+        routed, router_weight = self.noise(16, hidden), self.weight(moe.num_experts, hidden)
+        found, scores = Assignment.allocate(moe.num_experts, moe.top_k, self.device), self.noise(16, moe.num_experts)
+        scores, arrived = scores.float(), self.int32(0)
+
+        def run(rows: int) -> Tensor:
+            out = self.noise(16, inter)
+            for _ in range(3):
+                router = RouterRows(routed, router_weight, scale, scores, scores, self.int32(rows), arrived, found)
+                gate_up_and_route(x, weight, out, self.tiles.gate_up, router, rows)
+            wanted = reference_assignment(scores[:rows].cpu(), moe.top_k, scale.cpu())
+            same = torch.equal(found.experts.cpu(), wanted.experts) and torch.equal(found.pairs.cpu(), wanted.pairs)
+            self.report.line(f"choice by the router's scores, {rows} rows", str(same), same and int(arrived) == 0)
+            return torch.cat([out[:rows].float(), scores[:rows], found.weights[:rows]], dim=1)
+
+        expected_scores = reference_project(routed, router_weight)
+        weights = reference_assignment(expected_scores.cpu(), moe.top_k, scale.cpu()).weights.to(self.device)
+        dense = reference_gate_up(x.float(), weight.float(), "gelu_tanh")
+        expected = torch.cat([dense, expected_scores, weights], dim=1)
+        self.compare("gate and up, router", run, expected, self.rounding)
 
     # --- norms
 

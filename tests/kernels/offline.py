@@ -74,7 +74,8 @@ class Compiled:
     narrow_loads: int
     warps: int
     waits: str
-    """Of a kernel that starts early: ``first`` if it waits before it reads or writes anything, else ``late``."""
+    """Of a kernel that starts early: ``first`` if it waits before it reads or writes anything, ``read`` if something is
+    read before (constants may be), ``late`` if something is written."""
 
 
 @contextmanager
@@ -145,10 +146,12 @@ def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], d
 
 def _waits(ptx: str) -> str:
     wait = ptx.find("griddepcontrol.wait")
-    access = re.search(r"(?:ld|st|red|atom)\.global|cp\.async\.c[ag]\.shared", ptx)
     if wait < 0:
         return "-"
-    return "late" if access and access.start() < wait else "first"
+    before = ptx[:wait]
+    if re.search(r"(?:st|red|atom)\.global", before):
+        return "late"
+    return "read" if re.search(r"ld\.global|cp\.async\.c[ag]\.shared", before) else "first"
 
 
 def _resources(cubin: bytes) -> tuple[int, int]:

@@ -14,7 +14,6 @@ from engine.cache import Cache
 from engine.config import TargetConfig
 from engine.kernels.head import HeadOutput, QuantisedEmbedding, head_rows
 from engine.kernels.jit import MAX_ROWS
-from engine.kernels.prefetch import prefetch
 from engine.kernels.tiles import DRAFT_TILES
 from engine.models.gemma4 import Gemma4
 from engine.models.target_rows import TargetRows
@@ -40,7 +39,6 @@ def launches_of(name: str) -> list[Launch]:
     with record() as launches:
         passes.forward()
         _launch_draft_head(config)
-        prefetch(target.embed_tokens.weight, 1 << 24)
     return distinct(launches)
 
 

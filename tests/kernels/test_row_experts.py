@@ -6,17 +6,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.kernels.dense import partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
 from engine.kernels.jit import INTERPRETED
-from engine.kernels.moe import (
-    Assignment,
-    expert_down_rows,
-    expert_gate_up_rows,
-    experts,
-    reference_assignment,
-    route,
-    route_rows,
-)
+from engine.kernels.moe import experts, route
+from engine.kernels.router_rows import Assignment, RouterRows, gate_up_and_route, reference_assignment
 from engine.kernels.tiles import Tiles
+from tests.kernels.routed import route_rows
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -53,7 +49,7 @@ def assert_assigned_alike(actual: Assignment, expected: Assignment, rows: int) -
 def test_routing(num_experts: int, top_k: int, rows: int) -> None:
     scores, scale = noise(16, num_experts, seed=rows), 1 + 0.2 * noise(num_experts, seed=1)
     found = used_before(num_experts, top_k)
-    route_rows(scores, count(rows), scale, found)
+    route_rows(scores, count(rows), scale, found, max_rows=rows)
     assert_assigned_alike(found, reference_assignment(scores[:rows], top_k, scale), rows)
     weights, ids = route(scores[:rows], top_k, scale)
     for row in range(rows):
@@ -70,13 +66,15 @@ def test_of_equal_scores_the_lower_expert_wins() -> None:
     route_rows(scores, count(16), torch.ones(NUM_EXPERTS), found)
     assert_assigned_alike(found, reference_assignment(scores, TOP_K, torch.ones(NUM_EXPERTS)), 16)
     equal = torch.zeros(16, NUM_EXPERTS)
+    equal[:, ::2] = -0.0
     route_rows(equal, count(16), torch.ones(NUM_EXPERTS), found)
     assert found.experts.tolist() == [0, 1, 2] + [-1] * (NUM_EXPERTS - 3)
 
 
-def test_no_rows_choose_no_experts() -> None:
+@pytest.mark.parametrize("max_rows", [1, 16])
+def test_no_rows_choose_no_experts(max_rows: int) -> None:
     found = used_before(NUM_EXPERTS, TOP_K)
-    route_rows(noise(16, NUM_EXPERTS), count(0), torch.ones(NUM_EXPERTS), found)
+    route_rows(noise(16, NUM_EXPERTS), count(0), torch.ones(NUM_EXPERTS), found, max_rows)
     assert (found.experts == -1).all() and (found.pairs == -1).all()
 
 
@@ -87,20 +85,44 @@ def test_forced_scores_are_repeated() -> None:
     assert_assigned_alike(found, reference_assignment(repeated, TOP_K, torch.ones(NUM_EXPERTS)), 12)
 
 
+@FP32_AND_BF16
+@pytest.mark.parametrize(("inter", "hidden", "num_experts"), [(32, 64, 16), (40, 72, 24), (16, 100, 5)])
+def test_gate_up_and_route(inter: int, hidden: int, num_experts: int, dtype: torch.dtype) -> None:
+    """The experts are chosen by the scores that the same launch computes, however many programs compute them."""
+    x, weight = noise(16, hidden).to(dtype), noise(2 * inter, hidden, seed=1).to(dtype) / 8
+    routed, router_weight = noise(16, hidden, seed=2).to(dtype), noise(num_experts, hidden, seed=3).to(dtype)
+    out, scores = torch.zeros(16, inter, dtype=dtype), torch.zeros(16, num_experts)
+    scale, found, arrived = 1 + 0.2 * noise(num_experts, seed=4), used_before(num_experts, TOP_K), count(0)
+    router = RouterRows(routed, router_weight, scale, scores, scores, count(16), arrived, found)
+    gate_up_and_route(x, weight, out, TILES, router)
+    expected = reference_gate_up(x.float(), weight.float(), "gelu_tanh")
+    torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=1e-5 if dtype is torch.float32 else 2**-8)
+    torch.testing.assert_close(scores, reference_project(routed, router_weight), atol=1e-4, rtol=1e-5)
+    assert_assigned_alike(found, reference_assignment(scores, TOP_K, scale), 16)
+    assert arrived.item() == 0
+
+
 class Layer:
-    """The experts of a random layer."""
+    """The experts of a random layer, and the second product of its dense MLP."""
 
     def __init__(self, dtype: torch.dtype):
         self.gate_up = (noise(NUM_EXPERTS, 2 * INTER, HIDDEN, seed=1) / 8).to(dtype)
         self.down = (noise(NUM_EXPERTS, HIDDEN, INTER, seed=2) / 8).to(dtype)
+        self.dense_act = noise(16, 56, seed=5).to(dtype)
+        self.dense_down = noise(HIDDEN, 56, seed=6).to(dtype)
 
     def run(self, x: Tensor, scores: Tensor, rows: int, tiles: Tiles = TILES, max_rows: int = 16) -> Tensor:
         """What each pair adds, [rows, top_k, hidden]."""
         assignment = used_before(NUM_EXPERTS, TOP_K)
         act = torch.full((16 * TOP_K, INTER), float("nan"), dtype=x.dtype)
         out = torch.full((16, TOP_K, HIDDEN), 7.0)
-        route_rows(scores, count(rows), torch.ones(NUM_EXPERTS), assignment)
-        expert_gate_up_rows(x, self.gate_up, assignment, act, tiles, max_rows)
+        route_rows(scores, count(rows), torch.ones(NUM_EXPERTS), assignment, max_rows)
+        down_tiles = Tiles(16, 16, splits=2)
+        sums, alone = partial_sums(down_tiles, HIDDEN, CPU), partial_sums(down_tiles, HIDDEN, CPU)
+        dense = DenseDown(self.dense_act, self.dense_down, sums, down_tiles)
+        expert_gate_up_rows(x, self.gate_up, assignment, act, tiles, dense, max_rows)
+        project(self.dense_act, self.dense_down, alone, down_tiles, max_rows)
+        assert torch.equal(sums, alone), "the dense product is the same beside the experts"
         expert_down_rows(act, self.down, assignment, out, tiles, max_rows)
         assert (out[rows:] == 7).all()
         return out[:rows]

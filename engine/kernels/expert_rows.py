@@ -1,0 +1,215 @@
+"""The experts of a layer, for at most 16 rows, behind ``router_rows.gate_up_and_route``.
+
+Each chosen expert is read once, and every (row, choice) pair has its own place in the results, so that nothing depends
+on which program comes first. The dense MLP's second product runs beside the experts' first, by programs of the same
+launch: alone it would leave most of a GPU idle. ``moe.py`` defines the operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from .dense import activate, load_weights, project_tile
+from .jit import LAUNCH, MAX_ROWS, cdiv, dot, jit, tl, wait_for_inputs
+from .router_rows import Assignment
+from .tiles import Tiles
+
+
+@dataclass(frozen=True, slots=True)
+class DenseDown:
+    """The dense MLP's second product, which runs beside the experts' first: see ``dense.project``."""
+
+    act: Tensor
+    weight: Tensor
+    out: Tensor
+    """``partial_sums``."""
+    tiles: Tiles
+    """Only their columns, depth and splits count: warps and stages are those of the launch."""
+
+    @property
+    def programs(self) -> int:
+        return cdiv(self.weight.shape[0], self.tiles.columns) * self.tiles.splits
+
+
+def expert_gate_up_rows(
+    x: Tensor,
+    gate_up: Tensor,
+    assignment: Assignment,
+    out: Tensor,
+    tiles: Tiles,
+    dense: DenseDown,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``out`` [16 * top_k, inter] = gelu(gate) * up of every pair, for rows x [16, hidden]; beside it, ``dense``."""
+    num_experts, doubled, hidden = gate_up.shape
+    inter, top_k = doubled // 2, assignment.weights.shape[1]
+    columns, depth = dense.weight.shape
+    assert x.shape[1] == hidden and out.shape == (MAX_ROWS * top_k, inter)
+    assert dense.act.shape[1] == depth and dense.out.numel() == dense.tiles.splits * MAX_ROWS * columns
+    _expert_gate_up[(dense.programs + _expert_programs(inter, num_experts, top_k, tiles, max_rows),)](
+        x,
+        gate_up,
+        assignment.experts,
+        assignment.pairs,
+        out,
+        dense.act,
+        dense.weight,
+        dense.out,
+        max_rows,
+        EXPERTS=num_experts,
+        TOP_K=top_k,
+        INTER=inter,
+        K=hidden,
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        DENSE_N=columns,
+        DENSE_K=depth,
+        DENSE_SPLITS=dense.tiles.splits,
+        DENSE_BLOCK_N=dense.tiles.columns,
+        DENSE_BLOCK_K=dense.tiles.depth,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+        **LAUNCH,
+    )
+
+
+def expert_down_rows(
+    act: Tensor, down: Tensor, assignment: Assignment, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS
+) -> None:
+    """``out`` fp32 [16, top_k, hidden] = what each pair adds to its row: its expert's output times its weight."""
+    num_experts, hidden, inter = down.shape
+    top_k = assignment.weights.shape[1]
+    assert act.shape == (MAX_ROWS * top_k, inter) and out.shape == (MAX_ROWS, top_k, hidden)
+    _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
+        act,
+        down,
+        assignment.experts,
+        assignment.pairs,
+        assignment.weights,
+        out,
+        EXPERTS=num_experts,
+        N=hidden,
+        K=inter,
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+        **LAUNCH,
+    )
+
+
+def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
+    """No more programs than fit on the GPU at once: each takes every so-many-th tile of the experts that run.
+
+    A program for each tile of every expert would start, and end, thousands of programs with nothing to do.
+    """
+    return min(tiles.programs, min(num_experts, max_rows * top_k) * cdiv(columns, tiles.columns))
+
+
+@jit
+def _expert_gate_up(
+    x: tl.tensor,
+    gate_up: tl.tensor,
+    experts: tl.tensor,
+    pairs: tl.tensor,
+    out: tl.tensor,
+    dense_act: tl.tensor,
+    dense_weight: tl.tensor,
+    dense_out: tl.tensor,
+    max_rows: tl.tensor,
+    EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    INTER: tl.constexpr,
+    K: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    DENSE_N: tl.constexpr,
+    DENSE_K: tl.constexpr,
+    DENSE_SPLITS: tl.constexpr,
+    DENSE_BLOCK_N: tl.constexpr,
+    DENSE_BLOCK_K: tl.constexpr,
+) -> None:
+    dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
+    dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
+    if tl.program_id(0) < dense_programs:
+        tile = tl.program_id(0) % dense_tiles
+        split = tl.program_id(0) // dense_tiles
+        project_tile(
+            dense_act,
+            dense_weight,
+            dense_out,
+            tile,
+            split,
+            max_rows,
+            DENSE_N,
+            DENSE_K,
+            DENSE_SPLITS,
+            DENSE_BLOCK_N,
+            DENSE_BLOCK_K,
+        )
+    else:
+        tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
+        even: tl.constexpr = K % BLOCK_K == 0
+        aligned: tl.constexpr = even and INTER % BLOCK_N == 0
+        item = tl.program_id(0) - dense_programs
+        wait_for_inputs()
+        expert = tl.load(experts + item // tiles)
+        while expert >= 0:
+            pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))
+            live = (pair >= 0)[:, None]
+            source = x + tl.maximum(pair, 0)[:, None] // TOP_K * K
+            columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+            weight = gate_up + expert.to(tl.int64) * (2 * INTER * K)
+            gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+            up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+            for step in tl.range(0, K, BLOCK_K):
+                at = step + tl.arange(0, BLOCK_K)
+                gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
+                up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
+                rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
+                gate = dot(rows, gate_tile.T, gate)
+                up = dot(rows, up_tile.T, up)
+            act = (activate(gate, False) * up).to(out.dtype.element_ty)
+            tl.store(out + pair[:, None] * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
+            item += tl.num_programs(0) - dense_programs
+            expert = tl.load(experts + item // tiles, mask=item < EXPERTS * tiles, other=-1)
+
+
+@jit
+def _expert_down(
+    act: tl.tensor,
+    down: tl.tensor,
+    experts: tl.tensor,
+    pairs: tl.tensor,
+    weights: tl.tensor,
+    out: tl.tensor,
+    EXPERTS: tl.constexpr,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
+    even: tl.constexpr = K % BLOCK_K == 0
+    aligned: tl.constexpr = even and N % BLOCK_N == 0
+    item = tl.program_id(0)
+    wait_for_inputs()
+    expert = tl.load(experts + item // tiles)
+    while expert >= 0:
+        pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))
+        live = (pair >= 0)[:, None]
+        source = act + tl.maximum(pair, 0)[:, None] * K
+        columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+        weight = down + expert.to(tl.int64) * (N * K)
+        total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        for step in tl.range(0, K, BLOCK_K):
+            at = step + tl.arange(0, BLOCK_K)
+            tile = load_weights(weight, columns, at, N, K, aligned)
+            rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
+            total = dot(rows, tile.T, total)
+        counts = tl.load(weights + tl.maximum(pair, 0))[:, None]
+        tl.store(out + pair[:, None] * N + columns[None, :], total * counts, mask=live & (columns[None, :] < N))
+        item += tl.num_programs(0)
+        expert = tl.load(experts + item // tiles, mask=item < EXPERTS * tiles, other=-1)

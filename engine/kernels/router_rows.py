@@ -1,0 +1,234 @@
+"""The first launch of a layer's feed-forward part, for at most 16 rows of a model with experts.
+
+Gate and up of the dense MLP and, by further programs, the router's scores: the last of those to finish chooses the
+experts, while the others still read their weights. The choice is sorted by expert: each chosen one will be read once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from .dense import gate_up_tile, multiply_rows
+from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, jit, tl, wait_for_inputs
+from .tiles import Tiles
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Which experts run, and over which rows. Pair ``row * top_k + rank`` is a row's choice number ``rank``."""
+
+    experts: Tensor
+    """int32 [experts]: those chosen by any row, in order of their ids, then -1."""
+    pairs: Tensor
+    """int32 [experts, 16]: the pairs of each of them, by row, then -1."""
+    weights: Tensor
+    """fp32 [16, top_k]: what each pair counts."""
+
+    @classmethod
+    def allocate(cls, num_experts: int, top_k: int, device: torch.device) -> Assignment:
+        return cls(
+            torch.full((num_experts,), -1, dtype=torch.int32, device=device),
+            torch.full((num_experts, MAX_ROWS), -1, dtype=torch.int32, device=device),
+            torch.zeros(MAX_ROWS, top_k, device=device),
+        )
+
+
+def reference_assignment(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> Assignment:
+    """What routing writes for fp32 scores [n, experts]. Of equal scores the lower expert wins."""
+    n, num_experts = scores.shape
+    found = Assignment.allocate(num_experts, top_k, scores.device)
+    best = scores.sort(dim=-1, descending=True, stable=True)
+    ids = best.indices[:, :top_k]
+    found.weights[:n] = best.values[:, :top_k].softmax(dim=-1) * per_expert_scale.float()[ids]
+    for slot, expert in enumerate(sorted(set(ids.flatten().tolist()))):
+        pairs = (ids.flatten() == expert).nonzero().flatten()
+        found.experts[slot] = expert
+        found.pairs[slot, : len(pairs)] = pairs
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RouterRows:
+    """A router, its inputs, and where its choice goes."""
+
+    x: Tensor
+    """[16, hidden], normed and scaled for the router."""
+    weight: Tensor
+    """[experts, hidden]"""
+    per_expert_scale: Tensor
+    """[experts]"""
+    scores: Tensor
+    """fp32 [16, experts], to be filled."""
+    deciding: Tensor
+    """fp32 [n, experts]: ``scores`` itself or, when measuring, n rows of forced scores, taken over again."""
+    rows: Tensor
+    """int32 [1]: how many of the 16 rows count."""
+    arrived: Tensor
+    """int32 [1], zero between launches: how many of the router's programs are done."""
+    found: Assignment
+
+
+def gate_up_and_route(
+    x: Tensor, weight: Tensor, out: Tensor, tiles: Tiles, router: RouterRows, max_rows: int = MAX_ROWS
+) -> None:
+    """``dense.gate_up`` with GELU into ``out`` [16, inter], and ``router.found`` filled for what the router chooses."""
+    inter, depth = weight.shape[0] // 2, weight.shape[1]
+    num_experts = router.weight.shape[0]
+    assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
+    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous() and router.deciding.is_contiguous()
+    _gate_up_and_route[(cdiv(num_experts, tiles.columns) + cdiv(inter, tiles.columns),)](
+        x,
+        weight,
+        out,
+        router.x,
+        router.weight,
+        router.scores,
+        router.deciding,
+        router.deciding.shape[0],
+        router.rows,
+        router.arrived,
+        router.per_expert_scale,
+        router.found.experts,
+        router.found.pairs,
+        router.found.weights,
+        max_rows,
+        INTER=inter,
+        K=depth,
+        EXPERTS=num_experts,
+        TOP_K=router.found.weights.shape[1],
+        ROWS=1 if max_rows == 1 else MAX_ROWS,
+        BLOCK=1 << (num_experts - 1).bit_length(),
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+        **LAUNCH,
+    )
+
+
+@jit
+def _choose_experts(
+    deciding: tl.tensor,
+    deciding_rows: tl.tensor,
+    rows: tl.tensor,
+    per_expert_scale: tl.tensor,
+    experts_out: tl.tensor,
+    pairs_out: tl.tensor,
+    weights_out: tl.tensor,
+    EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    """Writes an assignment for the first ROWS rows, of which ``rows`` count. One program does it all."""
+    row = tl.arange(0, ROWS)[:, None]
+    expert = tl.arange(0, BLOCK)[None, :]
+    exists = (expert < EXPERTS) & (row >= 0)
+    live = row < tl.load(rows)
+    # .cg: other programs of this launch wrote them, so they are in L2 and nowhere nearer.
+    score = tl.load(
+        deciding + (row % deciding_rows) * EXPERTS + expert, mask=exists, other=float("-inf"), cache_modifier=".cg"
+    )
+    scale = tl.load(per_expert_scale + expert, mask=expert < EXPERTS, other=0.0).to(tl.float32)
+    # A number that orders by score and then by the lower expert, so that each choice takes one reduction.
+    # Adding zero makes -0 into 0, which it equals; flipping the bits of negative floats makes integers in their order.
+    bits = (score + 0.0).to(tl.int32, bitcast=True)
+    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    key = (ordered.to(tl.int64) << 32) | (BLOCK - 1 - expert).to(tl.int64)
+    lowest: tl.constexpr = -(2**63)
+    key = tl.where(exists, key, lowest)
+    peak = tl.max(score, axis=1)[:, None]
+    chosen = tl.zeros([ROWS, BLOCK], dtype=tl.int32)
+    rank = tl.zeros([ROWS, BLOCK], dtype=tl.int32)
+    total = tl.zeros([ROWS, 1], dtype=tl.float32)
+    for choice in tl.static_range(TOP_K):
+        best = tl.max(key, axis=1)[:, None]
+        hit = key == best
+        key = tl.where(hit, lowest, key)
+        rank = tl.where(hit, choice, rank)
+        chosen = tl.where(hit & live, 1, chosen)
+        best_bits = (best >> 32).to(tl.int32)
+        best_score = (best_bits ^ ((best_bits >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
+        total += tl.exp(best_score - peak)
+    taken = chosen > 0
+    # The softmax over all experts, made to sum to one over the chosen, is the softmax over the chosen alone.
+    weight = tl.exp(score - peak) / total * scale
+    tl.store(weights_out + row * TOP_K + rank, weight, mask=taken)
+
+    count = tl.sum(chosen, axis=0)[None, :]
+    used = (count > 0).to(tl.int32)
+    slot = tl.cumsum(used, axis=1) - used
+    # Those not used come behind the used ones, so that every slot is written.
+    unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
+    place = tl.where(used > 0, slot, unused_slot)
+    tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
+    # Likewise the rows that didn't choose an expert come behind those that did.
+    below = tl.cumsum(chosen, axis=0) - chosen
+    lane = tl.where(taken, below, count + row - below)
+    tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
+    if ROWS < 16:
+        behind = ROWS + tl.arange(0, 16)[:, None]
+        none = tl.zeros([16, BLOCK], tl.int32) - 1
+        tl.store(pairs_out + place * 16 + behind, none, mask=(behind < 16) & (expert < EXPERTS))
+
+
+@jit
+def _gate_up_and_route(
+    x: tl.tensor,
+    weight: tl.tensor,
+    out: tl.tensor,
+    router_x: tl.tensor,
+    router_weight: tl.tensor,
+    scores: tl.tensor,
+    deciding: tl.tensor,
+    deciding_rows: tl.tensor,
+    rows: tl.tensor,
+    arrived: tl.tensor,
+    per_expert_scale: tl.tensor,
+    experts_out: tl.tensor,
+    pairs_out: tl.tensor,
+    weights_out: tl.tensor,
+    max_rows: tl.tensor,
+    INTER: tl.constexpr,
+    K: tl.constexpr,
+    EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    # The router's programs come first, so that the choice is made while the others are still reading.
+    router_programs: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
+    depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+    program = tl.program_id(0)
+    if program < router_programs:
+        columns = program * BLOCK_N + tl.arange(0, BLOCK_N)
+        ask_for_rows(router_weight, columns, EXPERTS, K)
+        wait_for_inputs()
+        total = multiply_rows(router_x, router_weight, columns, 0, max_rows, EXPERTS, K, depth, BLOCK_N, BLOCK_K)
+        row = tl.arange(0, 16)[:, None]
+        mask = (row < max_rows) & (columns[None, :] < EXPERTS)
+        tl.store(scores + row * EXPERTS + columns[None, :], total, mask=mask)
+        tl.debug_barrier()  # all threads have stored before one of them says so
+        if tl.atomic_add(arrived, 1, sem="acq_rel") == router_programs - 1:
+            tl.store(arrived, 0)
+            _choose_experts(
+                deciding,
+                deciding_rows,
+                rows,
+                per_expert_scale,
+                experts_out,
+                pairs_out,
+                weights_out,
+                EXPERTS,
+                TOP_K,
+                ROWS,
+                BLOCK,
+            )
+    else:
+        columns = (program - router_programs) * BLOCK_N + tl.arange(0, BLOCK_N)
+        gate_up_tile(x, weight, out, columns, max_rows, INTER, K, False, BLOCK_N, BLOCK_K)
