@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
@@ -40,14 +39,6 @@ def scaled(values: Sequence[float]) -> list[float]:
     """Values divided by their maximum."""
     top = max(values, default=0.0)
     return [value / top for value in values] if top > 0 else [0.0] * len(values)
-
-
-def resampled(values: Sequence[float], count: int) -> list[float]:
-    """At most ``count`` values: means of neighbours when there are more."""
-    if len(values) <= count:
-        return list(values)
-    edges = [len(values) * place // count for place in range(count + 1)]
-    return [sum(values[start:end]) / (end - start) for start, end in pairwise(edges)]
 
 
 def spaced(row: str, pitch: int) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 from .reducer import TurnState
-from .statistics import Rate, RateMeter, TurnSnapshot
+from .statistics import Rate, TurnSnapshot
 from .traces.packing import SECOND
 
 
@@ -30,8 +28,4 @@ def _rate(turn: TurnState, index: int) -> Rate:
     seconds = (history.time[index] - history.time[0]) / SECOND
     tokens = history.emitted_sum[index] - history.emitted_sum[0]
     mean = tokens / seconds if seconds > 0 else 0.0
-    # The meter takes no peak from a window that is not full yet.
-    full = bisect_left(history.time, history.time[0] + round(RateMeter.WINDOW * SECOND))
-    before, taken = (meter.samples_after(full - 1) if full else 0), meter.samples_after(index)
-    peak = max(meter.history[before:taken], default=0.0)
-    return Rate(history.rate(index), mean, max(peak, mean), tuple(meter.history[:taken]))
+    return Rate(history.rate(index), mean, max(meter.peak_after(index), mean), meter.history_after(index))

@@ -10,6 +10,8 @@ from math import sqrt
 from engine.commands import MAX_BLOCK_SIZE
 from engine.events import Step
 
+from .series import Beginning, Series
+
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
 Z95 = 1.959964
 """Standard deviations that hold 95 % of a normal distribution."""
@@ -126,7 +128,7 @@ class Rate:
     now: float = 0.0
     mean: float = 0.0
     peak: float = 0.0
-    history: tuple[float, ...] = ()
+    history: Beginning = field(default_factory=Beginning)
     """Every ``RateMeter.SAMPLE`` seconds, from the first token to that moment."""
 
 
@@ -159,7 +161,7 @@ class RateMeter:
     """Seconds between two entries of the history."""
 
     def __init__(self) -> None:
-        self.history: list[float] = []
+        self.history = Series()
         """The rate every ``SAMPLE`` seconds, from the first token to now."""
         self._peak = 0.0
         self._start: float | None = None
@@ -168,8 +170,8 @@ class RateMeter:
         self._recent: deque[tuple[float, int]] = deque()
         self._recent_tokens = 0
         self._next_sample = 0.0
-        self._samples = array("I")
-        """Per round, how long the history was after it."""
+        self._samples, self._peaks = array("I"), array("d")
+        """Per round, how long the history was after it, and the best full second so far."""
 
     def add(self, time: float, tokens: int) -> None:
         """``time``: seconds since the turn started, at the end of a round that emitted ``tokens``."""
@@ -179,10 +181,15 @@ class RateMeter:
         else:
             self._count(time, tokens)
         self._samples.append(len(self.history))
+        self._peaks.append(self._peak)
 
-    def samples_after(self, index: int) -> int:
-        """How many entries of the history there were after round ``index``."""
-        return self._samples[index]
+    def history_after(self, index: int) -> Beginning:
+        """The history as it was after round ``index``."""
+        return self.history.first(self._samples[index])
+
+    def peak_after(self, index: int) -> float:
+        """The best full second that there was after round ``index``; 0 before there was one."""
+        return self._peaks[index]
 
     def _count(self, time: float, tokens: int) -> None:
         self._end = time
@@ -227,4 +234,4 @@ class RateMeter:
 
     @property
     def reading(self) -> Rate:
-        return Rate(self.now, self.mean, self.peak, tuple(self.history))
+        return Rate(self.now, self.mean, self.peak, self.history.first(len(self.history)))

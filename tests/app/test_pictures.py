@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.app.glyphs import EIGHTHS, axis, bars, large_number, resampled, scaled
+from dflash_tui.app.glyphs import EIGHTHS, axis, bars, large_number, scaled
 from dflash_tui.app.widgets.round_strip import LONGEST_CELL, probability, visible
 from dflash_tui.app.widgets.status import short_name
 from dflash_tui.core.wrapping import width_of
@@ -25,14 +25,6 @@ def test_a_bar_is_as_high_as_its_value(values: list[float], height: int) -> None
 def test_scaling() -> None:
     assert scaled([1, 4, 2]) == [0.25, 1.0, 0.5]
     assert scaled([0, 0]) == [0.0, 0.0]
-
-
-@given(st.lists(st.floats(0, 1000), min_size=1, max_size=300), st.integers(1, 40))
-def test_resampling_keeps_the_range_and_the_order(values: list[float], count: int) -> None:
-    result = resampled(values, count)
-    assert len(result) == min(len(values), count)
-    assert min(values) - 1e-6 <= min(result) and max(result) <= max(values) + 1e-6
-    assert resampled(sorted(values), count) == sorted(resampled(sorted(values), count))
 
 
 def test_axis_labels_stand_under_their_columns() -> None:

@@ -78,7 +78,7 @@ def test_a_burst_before_the_window_is_full_is_no_peak() -> None:
     meter.add(0.0, 1)
     for index in range(1, 4):
         meter.add(0.3 * index, 15)
-    assert meter.history and meter.peak == meter.mean < max(meter.history) + 1e-9
+    assert meter.history and meter.peak == meter.mean < max(meter.reading.history) + 1e-9
 
 
 def test_one_round_has_no_rate() -> None:

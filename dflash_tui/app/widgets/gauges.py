@@ -14,7 +14,7 @@ from textual.widget import Widget
 from dflash_tui.core.statistics import MAX_DRAFT, PositionRate, Rate
 from dflash_tui.core.tables import GaugeFacts
 
-from ..glyphs import EIGHTHS, axis, bars, large_number, resampled, scaled, spaced
+from ..glyphs import EIGHTHS, axis, bars, large_number, scaled, spaced
 
 NARROW_PITCH, WIDE_PITCH = 2, 4
 """Cells per column of a chart, at least and at most."""
@@ -152,7 +152,7 @@ class RateGauge(Gauge):
 
 def _history(rate: Rate, width: int) -> list[float]:
     """The whole answer, however long it is."""
-    return scaled(resampled(rate.history, width))
+    return scaled(rate.history.resampled(width))
 
 
 def milliseconds(value: float) -> str:
