@@ -32,8 +32,10 @@ AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles
 ROTATED_BYTES = 400 << 20
 """Of weights that a case goes through in turn: several times what a GPU's cache holds."""
 MOST_COPIES = 24
-SHARED_MEMORY = 220_000
+SHARED_MEMORY = 160_000
 """Bytes that a program may use; tiles that need more are left out of a sweep."""
+LEAST_IN_FLIGHT = 16_000
+"""Bytes of weights that a program has on their way; with fewer, memory idles."""
 RING_SLACK = 256
 PROMPT_ROWS, PROMPT_KEYS = 2048, 8000
 
@@ -127,12 +129,13 @@ def _tile_choices(
     stages, splits = ((default.stages,), (1, 2, 4, 8)) if split else ((3, 4, 6, 8), (default.splits,))
     found = [
         replace(default, columns=each, depth=depth, stages=ahead, splits=parts)
-        for each, depth, ahead, parts in product(columns, (64, 128, 256), stages, splits)
+        for each, depth, ahead, parts in product(columns, (128, 256), stages, splits)
     ]
     return tuple(
         tiles
         for tiles in found
-        if tiles.stages * tiles.depth * (per_step * tiles.columns + MAX_ROWS) * itemsize <= SHARED_MEMORY
+        if LEAST_IN_FLIGHT <= (tiles.stages - 1) * tiles.depth * per_step * tiles.columns * itemsize
+        and tiles.stages * tiles.depth * (per_step * tiles.columns + MAX_ROWS) * itemsize <= SHARED_MEMORY
     )
 
 

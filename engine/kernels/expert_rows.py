@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from .dense import activate, load_weights, project_tile
-from .jit import LAUNCH, MAX_ROWS, cdiv, dot, jit, tl, wait_for_inputs
+from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, dot, jit, tl, wait_for_inputs
 from .router_rows import Assignment
 from .tiles import Tiles
 
@@ -195,8 +195,11 @@ def _expert_down(
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and N % BLOCK_N == 0
     item = tl.program_id(0)
-    wait_for_inputs()
+    # The choice is older than the launch before, which started its successor only once everything before it was done.
     expert = tl.load(experts + item // tiles)
+    first_columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+    ask_for_rows(down + tl.maximum(expert, 0).to(tl.int64) * (N * K), first_columns, N, K)
+    wait_for_inputs()
     while expert >= 0:
         pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))
         live = (pair >= 0)[:, None]

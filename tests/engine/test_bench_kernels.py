@@ -71,10 +71,10 @@ def test_a_sweep_finds_a_best_and_notes_what_failed(monkeypatch: pytest.MonkeyPa
 def test_processes_of_their_own_time_the_same() -> None:
     """Two at once that compile, one after the other that time; here the interpreter runs in all of them."""
     plan = kernels.Plan("tiny", "cpu", (40,), sweep=False)
-    kernels.compile_cases(plan, ["route", "pick"])
-    done = list(kernels.time_cases(plan, ["route", "no such kernel", "pick"]))
+    kernels.compile_cases(plan, ["after attention", "pick"])
+    done = list(kernels.time_cases(plan, ["after attention", "no such kernel", "pick"]))
     assert [each if isinstance(each, str) else each.name for each in done] == [
-        "route",
+        "after attention",
         "no such kernel: ValueError there is no kernel called no such kernel",
         "pick",
     ]
