@@ -134,7 +134,7 @@ def _tile_choices(
     return tuple(
         tiles
         for tiles in found
-        if LEAST_IN_FLIGHT <= (tiles.stages - 1) * tiles.depth * per_step * tiles.columns * itemsize
+        if (tiles.stages - 1) * tiles.depth * per_step * tiles.columns * itemsize >= LEAST_IN_FLIGHT
         and tiles.stages * tiles.depth * (per_step * tiles.columns + MAX_ROWS) * itemsize <= SHARED_MEMORY
     )
 
