@@ -8,11 +8,11 @@ runs go through the lanes backwards, so that a machine that slows down or speeds
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from statistics import median
 
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EmittedToken, EngineError, Event, Step, TurnFinished
+from engine.events import EmittedToken, EngineError, Event, TurnFinished
 
 from .export.document import Answer, AnswerCollector
 
@@ -270,35 +270,3 @@ def _schedule(lanes: int, runs: int) -> Iterator[_Heat]:
         for lane in order:
             yield _Heat(lane, measured=False)
             yield _Heat(lane, measured=True)
-
-
-@dataclass(slots=True)
-class RaceClock:
-    """Replays a race: which steps of every lane had ended ``seconds`` after the first token."""
-
-    result: RaceResult
-    _shown: list[int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._shown = [0] * len(self.result.lanes)
-
-    def advance(self, seconds: float) -> list[list[Step]]:
-        """The steps of each lane that ended since the call before. Time runs forward only."""
-        fresh = []
-        for place, lane in enumerate(self.result.lanes):
-            steps = lane.shown.answer.steps
-            begun = self._shown[place]
-            while self._shown[place] < len(steps) and steps[self._shown[place]].time - steps[0].time <= seconds:
-                self._shown[place] += 1
-            fresh.append(list(steps[begun : self._shown[place]]))
-        return fresh
-
-    def position(self, place: int) -> int:
-        """Steps of a lane that have ended so far."""
-        return self._shown[place]
-
-    @property
-    def over(self) -> bool:
-        return all(
-            shown == len(lane.shown.answer.steps) for shown, lane in zip(self._shown, self.result.lanes, strict=True)
-        )

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.race import ALONE, Race, RaceClock, RaceResult, as_race, lanes_for
+from dflash_tui.core.race import ALONE, Race, RaceResult, as_race, lanes_for
+from dflash_tui.core.race_clock import RaceClock
 from dflash_tui.core.race_report import describe_divergence, race_object, race_table
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, Event, TurnFinished, TurnStarted
@@ -160,8 +161,11 @@ def test_the_clock_shows_every_step_once_and_in_time() -> None:
         shown += [len(slow), len(fast)]
         for place, lane in enumerate(result.lanes):
             steps = lane.shown.answer.steps
-            ended = sum(step.time - steps[0].time <= moment * 0.05 for step in steps)
-            assert clock.position(place) == ended
+            ended = [step for step in steps if step.time - steps[0].time <= moment * 0.05]
+            now = clock.lanes[place]
+            assert now.tokens == sum(len(step.emitted) for step in ended)
+            assert now.target_passes == sum(step.verify_width > 0 for step in ended)
+            assert now.over == (len(ended) == len(steps))
     assert clock.over and sum(shown) == 6
     assert result.seconds == pytest.approx(0.8)
 

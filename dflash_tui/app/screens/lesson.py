@@ -20,7 +20,7 @@ from dflash_tui.core.lesson.pages import Figure, Page, lesson_document
 from dflash_tui.core.lesson.parsing import Lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
 from dflash_tui.core.playback import PHASES
-from dflash_tui.core.race import RaceClock
+from dflash_tui.core.race_clock import RaceClock
 from dflash_tui.core.saving import save_text
 
 from ..notices import tell_saved
@@ -188,17 +188,21 @@ class LessonScreen(LeavesOnce[None]):
         return Scene(inspection, phase=phase, title=title, notes=(answer.question,), phases=playing)
 
     def _draw_race(self, figure: Figure, width: int) -> None:
-        result = figure.race()
-        seconds = result.seconds if self._clock is None else monotonic() - self._began
-        self.query_one("#lesson-chart", Static).update(Content("\n").join(race_lines(result, seconds, width)))
+        if self._clock is None:
+            clock = RaceClock(figure.race())
+            clock.advance(clock.length)
+        else:
+            clock = self._clock
+            clock.advance(monotonic() - self._began)
+        self.query_one("#lesson-chart", Static).update(Content("\n").join(race_lines(clock, width)))
 
     def _frame(self) -> None:
         clock, figure = self._clock, self.figure
         if clock is None or figure is None:
             return
-        if monotonic() - self._began >= clock.result.seconds:
-            self._clock = None
         self._draw_figure()
+        if clock.over:
+            self._clock = None
 
     def action_play(self) -> None:
         """A race runs again; a round goes on by one phase."""

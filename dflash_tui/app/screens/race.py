@@ -18,7 +18,8 @@ from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines, token_spans
 from dflash_tui.core.harmless import sanitise
-from dflash_tui.core.race import Race, RaceClock, RaceResult
+from dflash_tui.core.race import Race, RaceResult
+from dflash_tui.core.race_clock import LaneClock, RaceClock
 from dflash_tui.core.race_report import HOW, race_document, race_remarks, race_table
 from dflash_tui.core.saving import save_text
 from engine.events import EngineError, Event
@@ -184,23 +185,19 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         for place, steps in enumerate(clock.advance(seconds)):
             tokens = [token for step in steps for token in step.emitted]
             self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(tokens)))
-            self._draw_lane(clock, place, min(seconds, clock.result.lanes[place].shown.decode_seconds))
+            self._draw_lane(place, clock.lanes[place], clock.length)
         if clock.over:
             self._end_replay()
 
-    def _draw_lane(self, clock: RaceClock, place: int, seconds: float) -> None:
-        lane = clock.result.lanes[place]
-        steps = lane.shown.answer.steps[: clock.position(place)]
-        passes = sum(1 for step in steps if step.verify_width)
-        done = clock.position(place) == len(lane.shown.answer.steps)
-        full = round(seconds / max(clock.result.seconds, 1e-9) * BAR)
+    def _draw_lane(self, place: int, now: LaneClock, length: float) -> None:
+        full = round(now.seconds / max(length, 1e-9) * BAR)
         self.query_one(f"#lane-{place}", Static).update(
             Content.assemble(
-                ("✓ " if done else "▸ ", "$verdict-bonus"),
-                (f"{lane.lane.name:<20} ", "bold"),
+                ("✓ " if now.over else "▸ ", "$verdict-bonus"),
+                (f"{now.lane.lane.name:<20} ", "bold"),
                 ("━" * full, "$primary"),
                 ("─" * (BAR - full), "$foreground 25%"),
-                f" {seconds:6.2f} s  {sum(len(step.emitted) for step in steps):>4} tokens  {passes:>4} passes",
+                f" {now.seconds:6.2f} s  {now.tokens:>4} tokens  {now.target_passes:>4} passes",
             )
         )
 

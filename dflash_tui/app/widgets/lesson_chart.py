@@ -9,7 +9,7 @@ from textual.content import Content
 from dflash_tui.core.export.document import Answer
 from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import name_of
-from dflash_tui.core.race import RaceResult
+from dflash_tui.core.race_clock import RaceClock
 
 from ..glyphs import axis, bars, scaled
 
@@ -18,19 +18,14 @@ CHART_HEIGHT, WIDE_PITCH, NARROW_PITCH = 5, 3, 2
 NUMBERS = "$verdict-pending"
 
 
-def race_lines(result: RaceResult, seconds: float, width: int) -> list[Content]:
-    """A bar per lane, as long as its time; a race that has run ``seconds`` so far."""
+def race_lines(clock: RaceClock, width: int) -> list[Content]:
+    """A bar per lane, as long as the time that it has taken so far."""
     room = max(width - NAME_WIDTH - FIGURES_WIDTH, SHORTEST_BAR)
     lines = []
-    for lane in result.lanes:
-        whole = lane.shown.decode_seconds
-        now = min(seconds, whole)
-        steps = lane.shown.answer.steps
-        tokens = sum(len(step.emitted) for step in steps if step.time - steps[0].time <= now)
-        done = now >= whole
-        figures = f" {now:5.2f} s {tokens:>4} tokens" + (f" {result.speed_up(lane):.2f}×" if done else "")
-        lines.append(_bar(lane.lane.name, now / result.seconds, room, figures, "✓ " if done else "▸ "))
-    passes = ", ".join(f"{lane.target_passes}" for lane in result.lanes)
+    for now in clock.lanes:
+        figures = f" {now.seconds:5.2f} s {now.tokens:>4} tokens" + (f" {now.speed_up:.2f}×" if now.over else "")
+        lines.append(_bar(now.lane.lane.name, now.seconds / clock.length, room, figures, "✓ " if now.over else "▸ "))
+    passes = ", ".join(f"{now.target_passes}" for now in clock.lanes)
     return [*lines, Content(), Content.styled(f"runs of the target: {passes}", NUMBERS)]
 
 

@@ -1,0 +1,57 @@
+"""A race on one clock: how far every lane had come so many seconds after its first token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.events import Step
+
+from .race import LaneResult, RaceResult
+
+
+@dataclass(slots=True)
+class LaneClock:
+    """One lane, as far as it has come. Counts go on from the frame before, whatever the length of the answer."""
+
+    lane: LaneResult
+    speed_up: float
+    """Against the first lane, when all is told."""
+    seconds: float = 0.0
+    tokens: int = 0
+    target_passes: int = 0
+    _steps: tuple[Step, ...] = field(init=False)
+    _shown: int = 0
+
+    def __post_init__(self) -> None:
+        self._steps = tuple(self.lane.shown.answer.steps)
+
+    def advance(self, seconds: float) -> list[Step]:
+        """The rounds that ended since the call before."""
+        steps, begun = self._steps, self._shown
+        while not self.over and steps[self._shown].time - steps[0].time <= seconds:
+            self.tokens += len(steps[self._shown].emitted)
+            self.target_passes += steps[self._shown].verify_width > 0
+            self._shown += 1
+        self.seconds = min(seconds, steps[-1].time - steps[0].time) if steps else 0.0
+        return list(steps[begun : self._shown])
+
+    @property
+    def over(self) -> bool:
+        return self._shown == len(self._steps)
+
+
+class RaceClock:
+    """Replays a race. Time runs forward only."""
+
+    def __init__(self, result: RaceResult) -> None:
+        self.lanes = tuple(LaneClock(lane, result.speed_up(lane)) for lane in result.lanes)
+        self.length = result.seconds
+        """Seconds until the slowest lane is done."""
+
+    def advance(self, seconds: float) -> list[list[Step]]:
+        """To ``seconds`` after the first token; returns the rounds of each lane that ended since the call before."""
+        return [lane.advance(seconds) for lane in self.lanes]
+
+    @property
+    def over(self) -> bool:
+        return all(lane.over for lane in self.lanes)
