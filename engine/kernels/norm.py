@@ -2,6 +2,8 @@
 two products: add up the sums of splits, norm them, add them to the residual, and norm that for whoever reads it next.
 
 Each kernel runs a program per row, with the whole row in registers. All round where the modules of ``models/`` do.
+Memory's latency is most of their time, so it is paid once: weights are loaded while the kernel before still runs, then
+all inputs together, and nothing is stored before the last sum, for loads and stores don't pass each other.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import torch
 from torch import Tensor
 
 from .jit import LAUNCH, MAX_ROWS, jit, tl, wait_for_inputs
+from .rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from .tiles import ROW_TILES, RowTiles
 
 NormStyle = Literal["gemma", "qwen"]
@@ -111,8 +114,7 @@ def embed_rows(
         HIDDEN=hidden,
         QWEN=style == "qwen",
         BLOCK=_block(hidden),
-        num_warps=tiles.warps,
-        **LAUNCH,
+        **_options(tiles),
     )
 
 
@@ -148,8 +150,7 @@ def after_attention(
         SPLITS=partials.shape[0],
         EXPERTS=experts is not None,
         BLOCK=_block(hidden),
-        num_warps=tiles.warps,
-        **LAUNCH,
+        **_options(tiles),
     )
 
 
@@ -188,8 +189,7 @@ def after_feed_forward(
         TOP_K=0 if pairs is None else pairs.shape[1],
         TAPPED=features is not None,
         BLOCK=_block(hidden),
-        num_warps=tiles.warps,
-        **LAUNCH,
+        **_options(tiles),
     )
 
 
@@ -216,8 +216,7 @@ def add_and_norm(
         RESIDUAL=x is not None,
         QWEN=style == "qwen",
         BLOCK=_block(hidden),
-        num_warps=tiles.warps,
-        **LAUNCH,
+        **_options(tiles),
     )
 
 
@@ -226,51 +225,9 @@ def _block(hidden: int) -> int:
     return 1 << (hidden - 1).bit_length()
 
 
-@jit
-def rounded(value: tl.tensor, like: tl.tensor) -> tl.tensor:
-    """fp32 values as they are after a round trip through the dtype that ``like`` points to."""
-    return value.to(like.dtype.element_ty).to(tl.float32)
-
-
-@jit
-def inverse_rms(x: tl.tensor, eps: tl.tensor, HIDDEN: tl.constexpr) -> tl.tensor:
-    return 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / HIDDEN + eps)
-
-
-@jit
-def load_row(pointer: tl.tensor, lane: tl.tensor, HIDDEN: tl.constexpr) -> tl.tensor:
-    return tl.load(pointer + lane, mask=lane < HIDDEN, other=0.0).to(tl.float32)
-
-
-@jit
-def store_row(pointer: tl.tensor, lane: tl.tensor, value: tl.tensor, HIDDEN: tl.constexpr) -> None:
-    tl.store(pointer + lane, value.to(pointer.dtype.element_ty), mask=lane < HIDDEN)
-
-
-@jit
-def add_up(
-    partials: tl.tensor, row: tl.tensor, lane: tl.tensor, HIDDEN: tl.constexpr, SPLITS: tl.constexpr
-) -> tl.tensor:
-    """The sums of a row's splits, in order."""
-    total = load_row(partials + row * HIDDEN, lane, HIDDEN)
-    for split in tl.static_range(1, SPLITS):
-        total += load_row(partials + (split * 16 + row) * HIDDEN, lane, HIDDEN)
-    return total
-
-
-@jit
-def scaled_row(
-    x: tl.tensor,
-    inverse: tl.tensor,
-    weight: tl.tensor,
-    lane: tl.tensor,
-    HIDDEN: tl.constexpr,
-    QWEN: tl.constexpr,
-) -> tl.tensor:
-    """x normed, given its inverse RMS, in the order of rounding wanted."""
-    if QWEN:
-        return rounded(x * inverse, weight) * load_row(weight, lane, HIDDEN)
-    return x * inverse * load_row(weight, lane, HIDDEN)
+def _options(tiles: RowTiles) -> dict[str, int]:
+    """All registers: or else the compiler leaves half to a second program, and loads a row piece after piece."""
+    return {"num_warps": tiles.warps, "maxnreg": 255, **LAUNCH}
 
 
 @jit
@@ -288,11 +245,12 @@ def _embed_rows(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    scales = load_scales(weight, lane, HIDDEN)
     wait_for_inputs()
     token = tl.load(ids + row).to(tl.int64)
     x = rounded(load_row(embedding + token * HIDDEN, lane, HIDDEN) * scale, x_out)
+    out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
     store_row(x_out + row * HIDDEN, lane, x, HIDDEN)
-    out = scaled_row(x, inverse_rms(x, eps, HIDDEN), weight, lane, HIDDEN, QWEN)
     store_row(normed + row * HIDDEN, lane, out, HIDDEN)
 
 
@@ -316,17 +274,23 @@ def _after_attention(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    post_scales = load_scales(post_attention, lane, HIDDEN)
+    dense_scales = load_scales(pre_feed_forward, lane, HIDDEN)
+    if EXPERTS:
+        expert_scales = load_scales(pre_experts, lane, HIDDEN)
+        router_scales = load_scales(router_scale, lane, HIDDEN)
     wait_for_inputs()
     at = row * HIDDEN
-    y = rounded(add_up(partials, row, lane, HIDDEN, SPLITS), residual)
-    y = scaled_row(y, inverse_rms(y, eps, HIDDEN), post_attention, lane, HIDDEN, False)
-    x = rounded(load_row(residual + at, lane, HIDDEN) + rounded(y, residual), residual)
-    store_row(residual + at, lane, x, HIDDEN)
+    x = load_row(residual + at, lane, HIDDEN)
+    y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
+    y = rounded(scale_row(y, inverse_rms(y, eps, HIDDEN), post_scales, False), residual)
+    x = rounded(x + y, residual)
     inverse = inverse_rms(x, eps, HIDDEN)
-    store_row(dense + at, lane, scaled_row(x, inverse, pre_feed_forward, lane, HIDDEN, False), HIDDEN)
+    store_row(residual + at, lane, x, HIDDEN)
+    store_row(dense + at, lane, scale_row(x, inverse, dense_scales, False), HIDDEN)
     if EXPERTS:
-        store_row(experts + at, lane, scaled_row(x, inverse, pre_experts, lane, HIDDEN, False), HIDDEN)
-        u = rounded(scaled_row(x, inverse, router_scale, lane, HIDDEN, True), residual)
+        store_row(experts + at, lane, scale_row(x, inverse, expert_scales, False), HIDDEN)
+        u = rounded(scale_row(x, inverse, router_scales, True), residual)
         store_row(routed + at, lane, u * router_factor, HIDDEN)
 
 
@@ -352,24 +316,30 @@ def _after_feed_forward(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    if TOP_K > 0:
+        dense_scales = load_scales(post_dense, lane, HIDDEN)
+        sparse_scales = load_scales(post_experts, lane, HIDDEN)
+    post_scales = load_scales(post_feed_forward, lane, HIDDEN)
+    next_scales = load_scales(next_norm, lane, HIDDEN)
+    scalar = tl.load(layer_scalar)
     wait_for_inputs()
     at = row * HIDDEN
-    y = rounded(add_up(partials, row, lane, HIDDEN, SPLITS), residual)
+    x = load_row(residual + at, lane, HIDDEN)
+    y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
     if TOP_K > 0:
-        y = rounded(scaled_row(y, inverse_rms(y, eps, HIDDEN), post_dense, lane, HIDDEN, False), residual)
-        sparse = load_row(pairs + row * TOP_K * HIDDEN, lane, HIDDEN)
-        for rank in tl.static_range(1, TOP_K):
-            sparse += load_row(pairs + (row * TOP_K + rank) * HIDDEN, lane, HIDDEN)
-        sparse = rounded(sparse, residual)
-        sparse = scaled_row(sparse, inverse_rms(sparse, eps, HIDDEN), post_experts, lane, HIDDEN, False)
-        y = rounded(y + rounded(sparse, residual), residual)
-    y = scaled_row(y, inverse_rms(y, eps, HIDDEN), post_feed_forward, lane, HIDDEN, False)
-    x = rounded(load_row(residual + at, lane, HIDDEN) + rounded(y, residual), residual)
-    x = rounded(x * tl.load(layer_scalar).to(tl.float32), residual)
+        # Side by side, the two branches share a reduction: each is a round trip through shared memory.
+        both = rounded(tl.join(y, add_up(pairs + at * TOP_K, HIDDEN, lane, HIDDEN, TOP_K)), residual)
+        both = scale_row(both, inverse_rms(both, eps, HIDDEN), tl.join(dense_scales, sparse_scales), False)
+        dense, sparse = tl.split(rounded(both, residual))
+        y = dense + sparse
+    y = rounded(y, residual)
+    y = rounded(scale_row(y, inverse_rms(y, eps, HIDDEN), post_scales, False), residual)
+    x = rounded(rounded(x + y, residual) * scalar.to(tl.float32), residual)
+    out = scale_row(x, inverse_rms(x, eps, HIDDEN), next_scales, False)
     store_row(residual + at, lane, x, HIDDEN)
     if TAPPED:
         store_row(features + row * feature_stride, lane, x, HIDDEN)
-    store_row(normed + at, lane, scaled_row(x, inverse_rms(x, eps, HIDDEN), next_norm, lane, HIDDEN, False), HIDDEN)
+    store_row(normed + at, lane, out, HIDDEN)
 
 
 @jit
@@ -387,11 +357,13 @@ def _add_and_norm(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    scales = load_scales(weight, lane, HIDDEN)
     wait_for_inputs()
     at = row * HIDDEN
-    x = rounded(add_up(partials, row, lane, HIDDEN, SPLITS), normed)
+    x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
     if RESIDUAL:
         x = rounded(load_row(residual + at, lane, HIDDEN) + x, normed)
+    out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
+    if RESIDUAL:
         store_row(residual + at, lane, x, HIDDEN)
-    out = scaled_row(x, inverse_rms(x, eps, HIDDEN), weight, lane, HIDDEN, QWEN)
     store_row(normed + at, lane, out, HIDDEN)
