@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
-
-os.environ.setdefault("ESCDELAY", "40")  # see main.py; Textual reads it when it is imported
 
 from dflash_tui.core.export.document import Origin
 from dflash_tui.core.lesson.pages import Page

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-
-# A lone Esc is told from the start of a key sequence by waiting. Textual reads this when it is imported; its default
-# of 100 ms would be most of the time that stopping takes.
-os.environ.setdefault("ESCDELAY", "40")
 
 from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.look import Look

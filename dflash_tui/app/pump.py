@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from dflash_tui.core.chat import Chat
-from dflash_tui.core.governor import FASTEST, FrameGovernor
+from dflash_tui.core.governor import FrameGovernor
 from dflash_tui.core.stretch import Happening, Rewind, Stretch
 from engine.events import EngineReady, TurnFinished
 
@@ -44,10 +44,17 @@ class FramePump:
         self.governor.share = GPU_SHARE if gpu else CPU_SHARE
 
     def hurry(self) -> None:
-        """Draw now: the user waits to see that a key was heard."""
+        """Draw now: the user waits to see that a key was heard, or that an answer has ended."""
         self._hurried.set()
 
     async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has been closed, while the engine works on its last round
+                loop.call_soon_threadsafe(self.hurry)
+
+        self._queue.wake = wake
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._interval):
@@ -58,8 +65,6 @@ class FramePump:
     @property
     def _interval(self) -> float:
         """Seconds until the next frame."""
-        if self._chat.stopping:
-            return FASTEST  # the last frames of an answer are few, and somebody waits for them
         return self.governor.interval if self._chat.busy or self.lively else IDLE_INTERVAL
 
     def frame(self) -> None:

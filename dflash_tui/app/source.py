@@ -12,7 +12,7 @@ from dflash_tui.core.stretch import Happening, Rewind, Stretch
 from dflash_tui.core.traces.replaying import ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import EngineOptions
-from engine.events import EngineReady, Event
+from engine.events import EngineReady, Event, TurnFinished
 
 Emit = Callable[[Happening], None]
 
@@ -53,6 +53,8 @@ class EventQueue:
         self.diverted: Callable[[Event], None] | None = None
         """Takes the events instead, while the engine works for something that is no part of the conversation. May
         only change while the engine is idle."""
+        self.wake: Callable[[], None] = lambda: None
+        """Called by the engine thread when an answer has ended: somebody may wait for that."""
         self._events: SimpleQueue[Happening] = SimpleQueue()
 
     def put(self, event: Happening) -> None:
@@ -67,6 +69,8 @@ class EventQueue:
         if self.trace is not None:
             self.trace.record(event)
         self._events.put(event)
+        if isinstance(event, TurnFinished):
+            self.wake()
 
     def take(self, limit: int) -> list[Happening]:
         """At most ``limit`` events, oldest first; never waits."""
