@@ -1,16 +1,15 @@
 """``python -m dflash_tui.cli.record_traces``: runs a pair and writes the bundled traces.
 
-Five on the bundled pair, on the CPU. The sixth is recorded where a GPU is: ``--device cuda --only gpu``.
+Five on the bundled pair, on the CPU. The sixth is recorded where a GPU is, and copied from there: ``--device cuda``.
 """
 
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import click
 
 from dflash_tui.core.traces.bundled import TRACES
 from dflash_tui.core.traces.format import SUFFIX
@@ -19,7 +18,7 @@ from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import EngineOptions, GenerationSettings, Message
 from engine.events import TurnFinished
 
-from .recording import Answering
+from .recording import Answering, RecordingError
 
 GREEDY = GenerationSettings(max_new_tokens=1024)
 SAMPLED = replace(GREEDY, temperature=1.0, seed=1)
@@ -53,15 +52,18 @@ RECORDINGS: dict[str, Recording] = {
 """By the name under which they are replayed."""
 
 
-@click.command()
-@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-@click.option("--only", multiple=True, type=click.Choice(list(RECORDINGS)), help="Just this one; may be repeated.")
-def main(device: str, only: tuple[str, ...]) -> None:
-    """Record the bundled traces that belong to DEVICE."""
-    wanted = [name for name in only or RECORDINGS if RECORDINGS[name].device == device]
-    with closing(Answering(EngineOptions(device=device))) as engine:
-        for name in wanted:
-            path = TRACES / f"{name}{SUFFIX}"
+def main() -> None:
+    """Records the bundled traces that belong to a device. Raises :class:`RecordingError`."""
+    parser = ArgumentParser(prog="python -m dflash_tui.cli.record_traces", description=main.__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--only", choices=RECORDINGS, nargs="+", default=list(RECORDINGS), help="just these")
+    parser.add_argument("--into", type=Path, default=TRACES, metavar="FOLDER", help="where the files go")
+    wanted = parser.parse_args()
+    with closing(Answering(EngineOptions(device=wanted.device))) as engine:
+        for name in wanted.only:
+            if RECORDINGS[name].device != wanted.device:
+                continue
+            path: Path = wanted.into / f"{name}{SUFFIX}"
             _record(path, RECORDINGS[name], engine)
             trace, size = read_trace(path), path.stat().st_size
             tokens = trace.steps.num_tokens
@@ -82,7 +84,7 @@ def _record(path: Path, recording: Recording, engine: Answering) -> None:
                 messages = (*messages, Message("assistant", event.text))
     trace.close()
     if trace.failure is not None:
-        raise click.ClickException(trace.failure)
+        raise RecordingError(trace.failure)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""The bundled pair answering for traces that come with the program: one question after another, nothing shown."""
+"""A pair answering for traces that come with the program: one question after another, nothing shown.
+
+Like the two modules that use it, this one needs what the engine needs and nothing else: it runs where a card is, and
+little is installed.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from queue import SimpleQueue
-
-import click
 
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, EngineReady, Event, TurnFinished
@@ -13,6 +15,10 @@ from engine.service import EngineService
 
 WARM_UP = Message("user", "Hi")
 WARM_UP_TOKENS = 16
+
+
+class RecordingError(Exception):
+    """There is no trace. ``str()`` is why."""
 
 
 class Answering:
@@ -25,7 +31,7 @@ class Answering:
         self.loading = self._until(EngineReady)
 
     def answer(self, turn: int, messages: tuple[Message, ...], settings: GenerationSettings) -> list[Event]:
-        """Everything that the engine says of one turn. Raises ``click.ClickException`` when it fails."""
+        """Everything that the engine says of one turn. Raises :class:`RecordingError` when it fails."""
         self._engine.send(Ask(turn, messages, settings))
         return self._until(TurnFinished)
 
@@ -42,5 +48,5 @@ class Answering:
         while not said or not isinstance(said[-1], last):
             said.append(self._inbox.get())
             if isinstance(said[-1], EngineError):
-                raise click.ClickException(said[-1].message)
+                raise RecordingError(said[-1].message)
         return said
