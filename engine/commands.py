@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-Verify = Literal["auto", "all"]
-"""How much of a draft the target looks at: what pays on this machine and this text, or everything."""
+BlockSize = int | Literal["auto"]
+"""Tokens of a block, anchor included: 16 drafts 15, and the target looks at all of them. ``auto`` drafts as many as the
+drafter can, and chooses anew every round how many of them the target looks at, or to leave drafting alone where it
+would lose. Never changes the text."""
+
+AUTO: Final = "auto"
 
 AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
@@ -24,10 +28,8 @@ class Message:
 class GenerationSettings:
     """How to decode. Raises ``ValueError``, in words for people, when a value is out of range."""
 
-    block_size: int = MAX_BLOCK_SIZE
-    """Tokens per draft, anchor included: 16 drafts 15. Capped at what the drafter was trained with."""
-    verify: Verify = "all"
-    """``auto`` chooses anew every round, and leaves drafting alone where it would lose. Never changes the text."""
+    block_size: BlockSize = AUTO
+    """A number is capped at what the drafter was trained with."""
     temperature: float = 0.0
     """0 is greedy."""
     top_p: float = 1.0
@@ -45,12 +47,17 @@ class GenerationSettings:
                 raise ValueError(f"{name} must be {rule}, not {value}")
 
         block, top = self.block_size, MAX_BLOCK_SIZE
-        require(MIN_BLOCK_SIZE <= block <= top, "block size", f"between {MIN_BLOCK_SIZE} and {top}", block)
+        in_range = block == AUTO or (isinstance(block, int) and MIN_BLOCK_SIZE <= block <= top)
+        require(in_range, "block size", f"between {MIN_BLOCK_SIZE} and {top}, or auto", block)
         require(0 <= self.temperature <= MAX_TEMPERATURE, "temperature", "between 0 and 2", self.temperature)
         require(0 < self.top_p <= 1, "top-p", "above 0 and at most 1", self.top_p)
         require(self.top_k >= 0, "top-k", "0 (off) or more", self.top_k)
         require(0 <= self.seed < 2**63, "seed", "between 0 and 2^63 - 1", self.seed)
         require(self.max_new_tokens >= 1, "max-new-tokens", "at least 1", self.max_new_tokens)
+
+    def block_rows(self, most: int) -> int:
+        """Rows of a block, anchor included, with a drafter that was trained with ``most``."""
+        return most if self.block_size == AUTO else min(self.block_size, most)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -101,9 +108,8 @@ class Stop:
 class Adjust:
     """Change the running turn's settings from the next round on."""
 
-    block_size: int | None = None
+    block_size: BlockSize | None = None
     temperature: float | None = None
-    verify: Verify | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .cache import Cache, Snapshot
-from .commands import GenerationSettings
+from .commands import AUTO, GenerationSettings
 from .events import FinishReason
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4, TargetOutput
@@ -197,7 +197,7 @@ class Turn:
         """Drafts a block behind the anchor, verifies it in one pass, accepts what the target would have said."""
         self.settings = settings
         started, context = perf_counter(), self.cache.length
-        policy = self.decoder.auto if settings.verify == "auto" else None
+        policy = self.decoder.auto if settings.block_size == AUTO else None
         draft_ids, draft_probabilities = self._draft() if policy is None or policy.wants_draft(context) else ((), ())
         choice = policy.choose(draft_probabilities, context) if policy is not None and draft_ids else None
         drafted = perf_counter()
@@ -233,8 +233,7 @@ class Turn:
         if self.drafter is None or self.draft_cache is None:
             return (), ()
         width = min(
-            self.settings.block_size,
-            self.drafter.config.block_size,
+            self.settings.block_rows(self.drafter.config.block_size),
             self.settings.max_new_tokens - self.num_emitted,
             self.room,
         )

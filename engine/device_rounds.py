@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from .commands import GenerationSettings
+from .commands import AUTO, GenerationSettings
 from .graphs import Flight, Step, captured
 from .kernels.accept import (
     ACCEPTED,
@@ -200,7 +200,7 @@ class DeviceRounds:
         if settings != self._in_force:
             self._put_in_force(turn, settings)
         greedy, context = settings.temperature == 0, turn.cache.length
-        policy = self._decoder.auto if settings.verify == "auto" and turn.drafter is not None else None
+        policy = self._decoder.auto if settings.block_size == AUTO and turn.drafter is not None else None
         policy = policy if isinstance(policy, Auto) else None
         drafts = turn.drafter is not None and (policy is None or policy.wants_draft(context))
         verify = self._step("verify" if drafts else "plain" if turn.drafter is None else "rest", greedy)
@@ -217,7 +217,7 @@ class DeviceRounds:
         return _Departed(flight, settings, context, policy, policy.price(context) if policy else 0.0)
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
-        block = 1 if turn.drafter is None else min(settings.block_size, turn.drafter.config.block_size, MAX_ROWS)
+        block = 1 if turn.drafter is None else min(settings.block_rows(turn.drafter.config.block_size), MAX_ROWS)
         self._state.block_size.fill_(block)
         self._state.end.fill_(min(len(turn.prompt.ids) + settings.max_new_tokens, self._decoder.max_context))
         if settings.temperature > 0:

@@ -67,6 +67,12 @@ class Runner:
         self.costs: CostTable | None = None
         """What rounds cost on this machine, where that was timed."""
 
+    @property
+    def max_block_size(self) -> int:
+        """Rows of the drafter's block, anchor included; 1 without a drafter."""
+        drafter = self.decoder.drafter
+        return drafter.config.block_size if drafter is not None else 1
+
     @classmethod
     def load(cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> Runner | None:
         """Loads and warms a pair, telling of it as it goes; None when cancelled meanwhile."""
@@ -115,7 +121,7 @@ class Runner:
                 drafter=folders.drafter_name if drafter is not None else None,
                 device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
                 dtype=str(checkpoint.compute_dtype(device)).removeprefix("torch."),
-                max_block_size=drafter.config.block_size if drafter is not None else 1,
+                max_block_size=runner.max_block_size,
                 max_context=plan.context,
                 load_seconds=perf_counter() - started,
                 banner=folders.banner,
@@ -234,7 +240,7 @@ class _TurnEvents:
             verify_ms=rounded(done.verify_ms, MICROSECONDS),
             total_ms=rounded(done.total_ms, MICROSECONDS),
             context_length=done.context_length,
-            block_size=done.settings.block_size,
+            block_size=done.settings.block_rows(self.runner.max_block_size),
             temperature=done.settings.temperature,
             choice=_width_choice(done),
         )

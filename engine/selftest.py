@@ -8,14 +8,14 @@ right, and decoding is slow. So the target writes answers by itself and the draf
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 
 from .cache import Cache
 from .chat import ChatTokenizer
-from .commands import GenerationSettings, Message
+from .commands import MAX_BLOCK_SIZE, GenerationSettings, Message
 from .decoder import Decoder, Prompt, Round
 from .tuning.play import Anchor
 from .tuning.record import record_drafts
@@ -177,7 +177,7 @@ def _bins(anchors: Sequence[Anchor]) -> Iterator[Bin]:
 def _compare(decoder: Decoder, prompt: str, ids: Sequence[int], settings: GenerationSettings) -> list[Divergence]:
     """Where, if anywhere, an answer with speculation leaves the one without."""
     plain = _answer(decoder, ids, GenerationSettings(max_new_tokens=settings.max_new_tokens, speculation=False))
-    drafted = _answer(decoder, ids, settings)
+    drafted = _answer(decoder, ids, replace(settings, block_size=MAX_BLOCK_SIZE))
     if plain == drafted:
         return []
     index = next((i for i, (a, b) in enumerate(zip(plain, drafted, strict=False)) if a != b), -1)

@@ -14,10 +14,11 @@ from dflash_tui.core.prompts import PromptHistory
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.source import EngineFactory
 from dflash_tui.core.start import Start
-from engine.commands import AttentionBackend, EngineOptions, GenerationSettings, Verify
+from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER
 
 from .background import suited_theme
+from .block_size import METAVAR, BlockSizeType
 from .config import chosen_look
 from .first_contact import BUNDLED, suggest_model
 from .headless import OutputFormat, Request, answer
@@ -79,12 +80,14 @@ class _Command(click.Command):
 
 
 def _setting(
-    name: str, metavar: str, text: str, *, common: bool = False
+    name: str, metavar: str, text: str, *, common: bool = False, type: click.ParamType[Any] | None = None
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """An option for the field of ``GenerationSettings`` that has its name, with that field's type and default."""
+    """An option for the field of ``GenerationSettings`` that has its name, with that field's default; its type too,
+    unless another is given."""
     default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
+    kind = type or click.types.convert_type(None, default)
     return flag(
-        name, topic="decoding", common=common, type=type(default), default=default, metavar=metavar, help=text,
+        name, topic="decoding", common=common, type=kind, default=default, metavar=metavar, help=text,
         show_default=True,
     )  # fmt: skip
 
@@ -121,14 +124,7 @@ def _setting(
 )
 @flag("--no-speculation", topic="decoding", common=True, is_flag=True, help="Decode one token at a time.")
 @flag("--thinking", topic="decoding", common=True, is_flag=True, help="Let the model think first.")
-@_setting("--block-size", "2-16", "Tokens per draft, one free.", common=True)
-@flag(
-    "--verify",
-    topic="decoding",
-    type=click.Choice(get_args(Verify)),
-    default="all",
-    help="Drafted tokens to check: all, or as many as pay off in that round.",
-)
+@_setting("--block-size", METAVAR, "Tokens per draft, or auto.", common=True, type=BlockSizeType())
 @_setting("--temperature", "0-2", "0 is greedy.", common=True)
 @_setting("--top-p", "0-1", "Nucleus to sample from.")
 @_setting("--top-k", "N", "Tokens to sample from, 0 all.")
@@ -223,7 +219,7 @@ def _read_options(flags: dict[str, Any]) -> EngineOptions:
 
 
 def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
-    names = ("block_size", "verify", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "thinking")
+    names = ("block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "thinking")
     try:
         return GenerationSettings(**{name: flags[name] for name in names}, speculation=not flags["no_speculation"])
     except ValueError as error:

@@ -29,11 +29,14 @@ from dflash_tui.core.config import (
 )
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.look import Look
-from engine.commands import GenerationSettings
+from engine.commands import AUTO, GenerationSettings
 
+from .block_size import BlockSizeType
 from .help import Flag, variable_of
 from .problems import Problem
 
+RETIRED = ("verify",)
+"""Settings of earlier versions: a file may still have them, and they do nothing."""
 SHARED = ("theme", "ascii", "reduced_motion", "device", "offline")
 """Settings that the other commands follow too."""
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
@@ -65,6 +68,8 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
     """What is wrong with the settings, in words that begin with file and line."""
     known = settable(program)
     for name, entry in config.settings.items():
+        if name in RETIRED:
+            continue
         if name not in known:
             near = get_close_matches(name, [*known, KEYS_TABLE], 1)
             hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"
@@ -79,8 +84,11 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
 def _complaint(parameter: click.Parameter, value: Any) -> str:
     """What is wrong with a value for this flag; empty when nothing is."""
     expected = _type_of(parameter)
-    if type(value) is not expected and not (expected is float and type(value) is int):
-        return f"must be {_WORDS[expected]}, not {json.dumps(value, default=str)}"
+    is_size = isinstance(parameter.type, BlockSizeType)
+    is_fit = type(value) is expected or (expected is float and type(value) is int) or (is_size and value == AUTO)
+    if not is_fit:
+        words = f'{_WORDS[expected]} or "{AUTO}"' if is_size else _WORDS[expected]
+        return f"must be {words}, not {json.dumps(value, default=str)}"
     try:
         parameter.type.convert(value, parameter, None)
         if parameter.name in GenerationSettings.__dataclass_fields__:
@@ -96,7 +104,7 @@ def _complaint(parameter: click.Parameter, value: Any) -> str:
 def _type_of(parameter: click.Parameter) -> type:
     if isinstance(parameter, click.Option) and parameter.is_flag:
         return bool
-    if isinstance(parameter.type, click.types.IntParamType):
+    if isinstance(parameter.type, click.types.IntParamType | BlockSizeType):
         return int
     if isinstance(parameter.type, click.types.FloatParamType):
         return float

@@ -43,7 +43,7 @@ class PlainChat:
             "new": ("start a new chat", self._new),
             "stats": ("figures of the newest answer", self._show_statistics),
             "temp": ("temperature, 0 to 2", lambda text: self._chat.adjust(temperature=text.number())),
-            "block": ("block size, 2 to 16", lambda text: self._chat.adjust(block_size=text.integer())),
+            "block": ("block size, auto or 2 to 16", lambda text: self._chat.adjust(block_size=text.block_size())),
             "quit": ("leave; so does Ctrl+D", self._leave),
         }
 

@@ -17,9 +17,10 @@ from dflash_tui.core.gpu import GpuMonitor
 from dflash_tui.core.race import Joules, Race, lanes_for
 from dflash_tui.core.race_report import HOW, race_object, race_remarks, race_table
 from dflash_tui.core.source import EngineFactory, EngineSource
-from engine.commands import Close, Command, EngineOptions, GenerationSettings, Message, Stop
+from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Event
 
+from .block_size import METAVAR, BlockSizeType
 from .pair import pair_flags
 from .problems import Problem, engine_problem, value_problem
 from .prompt import read_prompt
@@ -39,11 +40,11 @@ Send = Callable[[Command], None]
 @click.option(
     "--block-size",
     "block_sizes",
-    type=int,
+    type=BlockSizeType(),
     multiple=True,
     default=(DEFAULTS.block_size,),
     show_default=True,
-    metavar="2-16",
+    metavar=METAVAR,
     help="A lane for this block size; may be given several times.",
 )
 @click.option("--temperature", type=float, default=DEFAULTS.temperature, show_default=True, metavar="0-2")
@@ -61,7 +62,7 @@ def race(
     prompt: str | None,
     runs: int,
     as_json: bool,
-    block_sizes: Sequence[int],
+    block_sizes: Sequence[BlockSize],
     system: str | None,
     device: str,
     draft: str | None,

@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import EngineOptions, GenerationSettings, Message
+from engine.commands import MAX_BLOCK_SIZE, EngineOptions, GenerationSettings, Message
 from engine.events import Event, TurnFinished
 
 from .recording import Answering
 
 TRACE = Path(__file__).parents[1] / "traces" / "lesson.dft"
 CODE, TALK = "Write a quicksort in Python", "What is a compiler?"
-GREEDY = GenerationSettings(max_new_tokens=256)
+GREEDY = GenerationSettings(block_size=MAX_BLOCK_SIZE, max_new_tokens=256)
 SAMPLED = replace(GREEDY, temperature=1.0, seed=3)
 RUNS = 9
 """Of each question, in turns. The fastest is kept: what else the machine does can only slow a run down."""

@@ -15,12 +15,12 @@ from dflash_tui.core.traces.bundled import TRACES
 from dflash_tui.core.traces.format import SUFFIX
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import EngineOptions, GenerationSettings, Message
+from engine.commands import MAX_BLOCK_SIZE, EngineOptions, GenerationSettings, Message
 from engine.events import TurnFinished
 
 from .recording import Answering, RecordingError
 
-GREEDY = GenerationSettings(max_new_tokens=1024)
+GREEDY = GenerationSettings(block_size=MAX_BLOCK_SIZE, max_new_tokens=1024)
 SAMPLED = replace(GREEDY, temperature=1.0, seed=1)
 
 

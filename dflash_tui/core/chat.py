@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop, Verify
+from engine.commands import Adjust, Ask, BlockSize, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
 from .reducer import Reducer
@@ -109,11 +109,9 @@ class Chat:
             self._send(Stop())
         return True
 
-    def adjust(
-        self, *, block_size: int | None = None, temperature: float | None = None, verify: Verify | None = None
-    ) -> None:
+    def adjust(self, *, block_size: BlockSize | None = None, temperature: float | None = None) -> None:
         """Change settings now and for later turns. Raises ``ValueError`` in words for people when out of range."""
-        change = Adjust(block_size, temperature, verify)
+        change = Adjust(block_size, temperature)
         self.settings = self.settings.with_changes(change)
         if self._asked is not None and self._sent:
             self._send(change)

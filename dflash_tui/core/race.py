@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from engine.commands import Ask, Command, GenerationSettings, Message, Stop
+from engine.commands import AUTO, Ask, BlockSize, Command, GenerationSettings, Message, Stop
 from engine.events import EmittedToken, EngineError, Event, TurnFinished
 
 from .export.document import Answer, AnswerCollector
@@ -28,12 +28,14 @@ class Lane:
     settings: GenerationSettings
 
 
-def lanes_for(settings: GenerationSettings, block_sizes: Sequence[int]) -> tuple[Lane, ...]:
+def block_name(size: BlockSize) -> str:
+    return "DFlash, auto" if size == AUTO else f"DFlash, block {size}"
+
+
+def lanes_for(settings: GenerationSettings, block_sizes: Sequence[BlockSize]) -> tuple[Lane, ...]:
     """The target alone, then DFlash at each block size. Raises ``ValueError`` for one that is out of range."""
     alone = Lane(ALONE, replace(settings, speculation=False))
-    drafting = (
-        Lane(f"DFlash, block {size}", replace(settings, speculation=True, block_size=size)) for size in block_sizes
-    )
+    drafting = (Lane(block_name(size), replace(settings, speculation=True, block_size=size)) for size in block_sizes)
     return (alone, *drafting)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from engine.commands import AUTO, BlockSize
+
 
 class SlashError(ValueError):
     """A command that can't be done, in words for people."""
@@ -20,6 +22,9 @@ class Argument:
 
     def integer(self) -> int:
         return int(self._number(int))
+
+    def block_size(self) -> BlockSize:
+        return AUTO if self.text == AUTO else self.integer()
 
     def number(self) -> float:
         return self._number(float)

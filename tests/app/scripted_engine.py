@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
 
-from engine.commands import Adjust, Ask, Close, Command, Stop
+from engine.commands import MAX_BLOCK_SIZE, Adjust, Ask, Close, Command, Stop
 from engine.events import (
     PROBABILITY_STEPS,
     DraftToken,
@@ -147,7 +147,9 @@ class ScriptedEngine:
                     reason, closing = "stopped", isinstance(command, Close)
             if reason == "stopped":
                 break
-            step = self._round(ask.turn, len(steps), place, settings.block_size, settings.temperature, started)
+            step = self._round(
+                ask.turn, len(steps), place, settings.block_rows(MAX_BLOCK_SIZE), settings.temperature, started
+            )
             steps.append(step)
             place += len(step.emitted)
             text += [token.text for token in step.emitted]

@@ -17,7 +17,7 @@ from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header, StatusLine
 from dflash_tui.core.fences import find_blocks
 from dflash_tui.core.sessions import load_session
-from engine.commands import Adjust, Ask, Close, Stop
+from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError
 
 from .conftest import Launch
@@ -73,13 +73,13 @@ async def test_sliders_act_while_it_streams_and_stay(launch: Launch) -> None:
         await chat.ask()
         await chat.until(lambda: chat.screen.chat.reducer.busy)
         await chat.pilot.press("alt+down", "alt+down", "alt+right")
-        assert chat.sent(Adjust) == [Adjust(block_size=15), Adjust(block_size=14), Adjust(temperature=0.05)]
+        assert chat.sent(Adjust) == [Adjust(block_size=16), Adjust(block_size=15), Adjust(temperature=0.05)]
         turn = chat.screen.chat.reducer.turn
-        await chat.until(lambda: turn.latest is not None and turn.latest.block_size == 14)
+        await chat.until(lambda: turn.latest is not None and turn.latest.block_size == 15)
         await chat.pilot.press("escape")
         await chat.until(lambda: not chat.screen.chat.busy)
         await chat.ask("again")
-        assert chat.sent(Ask)[-1].settings.block_size == 14
+        assert chat.sent(Ask)[-1].settings.block_size == 15
         assert chat.sent(Ask)[-1].settings.temperature == 0.05
 
 
@@ -87,9 +87,12 @@ async def test_a_slider_by_its_own_keys(launch: Launch) -> None:
     async with launch() as chat:
         block, temperature = chat.screen.query_one(BlockSlider), chat.screen.query_one(TemperatureSlider)
         block.focus()
-        for keys, value in [(["home"], 2), (["right"], 3), (["pageup"], 8), (["end"], 16), (["1", "2"], 12)]:
+        for keys, size in [
+            (["home"], 2), (["right"], 3), (["pageup"], 8), (["end"], AUTO), (["left"], 16), (["1", "7"], 16),
+            (["pagedown"], 11), (["pageup"], 16), (["pageup"], AUTO),
+        ]:  # fmt: skip
             await chat.pilot.press(*keys)
-            assert (block.value, chat.screen.chat.settings.block_size) == (value, value)
+            assert (block.size_chosen, chat.screen.chat.settings.block_size) == (size, size)
         temperature.focus()
         await chat.pilot.press("0", ".", "7")
         assert chat.screen.chat.settings.temperature == pytest.approx(0.7)

@@ -14,7 +14,7 @@ from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
-from engine.commands import Adjust
+from engine.commands import AUTO, Adjust, Ask
 
 from .conftest import Driver, Launch
 from .scripted_engine import PAGE
@@ -118,18 +118,19 @@ def test_letters_differ(ids: list[str | None]) -> None:
     )
 
 
-async def test_verifying_as_many_as_pay_off_shows_on_the_slider(launch: Launch) -> None:
+async def test_choosing_the_width_shows_on_the_slider(launch: Launch) -> None:
     async with launch(answer=PAGE * 40) as chat:
         await chat.ask()
         await chat.until(lambda: chat.screen.chat.reducer.busy)
         block = chat.screen.query_one(BlockSlider)
-        await chat.ask("/verify auto")
-        assert chat.sent(Adjust) == [Adjust(verify="auto")] and block.describe() == "16 auto"
-        await chat.ask("/verify sometimes")
-        assert "auto|all" in chat.notices()
+        assert chat.sent(Ask)[0].settings.block_size == AUTO and block.describe() == "auto"
+        await chat.ask("/block 16")
+        assert chat.sent(Adjust) == [Adjust(block_size=16)] and block.describe() == "16 (15+1)"
+        await chat.ask("/block sometimes")
+        assert "auto|2…16" in chat.notices()
         chat.prompt.clear()
-        await chat.ask("/verify all")
-        assert chat.screen.chat.settings.verify == "all" and block.describe() == "16 (15+1)"
+        await chat.ask("/block auto")
+        assert chat.screen.chat.settings.block_size == AUTO and block.describe() == "auto"
 
 
 async def test_the_pace_moves_from_stop_to_stop_and_takes_what_is_typed(launch: Launch) -> None:

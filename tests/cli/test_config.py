@@ -59,8 +59,8 @@ def test_the_nearer_word_wins(program: Program, own: Path, monkeypatch: pytest.M
     ("text", "message"),
     [
         ("seed = 1\nblock_size = 99", "line 2: block_size can't be 99: block size must be between 2 and 16"),
-        ('block_size = "8"', 'line 1: block_size must be a whole number, not "8"'),
-        ("block_size = true", "line 1: block_size must be a whole number, not true"),
+        ('block_size = "8"', 'line 1: block_size must be a whole number or "auto", not "8"'),
+        ("block_size = true", 'line 1: block_size must be a whole number or "auto", not true'),
         ("temperature = [1]", "line 1: temperature must be a number, not [1]"),
         ("thinking = 1", "line 1: thinking must be true or false, not 1"),
         ('device = "tpu"', "line 1: device can't be \"tpu\": 'tpu' is not one of"),

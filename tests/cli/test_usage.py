@@ -25,15 +25,15 @@ def refused(program: Program, message: str, hint: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--block-size", "99"], "Block size must be between 2 and 16, not 99"),
-        (["--block-size", "1"], "Block size must be between 2 and 16, not 1"),
+        (["--block-size", "99"], "Block size must be between 2 and 16, or auto, not 99"),
+        (["--block-size", "1"], "Block size must be between 2 and 16, or auto, not 1"),
         (["--temperature", "2.5"], "Temperature must be between 0 and 2"),
         (["--temperature", "nan"], "Temperature must be between 0 and 2"),
         (["--top-p", "0"], "Top-p must be above 0"),
         (["--top-k", "-1"], "Top-k must be 0"),
         (["--seed", "-1"], "Seed must be"),
         (["--max-new-tokens", "0"], "Max-new-tokens must be at least 1"),
-        (["--block-size", "x"], "'x' is not a valid integer"),
+        (["--block-size", "x"], "'x' is neither a whole number nor auto"),
         (["--device", "tpu"], "'tpu' is not one of"),
         (["--timeout", "0"], "x>0"),
         (["--no-such-flag"], "No such option"),

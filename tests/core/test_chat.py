@@ -7,7 +7,7 @@ import pytest
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.session_lines import Round
 from dflash_tui.core.sessions import Conversation, Turn
-from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
+from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
@@ -98,7 +98,7 @@ def test_settings_change_now_and_for_the_next_turn(chat: Chat, sent: list[Comman
 def test_settings_out_of_range_change_nothing(chat: Chat, sent: list[Command]) -> None:
     with pytest.raises(ValueError, match="block size"):
         chat.adjust(block_size=99)
-    assert chat.settings.block_size == 16 and sent == []
+    assert chat.settings.block_size == AUTO and sent == []
 
 
 def test_a_system_prompt_leads_every_question(chat: Chat, sent: list[Command]) -> None:

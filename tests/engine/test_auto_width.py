@@ -62,13 +62,13 @@ def test_no_choice_changes_the_text(
     plain = ask(decoder, bundled_pair, prompt, speculation=False, **sampling)
     for policy in (Auto(COSTLY), Erratic()):
         decoder.auto = policy
-        assert ask(decoder, bundled_pair, prompt, verify="auto", **sampling).ids == plain.ids
+        assert ask(decoder, bundled_pair, prompt, block_size="auto", **sampling).ids == plain.ids
         assert_caches_equal_recomputation(decoder)
 
 
 def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Path) -> None:
     policy = decoder.auto = Erratic()
-    rounds = ask(decoder, bundled_pair, PROMPTS[0], verify="auto").rounds[1:]
+    rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
     drafted = [done for done in rounds if done.draft_ids]
     assert 0 < len(drafted) < len(rounds) == policy.rounds
     for done in drafted:
@@ -81,7 +81,7 @@ def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Pa
 
 def test_whole_drafts_are_verified_where_nobody_chooses(decoder: Decoder, bundled_pair: Path) -> None:
     decoder.auto = None
-    rounds = ask(decoder, bundled_pair, PROMPTS[0], verify="auto").rounds[1:]
+    rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
     assert all(done.verify_width == len(done.draft_ids) + 1 and done.choice is None for done in rounds)
 
 

@@ -319,7 +319,7 @@ def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
     text = spoken(pair, wanted)
     device = on_device(pair, mostly_right(text, error_rate=0.6))
     policy = device.auto = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))
-    answer = run_turn(device, PROMPT, replace(wanted, verify="auto"))
+    answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
     assert answer.ids == text[len(PROMPT) :]
     drafted = [done for done in answer.rounds if done.draft_ids]
     assert 0 < len(drafted) < len(answer.rounds) - 1

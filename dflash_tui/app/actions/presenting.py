@@ -14,7 +14,7 @@ from dflash_tui.core.reducer import TurnState
 from dflash_tui.core.saving import save_text
 from dflash_tui.core.slash import Argument, SlashError
 from dflash_tui.core.traces.writer import turn_events
-from engine.commands import MIN_BLOCK_SIZE, Message
+from engine.commands import AUTO, MIN_BLOCK_SIZE, BlockSize, Message
 
 from ..notices import tell_saved
 from .action import Action
@@ -33,7 +33,7 @@ RACE_RUNS = 3
 
 
 def race(screen: ChatScreen, argument: Argument) -> None:
-    """The target alone, DFlash at the block size of the slider, and DFlash at half of it."""
+    """The target alone, DFlash at the block size of the slider, and at half of it; for auto, at the largest instead."""
     from dflash_tui.core.race import Race, lanes_for
 
     from ..screens.race import RaceScreen
@@ -45,8 +45,9 @@ def race(screen: ChatScreen, argument: Argument) -> None:
     if ready.drafter is None:
         raise SlashError("There is no drafter to race with: this target runs alone.")
     settings = screen.chat.settings
-    block = min(settings.block_size, ready.max_block_size)
-    lanes = lanes_for(settings, sorted({block, max(block // 2, MIN_BLOCK_SIZE)}, reverse=True))
+    block = settings.block_rows(ready.max_block_size)
+    sizes: list[BlockSize] = [AUTO, block] if settings.block_size == AUTO else [block, max(block // 2, MIN_BLOCK_SIZE)]
+    lanes = lanes_for(settings, list(dict.fromkeys(sizes)))
     messages = _question(screen, argument.text)
 
     def create() -> Race:

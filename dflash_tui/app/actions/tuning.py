@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.slash import Argument
-from engine.commands import Verify
+from engine.commands import AUTO
 
 from ..widgets.slider import BlockSlider, TemperatureSlider
 from .action import Action
@@ -34,7 +34,7 @@ def cooler(screen: ChatScreen, _: Argument) -> None:
 
 
 def set_block(screen: ChatScreen, argument: Argument) -> None:
-    screen.set_block(argument.integer())
+    screen.set_block(argument.block_size())
 
 
 def set_temperature(screen: ChatScreen, argument: Argument) -> None:
@@ -55,14 +55,6 @@ def think(screen: ChatScreen, argument: Argument) -> None:
     screen.notify(f"Thinking is {'on' if thinking else 'off'} from the next question on.", timeout=3)
 
 
-def set_verify(screen: ChatScreen, argument: Argument) -> None:
-    verify: Verify = "auto" if argument.choice("auto", "all") == "auto" else "all"
-    screen.chat.adjust(verify=verify)
-    slider = screen.query_one(BlockSlider)
-    slider.auto = verify == "auto"
-    slider.refresh()
-
-
 def speculate(screen: ChatScreen, argument: Argument) -> None:
     """Without speculation the target's own speed is measured, which answers after that are compared with."""
     speculation = argument.switch()
@@ -81,13 +73,13 @@ ACTIONS = (
     Action("temperature-down", TEMPERATURE, cooler, "alt+left", priority=True),
     Action("temperature-up", TEMPERATURE, warmer, "alt+right", priority=True),
     Action("temperature", "temperature; 0 is greedy", set_temperature, slash="temp", takes="0…2"),
-    Action("block", "block size: 16 drafts 15 tokens and adds one", set_block, slash="block", takes="2…16"),
     Action(
-        "verify",
-        "check all drafted tokens, or (auto) as many as pay off; from the next round on",
-        set_verify,
-        slash="verify",
-        takes="auto|all",
+        "block",
+        "block size: 16 drafts 15 tokens and adds one; auto checks as many as pay off",
+        set_block,
+        slash="block",
+        takes="auto|2…16",
+        choices=lambda screen: [AUTO, *map(str, screen.query_one(BlockSlider).sizes)],
     ),
     Action("seed", "seed of the sampling noise", set_seed, slash="seed", takes="n"),
     Action("system", "system prompt from the next question on, or none", set_system, slash="system", takes="[text]"),

@@ -20,7 +20,7 @@ from dflash_tui.core.start import Start
 from dflash_tui.core.starters import STARTERS
 from dflash_tui.core.tables import tables
 from dflash_tui.core.traces.replaying import ReplaySource
-from engine.commands import Close, GenerationSettings, Stop
+from engine.commands import BlockSize, Close, GenerationSettings, Stop
 
 from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
@@ -256,8 +256,8 @@ class ChatScreen(Drawing, Looking):
     # Settings
 
     @on(Slider.Changed, "#block")
-    def block_moved(self, message: Slider.Changed) -> None:
-        self.set_block(int(message.value))
+    def block_moved(self) -> None:
+        self.set_block(self.query_one(BlockSlider).size_chosen)
 
     @on(Slider.Changed, "#temperature")
     def temperature_moved(self, message: Slider.Changed) -> None:
@@ -267,10 +267,10 @@ class ChatScreen(Drawing, Looking):
     def pace_moved(self, message: Slider.Changed) -> None:
         self.viewer.set_pace(message.value)
 
-    def set_block(self, size: int) -> None:
+    def set_block(self, size: BlockSize) -> None:
         """From the next round on. Raises ``ValueError`` when out of range."""
         self.chat.adjust(block_size=size)
-        self.query_one(BlockSlider).value = size
+        self.query_one(BlockSlider).show(size)
 
     def set_temperature(self, temperature: float) -> None:
         """From the next round on. Raises ``ValueError`` when out of range."""

@@ -103,11 +103,9 @@ class Drawing(Screen[None]):
         if most < MIN_BLOCK_SIZE:
             slider.disabled = True
             return
-        slider.high = most
-        if self.chat.settings.block_size > most:
-            self.chat.adjust(block_size=most)
-            slider.value = most
-        slider.refresh()
+        slider.limit(most)
+        if slider.size_chosen != self.chat.settings.block_size:
+            self.chat.adjust(block_size=slider.size_chosen)
 
     def draw_gauges(self) -> None:
         self.query_one(GaugePanel).show(self._gauge_facts())

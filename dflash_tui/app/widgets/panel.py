@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from engine.commands import MAX_BLOCK_SIZE, MAX_TEMPERATURE, MIN_BLOCK_SIZE, GenerationSettings
+from engine.commands import MAX_TEMPERATURE, GenerationSettings
 
 from .gauge_panel import GaugePanel
 from .slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
@@ -21,11 +21,11 @@ class Panel(Container):
         self._settings = settings
 
     def compose(self) -> ComposeResult:
-        block, temperature = self._settings.block_size, self._settings.temperature
+        settings = self._settings
         yield GaugePanel(id="gauges")
         with Container(id="sliders"):
-            slider = BlockSlider("block", MIN_BLOCK_SIZE, MAX_BLOCK_SIZE, 1, block, id="block")
-            slider.auto = self._settings.verify == "auto"
-            yield slider
-            yield TemperatureSlider("temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, temperature, id="temperature")
+            yield BlockSlider("block", settings.block_size, id="block")
+            yield TemperatureSlider(
+                "temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, settings.temperature, id="temperature"
+            )
             yield PaceSlider("pace", PACES[-1], id="pace")

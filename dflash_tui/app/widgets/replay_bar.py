@@ -75,10 +75,10 @@ class ReplayBar(Widget, can_focus=True):
 
     def _show_settings(self, settings: Mapping[str, Any]) -> None:
         """The sliders say what the turn was decoded with, and can't change it any more."""
-        for name, slider in (("block_size", BlockSlider), ("temperature", TemperatureSlider)):
-            shown = self._chat.query_one(slider)
-            shown.disabled = True
-            shown.value = float(settings.get(name, shown.value))
+        block, temperature = self._chat.query_one(BlockSlider), self._chat.query_one(TemperatureSlider)
+        block.disabled = temperature.disabled = True
+        block.show(settings.get("block_size", block.size_chosen))
+        temperature.value = settings.get("temperature", temperature.value)
 
     def action_play(self) -> None:
         """Pause or go on: from where the user looks, and from the start again when all is told."""

@@ -13,6 +13,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
+
 TYPING_SECONDS = 1.2
 """Digits typed within this time belong to one number."""
 LABEL_WIDTH, VALUE_WIDTH = 6, 10
@@ -121,6 +123,14 @@ class Slider(Widget, can_focus=True):
         """Whether this character is part of a value."""
         return character is not None and character in "0123456789."
 
+    def typed(self, text: str) -> float | None:
+        """The value that was typed, if it is one: "1" on the way to "16" is none of a slider that begins at 2."""
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        return value if self.low <= value <= self.high else None
+
     def on_key(self, event: events.Key) -> None:
         if event.character is None or not self.types(event.character):
             return
@@ -128,12 +138,8 @@ class Slider(Widget, can_focus=True):
         now = monotonic()
         self._typed = event.character if now - self._typed_at > TYPING_SECONDS else self._typed + event.character
         self._typed_at = now
-        try:
-            typed = float(self._typed)
-        except ValueError:
-            return
-        # "1" on the way to "16" is no value of a slider that begins at 2.
-        if self.low <= typed <= self.high:
+        typed = self.typed(self._typed)
+        if typed is not None:
             self._choose(typed)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -154,16 +160,44 @@ class Slider(Widget, can_focus=True):
 
 
 class BlockSlider(Slider):
-    """Tokens per round: a block of 16 drafts 15 and adds one."""
+    """Tokens per round: a block of 16 drafts 15 and adds one. The stop behind the largest block is ``auto``."""
 
-    hint = "block size: from the next round on · ← → Home End, or type it"
+    hint = "block size: from the next round on · ← →, or type it; End: auto"
 
-    auto = False
-    """The engine chooses every round how many of the drafted tokens it verifies."""
+    def __init__(self, label: str, size: BlockSize, *, id: str) -> None:
+        super().__init__(label, MIN_BLOCK_SIZE, MAX_BLOCK_SIZE + 1, 1, MAX_BLOCK_SIZE + 1, id=id)
+        self.set_reactive(Slider.value, self._stop_of(size))
+
+    @property
+    def sizes(self) -> range:
+        """The sizes that can be chosen."""
+        return range(MIN_BLOCK_SIZE, int(self.high))
+
+    @property
+    def size_chosen(self) -> BlockSize:
+        return AUTO if self.value == self.high else int(self.value)
+
+    def show(self, size: BlockSize) -> None:
+        """Put the knob there, without a message."""
+        self.value = self._stop_of(size)
+
+    def limit(self, most: int) -> None:
+        """No larger blocks than that; what was larger is the largest now."""
+        size = self.size_chosen
+        self.high = most + 1
+        self.show(size if size == AUTO else min(size, most))
+        self.refresh()
+
+    def _stop_of(self, size: BlockSize) -> float:
+        return self.high if size == AUTO else min(size, self.high - 1)
 
     def describe(self) -> str:
-        size = int(self.value)
-        return f"{size} auto" if self.auto else f"{size} ({size - 1}+1)"
+        size = self.size_chosen
+        return AUTO if size == AUTO else f"{size} ({size - 1}+1)"
+
+    def typed(self, text: str) -> float | None:
+        size = super().typed(text)
+        return size if size != self.high else None  # no size: it stands for auto
 
 
 class TemperatureSlider(Slider):

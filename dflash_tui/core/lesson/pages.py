@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..export.document import SET_LINE, Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
 from ..inspection import Inspection, inspect_step
-from ..race import RaceResult, as_race
+from ..race import RaceResult, as_race, block_name
 from ..race_report import race_table
 from .facts import choose_round, fill, round_facts, same_tokens, turn_facts
 from .parsing import FigureKind, FigureRequest, Lesson, LessonError, Stop
@@ -52,7 +52,7 @@ def name_of(answer: Answer) -> str:
     """What tells an answer from others of a trace."""
     if not answer.settings.get("speculation", True):
         return "one token at a time"
-    return f"DFlash, block {answer.settings.get('block_size', '?')}"
+    return block_name(answer.settings.get("block_size", "?"))
 
 
 def lesson_pages(lesson: Lesson, answers: Sequence[Answer]) -> tuple[Page, ...]:

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from engine.commands import GenerationSettings
+from engine.commands import AUTO, GenerationSettings
 from engine.events import TurnStarted, event_from_dict
 
 from .format import JsonEvent
@@ -82,10 +82,13 @@ def _fits(value: Any, hint: Any) -> bool:
 
 def _known_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Those settings of this program that have values it would take, in their order; others are left out."""
+    if settings.get("verify") == AUTO:
+        settings = {**settings, "block_size": AUTO}  # what this program wrote before a block size could be that
     known: dict[str, Any] = {}
+    hints = get_type_hints(GenerationSettings)
     for field in fields(GenerationSettings):
         value = settings.get(field.name)
-        if isinstance(value, type(field.default)) or (isinstance(field.default, float) and isinstance(value, int)):
+        if _fits(value, hints[field.name]):
             setting: dict[str, Any] = {field.name: value}
             try:
                 GenerationSettings(**setting)
