@@ -7,10 +7,13 @@ import logging
 from collections.abc import Sequence
 
 from rich.text import Text
+from textual import on
 from textual.app import App
 from textual.driver import Driver
+from textual.events import DescendantFocus
 from textual.filter import LineFilter
 from textual.theme import Theme
+from textual.widgets import Input
 
 from dflash_tui.core.log_file import log_file
 from dflash_tui.core.look import Look
@@ -53,6 +56,12 @@ class ThemedApp(App[None]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = super().get_line_filters()
         return [*filters, _ASCII] if self.look.ascii else filters
+
+    @on(DescendantFocus)
+    def keep_caret_still(self, event: DescendantFocus) -> None:
+        """Nothing blinks for who wants no motion; Textual's own fields do, the palette's among them."""
+        if self.look.reduced_motion and isinstance(event.widget, Input):
+            event.widget.cursor_blink = False
 
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):

@@ -108,7 +108,9 @@ async def test_a_round_plays_phase_by_phase(lesson: Open) -> None:
         assert table.scene.inspection.step.index == before + 1
 
 
-async def test_a_race_runs_to_its_end_and_again(lesson: Open) -> None:
+async def test_a_race_runs_to_its_end_and_again(lesson: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("dflash_tui.app.screens.lesson.monotonic", lambda: now)
     async with lesson() as (screen, pilot):
         place = next(place for place, page in enumerate(screen.pages) if page.figure and page.figure.kind == "race")
         screen.action_go(place)
@@ -116,10 +118,11 @@ async def test_a_race_runs_to_its_end_and_again(lesson: Open) -> None:
         assert figure is not None
         for _ in range(2):
             await pilot.press("space")
-            assert screen._clock is not None
+            assert screen._clock is not None and not screen._clock.over
+            result = figure.race()
+            now += result.seconds + 1
             while screen._clock is not None:
                 await pilot.pause(0.02)
-            result = figure.race()
             chart = str(screen.query_one("#lesson-chart", Static).render())
             assert all(f"{result.speed_up(lane):.2f}×" in chart for lane in result.lanes)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from textual.widgets import Input
 
 from dflash_tui.app.actions import ACTIONS
 from dflash_tui.app.ascii import ASCII
@@ -120,6 +121,9 @@ async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch)
         assert not chat.screen.viewer.motion.moves
         chat.screen.draw_status()
         assert not chat.prompt.cursor_blink
+        await chat.pilot.press("ctrl+p")
+        await chat.until(lambda: isinstance(chat.app.focused, Input))
+        assert isinstance(chat.app.focused, Input) and not chat.app.focused.cursor_blink
 
 
 @pytest.mark.parametrize(
