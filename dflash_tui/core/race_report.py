@@ -6,7 +6,7 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from .export.document import Document, Heading, Origin, Prose, Table
+from .export.document import Document, Heading, Lanes, Origin, Prose, Table
 from .race import Divergence, LaneResult, RaceResult
 
 HOW = (
@@ -102,6 +102,6 @@ def _divergence_object(parting: Divergence) -> dict[str, Any]:
 def race_document(result: RaceResult, origin: Origin) -> Document:
     """The race as something to export."""
     remarks = Prose("\n\n".join((HOW, *race_remarks(result))))
-    answers = (lane.shown.answer for lane in result.lanes)
+    lanes = Lanes(tuple(lane.shown.answer for lane in result.lanes))
     title = "Race: " + " against ".join(lane.lane.name for lane in result.lanes)
-    return Document(title, (Heading(result.question), race_table(result), remarks, *answers), origin)
+    return Document(title, (Heading(result.question), race_table(result), remarks, lanes), origin)

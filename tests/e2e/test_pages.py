@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dflash_tui.core.export.document import Origin, collect
 from dflash_tui.core.export.formats import render
+from dflash_tui.core.race import RaceResult, as_race
+from dflash_tui.core.race_clock import RaceClock
+from dflash_tui.core.race_report import race_document
+from dflash_tui.core.traces.bundled import find_trace
+from dflash_tui.core.traces.reader import read_trace
 from tests.core.answers_for_tests import hostile_document
 
 from .browser import Browser, missing_browser
@@ -53,9 +60,25 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def race() -> RaceResult:
+    """The first two answers of the lesson: one token at a time, and with drafts."""
+    alone, drafted, *_ = collect(read_trace(find_trace("lesson")).events()).answers()
+    return as_race(
+        alone.question, [("alone", replace(alone, label="alone")), ("DFlash", replace(drafted, label="DFlash"))]
+    )
+
+
+@pytest.fixture(scope="module")
+def race_page(tmp_path_factory: pytest.TempPathFactory, race: RaceResult) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "race.html"
+    path.write_text(render(race_document(race, Origin()), "html"), encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 @pytest.mark.parametrize("width", [375, 1440])
-@pytest.mark.parametrize("name", ["page", "lesson"])
+@pytest.mark.parametrize("name", ["page", "lesson", "race_page"])
 def test_a_page_is_quiet_and_readable(
     browser: Browser, request: pytest.FixtureRequest, name: str, width: int, scheme: str
 ) -> None:
@@ -127,6 +150,41 @@ def test_playing_ends_at_the_last_round(browser: Browser, page: Path) -> None:
     assert browser.run(script) == "pause"
     browser.wait_for(f"{script} === 'play'")
     assert browser.run("return document.querySelectorAll('article')[1].querySelectorAll('.later').length") == 0
+
+
+def test_the_lanes_of_a_race_share_a_clock(browser: Browser, race_page: Path, race: RaceResult) -> None:
+    """Wherever it stands, each lane shows the rounds that had ended by then."""
+    browser.visit(race_page)
+    shown = "return [...document.querySelectorAll('article input')].map((slider) => Number(slider.value))"
+    clock = RaceClock(race)
+    ended = [0, 0]
+    for part in (0.1, 0.25, 0.5, 0.9, 1.0):
+        now = part * clock.length
+        browser.run(
+            "const slider = document.querySelector('section > .scrub input');"
+            f"slider.value = {now}; slider.dispatchEvent(new Event('input'))"
+        )
+        ended = [before + len(steps) for before, steps in zip(ended, clock.advance(now), strict=True)]
+        assert browser.run(shown) == [count - 1 for count in ended]
+        told = browser.run("return document.querySelector('section > .scrub output').textContent")
+        for lane in clock.lanes:
+            assert f"{lane.lane.lane.name}: {lane.seconds:.2f} s, {lane.tokens} tokens" in told
+    assert told.count("✓") == 2
+
+
+def test_a_race_is_played(browser: Browser, race_page: Path, race: RaceResult) -> None:
+    browser.visit(race_page)
+    button = "document.querySelector('[data-go=race]')"
+    now = "Number(document.querySelector('section > .scrub input').value)"
+    browser.run(f"{button}.click()")
+    browser.wait_for(f"return {now} < {race.seconds / 2}")
+    assert browser.run(f"return {button}.textContent") == "pause"
+    browser.wait_for(f"return {button}.textContent === 'play the race'")
+    assert browser.run(f"return {now}") == pytest.approx(race.seconds)
+    assert browser.run("return document.querySelectorAll('.later').length") == 0
+    browser.run(f"{button}.click()")
+    browser.run("document.querySelector('article .t').click()")
+    assert browser.run(f"return {button}.textContent") == "play the race", "who moves a lane stops the clock"
 
 
 def test_a_hostile_answer_does_nothing(browser: Browser, tmp_path: Path) -> None:

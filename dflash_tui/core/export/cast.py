@@ -51,7 +51,7 @@ def _timestamp(created: str) -> dict[str, int]:
 def _played(document: Document) -> Iterator[tuple[float, str]]:
     palette = bundled_palette(DARK)
     now = 0.0
-    for section in document.sections:
+    for section in document.one_by_one:
         if isinstance(section, Answer):
             yield now, _drawn(question_spans(section), palette)
             now += PAUSE

@@ -100,7 +100,15 @@ class Answer:
         return meter.statistics()
 
 
-Section = Heading | Prose | Table | RoundFigure | Answer
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Answers to one question, for one clock that starts at the first token of each."""
+
+    answers: tuple[Answer, ...]
+
+
+Plain = Heading | Prose | Table | RoundFigure | Answer
+Section = Plain | Lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +137,14 @@ class Document:
     origin: Origin = Origin()
 
     @property
+    def one_by_one(self) -> Iterator[Plain]:
+        """The sections with lanes one after the other, for formats that have no clock."""
+        for section in self.sections:
+            yield from section.answers if isinstance(section, Lanes) else (section,)
+
+    @property
     def answers(self) -> tuple[Answer, ...]:
-        return tuple(section for section in self.sections if isinstance(section, Answer))
+        return tuple(section for section in self.one_by_one if isinstance(section, Answer))
 
 
 class AnswerCollector:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from itertools import count
 from typing import Any
 
 from engine.events import EmittedToken, Step
@@ -19,7 +20,7 @@ from engine.events import EmittedToken, Step
 from ..harmless import sanitise
 from ..inspection import Inspection, inspect_step
 from ..rounds import round_cells, round_summary, show_blanks
-from .document import SET_LINE, Answer, Document, Heading, Prose, RoundFigure, Section, Table, is_set
+from .document import SET_LINE, Answer, Document, Heading, Lanes, Plain, Prose, RoundFigure, Table, is_set
 from .palette import DARK, LIGHT, Palette, bundled_palette
 from .spans import answer_summary
 
@@ -37,6 +38,11 @@ _BUTTONS = (
     ("reject-next", "»", "next round with a correction: }"),
     ("play", "play", "in the time it took"),
 )
+_CLOCK = (
+    '<div class="scrub only-js"><button type="button" data-go="race">play the race</button>'
+    '<input type="range" min="0" step="any" aria-label="Seconds"><output></output></div>'
+)
+"""Above the lanes of a race."""
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
 
 
@@ -63,13 +69,17 @@ def to_html(document: Document) -> str:
 
 
 def _sections(document: Document) -> Iterator[str]:
-    number = 0
+    numbers = count()
     for section in document.sections:
-        yield _section(section, number)
-        number += isinstance(section, Answer)
+        if isinstance(section, Lanes):
+            yield f"<section>{_CLOCK}"
+            yield from (_answer(answer, next(numbers)) for answer in section.answers)
+            yield "</section>"
+        else:
+            yield _section(section, numbers)
 
 
-def _section(section: Section, number: int) -> str:
+def _section(section: Plain, numbers: Iterator[int]) -> str:
     match section:
         case Heading():
             return f"<h2>{_text(section.text)}</h2>"
@@ -80,7 +90,7 @@ def _section(section: Section, number: int) -> str:
         case RoundFigure():
             return _round(section)
         case Answer():
-            return _answer(section, number)
+            return _answer(section, next(numbers))
 
 
 def _paragraph(text: str) -> str:

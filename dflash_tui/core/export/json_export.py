@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
+from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
 
 FORMAT_NAME, FORMAT_VERSION = "dflash-chat export", 1
 
@@ -18,12 +18,12 @@ def to_json(document: Document) -> str:
         "version": FORMAT_VERSION,
         "title": document.title,
         "origin": asdict(document.origin),
-        "sections": [_section(section) for section in document.sections],
+        "sections": [_section(section) for section in document.one_by_one],
     }
     return json.dumps(content, indent=1) + "\n"
 
 
-def _section(section: Section) -> dict[str, Any]:
+def _section(section: Plain) -> dict[str, Any]:
     match section:
         case Heading() | Prose():
             return {"kind": type(section).__name__.lower(), "text": section.text}

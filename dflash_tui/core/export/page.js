@@ -16,18 +16,48 @@ function probability(value) {
   return value === null ? "" : value.toFixed(3);
 }
 
+// Time that runs while its button says so. ``now`` tells where it stands and ``show`` draws it, in seconds.
+class Clock {
+  constructor(button, length, now, show) {
+    Object.assign(this, { button, length, now, show, name: button.textContent, timer: 0 });
+  }
+
+  toggle() {
+    if (this.timer) return this.pause();
+    const from = this.now() < this.length ? this.now() : 0, began = performance.now();
+    const frame = (time) => {
+      const seconds = from + Math.max(time - began, 0) / 1000;
+      this.show(Math.min(seconds, this.length));
+      if (seconds >= this.length) this.pause();
+      else this.timer = requestAnimationFrame(frame);
+    };
+    this.button.textContent = "pause";
+    this.timer = requestAnimationFrame(frame);
+  }
+
+  pause() {
+    cancelAnimationFrame(this.timer);
+    this.timer = 0;
+    this.button.textContent = this.name;
+  }
+}
+
 class Answer {
   constructor(article, rounds) {
     this.rounds = rounds;
+    this.label = article.querySelector(".label")?.textContent;
     this.slider = article.querySelector("input");
     this.output = article.querySelector("output");
     this.lane = article.querySelector(".round");
-    this.playButton = article.querySelector("[data-go=play]");
     this.tokens = [...article.querySelectorAll(".t")];
     this.byRound = rounds.map(() => []);
     for (const token of this.tokens) this.byRound[token.dataset.s].push(token);
     this.shown = rounds.length - 1;
-    this.timer = 0;
+    this.seconds = this.since(this.shown);
+    let written = 0;
+    this.written = rounds.map((round) => written += round.tokens.length);
+    const play = article.querySelector("[data-go=play]");
+    this.clock = new Clock(play, this.seconds, () => this.since(this.shown), (now) => this.showAt(now));
     article.addEventListener("keydown", (event) => this.key(event));
     this.slider.addEventListener("input", () => { this.pause(); this.show(Number(this.slider.value)); });
     for (const button of article.querySelectorAll("[data-go]"))
@@ -40,6 +70,27 @@ class Answer {
     for (const name of ["pointerover", "focusin"]) text.addEventListener(name, (event) => this.describe(event));
     for (const name of ["pointerout", "focusout"]) text.addEventListener(name, () => { card.hidden = true; });
     this.show(this.shown);
+  }
+
+  // From the first token to the end of a round.
+  since(round) {
+    return this.rounds[round].time - this.rounds[0].time;
+  }
+
+  // The last round that had ended so many seconds after the first token.
+  roundAt(seconds) {
+    let low = 0, high = this.rounds.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.since(middle) <= seconds) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  showAt(seconds) {
+    const round = this.roundAt(seconds);
+    if (round !== this.shown) this.show(round);
   }
 
   // Only the tokens between the old and the new round change.
@@ -62,7 +113,7 @@ class Answer {
   }
 
   go(where) {
-    if (where === "play") return this.timer ? this.pause() : this.play();
+    if (where === "play") { this.touched(); return this.clock.toggle(); }
     this.pause();
     const step = where.endsWith("back") ? -1 : 1;
     let round = this.shown + step;
@@ -71,25 +122,13 @@ class Answer {
     if (round >= 0 && round < this.rounds.length) this.show(round);
   }
 
-  play() {
-    if (this.shown === this.rounds.length - 1) this.show(0);
-    const began = performance.now(), from = this.rounds[this.shown].time;
-    const frame = (now) => {
-      let round = this.shown;
-      while (round + 1 < this.rounds.length && this.rounds[round + 1].time <= from + (now - began) / 1000) round++;
-      if (round !== this.shown) this.show(round);
-      if (round === this.rounds.length - 1) this.pause();
-      else this.timer = requestAnimationFrame(frame);
-    };
-    this.playButton.textContent = "pause";
-    this.timer = requestAnimationFrame(frame);
+  pause() {
+    this.clock.pause();
+    this.touched();
   }
 
-  pause() {
-    cancelAnimationFrame(this.timer);
-    this.timer = 0;
-    this.playButton.textContent = "play";
-  }
+  // The reader moves this answer by itself.
+  touched() {}
 
   key(event) {
     const keys = { ",": "back", ".": "next", "{": "reject-back", "}": "reject-next" };
@@ -127,9 +166,54 @@ class Answer {
   }
 }
 
+// Lanes on one clock, which starts at the first token of each.
+class Race {
+  constructor(section, lanes) {
+    this.lanes = lanes;
+    this.slider = section.querySelector("input");
+    this.output = section.querySelector("output");
+    const button = section.querySelector("[data-go=race]");
+    const length = Math.max(...lanes.map((lane) => lane.seconds));
+    this.slider.max = this.slider.value = length;
+    this.clock = new Clock(button, length, () => Number(this.slider.value), (now) => this.show(now));
+    button.addEventListener("click", () => { this.pauseLanes(); this.clock.toggle(); });
+    this.slider.addEventListener("input", () => {
+      this.clock.pause();
+      this.pauseLanes();
+      this.show(Number(this.slider.value));
+    });
+    for (const lane of lanes) lane.touched = () => this.clock.pause();
+    this.tell(length);
+  }
+
+  pauseLanes() {
+    for (const lane of this.lanes) lane.clock.pause();
+  }
+
+  show(seconds) {
+    for (const lane of this.lanes) lane.showAt(seconds);
+    this.slider.value = seconds;
+    this.tell(seconds);
+  }
+
+  tell(seconds) {
+    const lanes = this.lanes.map((lane) => {
+      const mark = seconds >= lane.seconds ? "✓ " : "";
+      return `${mark}${lane.label}: ${Math.min(seconds, lane.seconds).toFixed(2)} s, ${lane.written[lane.shown]} tokens`;
+    });
+    this.output.textContent = [`${seconds.toFixed(2)} s`, ...lanes].join(" · ");
+    this.slider.setAttribute("aria-valuetext", this.output.textContent);
+  }
+}
+
+const answers = new Map();
 for (const article of document.querySelectorAll("article")) {
   const rounds = data[article.dataset.answer];
-  if (rounds.length) new Answer(article, rounds);
+  if (rounds.length) answers.set(article, new Answer(article, rounds));
+}
+for (const section of document.querySelectorAll("section")) {
+  const lanes = [...section.querySelectorAll("article")].map((article) => answers.get(article)).filter(Boolean);
+  if (lanes.length) new Race(section, lanes);
 }
 
 document.getElementById("theme").addEventListener("click", () => {

@@ -8,19 +8,19 @@ from engine.events import EmittedToken, Step
 
 from ..reducer import Look, Span
 from ..rounds import Fate, round_cells, show_blanks
-from .document import Answer, Document, Heading, Prose, RoundFigure, Section, Table
+from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
 
 
 def document_spans(document: Document) -> Iterator[Span]:
     """The whole document, as a terminal would show it."""
-    for section in document.sections:
+    for section in document.one_by_one:
         yield from section_spans(section)
     origin = document.origin.describe()
     if origin:
         yield Span(f"{origin}\n", "note")
 
 
-def section_spans(section: Section) -> Iterator[Span]:
+def section_spans(section: Plain) -> Iterator[Span]:
     match section:
         case Heading():
             yield Span(f"{section.text}\n\n", "prompt")
