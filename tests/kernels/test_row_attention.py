@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,7 +14,16 @@ from torch import Tensor
 from engine.config import AttentionConfig, RopeConfig
 from engine.kernels import row_attention
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
-from engine.kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_rows_reference, attend_tiles
+from engine.kernels.row_attention import (
+    AttendScratch,
+    AttendTiles,
+    attend_rows,
+    attend_rows_reference,
+    attend_tiles,
+    num_splits,
+    split_start,
+    tile_rows,
+)
 from tests.kernels.ordered_sums import sum_in_order
 
 CPU = torch.device("cpu")
@@ -49,12 +59,22 @@ class Case:
     v: Tensor
     q: Tensor
 
-    def attend(self, cursor: int, rows: int, tiles: AttendTiles | None = None, q: Tensor | None = None) -> Tensor:
+    def attend(
+        self,
+        cursor: int,
+        rows: int,
+        tiles: AttendTiles | None = None,
+        q: Tensor | None = None,
+        max_rows: int = 16,
+        launches: int = 1,
+    ) -> Tensor:
         out = torch.full((16, self.config.num_heads * self.config.head_dim), 7.0, dtype=self.q.dtype)
         scratch = AttendScratch([self.config], [self.k.shape[1]], CPU, tiles)
         for part in (scratch.highest, scratch.total, scratch.mixed):
             part.fill_(float("nan"))
-        attend_rows(self.q if q is None else q, self.k, self.v, *at(cursor, rows), self.config, out, scratch, tiles)
+        q = self.q if q is None else q
+        for _ in range(launches):
+            attend_rows(q, self.k, self.v, *at(cursor, rows), self.config, out, scratch, tiles, max_rows)
         return out
 
     def reference(self, cursor: int, rows: int) -> Tensor:
@@ -88,7 +108,7 @@ def test_rows_attend_as_the_reference_does(name: str, dtype: torch.dtype) -> Non
     config = LAYERS[name]
     case = make(config, capacity_of(config), dtype)
     for cursor, rows in [(31, 3), (134, 16)]:
-        actual = case.attend(cursor, rows, replace(SMALL, rows=min(32, 16 * config.num_heads // config.num_kv_heads)))
+        actual = case.attend(cursor, rows, SMALL)
         tolerance = TOLERANCE[dtype]
         torch.testing.assert_close(actual, case.reference(cursor, rows), atol=tolerance, rtol=tolerance)
 
@@ -110,16 +130,40 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, m
         block = case.attend(cursor, 16, SMALL)
         for row in (1, 15):
             alone = torch.roll(case.q, -row, 0)
-            assert torch.equal(case.attend(cursor + row, 1, SMALL, alone)[0], block[row]), (cursor, row)
+            for max_rows in (1, 16):
+                actual = case.attend(cursor + row, 1, SMALL, alone, max_rows)
+                assert torch.equal(actual[0], block[row]), (cursor, row, max_rows)
         assert torch.equal(case.attend(cursor, 6, SMALL)[:6], block[:6])
+
+
+def test_narrow_launches_take_narrow_tiles() -> None:
+    """Where a group is large; the bits stay, as the test above says of such a layer."""
+    assert tile_rows(SMALL, 1, 8) == 16 and tile_rows(SMALL, 3, 8) == 32 and tile_rows(SMALL, 16, 8) == 32
+    assert tile_rows(SMALL, 16, 1) == 16 and tile_rows(SMALL, 1, 3) == 16
 
 
 @pytest.mark.parametrize("programs", [1, 3])
 def test_a_program_may_take_several_splits(programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     case = make(LAYERS["8 heads a key"], 150)
     expected = case.attend(134, 5, SMALL)
-    monkeypatch.setattr(row_attention, "SMALL_PROGRAMS", programs)
+    # One key head, and two tiles of rows.
+    monkeypatch.setattr(row_attention, "FULL_PROGRAMS", {128: 4 * programs})
     assert torch.equal(case.attend(134, 5, SMALL), expected)
+
+
+def test_one_launch_after_another_finds_the_scratch_as_it_should_be() -> None:
+    """Programs that count each other leave nothing to the next launch."""
+    case = make(LAYERS["both ways in a window"], 39)
+    assert torch.equal(case.attend(60, 9, SMALL, launches=3), case.attend(60, 9, SMALL))
+
+
+def test_splits_grow_where_they_lie_far_behind(ordered_sums: None) -> None:
+    """Beyond 64 of them; a context that reaches there attends as any other, in blocks and row by row."""
+    small = replace(SMALL, split=16)
+    case = make(layer(2, 1, 16, None), 1400)
+    torch.testing.assert_close(case.attend(1360, 16, small), case.reference(1360, 16), atol=1e-5, rtol=1e-5)
+    alone = case.attend(1375, 1, small, torch.roll(case.q, -15, 0), max_rows=1)[0]
+    assert torch.equal(alone, case.attend(1360, 16, small)[15])
 
 
 def test_nothing_runs_without_rows() -> None:
@@ -136,11 +180,24 @@ def test_what_lies_past_the_block_does_not_count() -> None:
         assert torch.equal(case.attend(33, 4, SMALL), expected)
 
 
-def test_larger_caches_take_larger_splits_not_more() -> None:
-    full = LAYERS["full"]
-    assert attend_tiles(full, 32_768).split == 128
-    assert attend_tiles(full, 262_144).split == 1024
-    assert attend_tiles(LAYERS["sliding"], 10**6).split == attend_tiles(LAYERS["sliding"], 64).split
+def test_splits_cover_every_position_once_and_none_is_long() -> None:
+    starts = [split_start(split, 32) for split in range(400)]
+    assert starts[:3] == [0, 32, 64] and starts[64:67] == [2048, 2112, 2176] and starts[96] == 4096
+    for start, following in pairwise(starts):
+        assert 32 <= following - start <= max(32, start // 32)
+
+
+def test_the_number_of_splits_follows_the_capacity() -> None:
+    full = attend_tiles(LAYERS["full"], 32_768)
+    assert full == attend_tiles(LAYERS["full"], 262_144)
+    for capacity in (1, 2048, 2049, 32_768, 262_144):
+        count = num_splits(full, capacity, None)
+        assert split_start(count, full.split) >= capacity > split_start(count - 1, full.split)
+
+
+def test_a_split_goes_round_a_ring_at_most_once() -> None:
+    assert attend_tiles(LAYERS["sliding"], 40).split == attend_tiles(LAYERS["sliding"], 40).keys == 32
+    assert attend_tiles(LAYERS["sliding"], 1279) == attend_tiles(LAYERS["sliding"], 10**6)
 
 
 # --- norm, turn, store
@@ -197,7 +254,7 @@ def test_heads_are_normed_turned_and_stored(
     heads: int, kv_heads: int, head_dim: int, gemma: bool, shared: bool, dtype: torch.dtype
 ) -> None:
     case = store(heads, kv_heads, head_dim, dtype, gemma=gemma, shared=shared)
-    for cursor, rows in [(0, 16), (30, 16), (1000, 5), (36, 1), (12, 0)]:
+    for cursor, rows in [(0, 16), (30, 16), (90_000, 5), (36, 1), (12, 0)]:
         actual = case.run(norm_rope_store, cursor, rows)
         expected = case.run(norm_rope_store_reference, cursor, rows)
         for ours, theirs in zip(actual, expected, strict=True):
