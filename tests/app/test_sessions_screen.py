@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from dflash_tui.app.source import EventQueue
 from dflash_tui.core.archive import list_sessions, reopen
 from dflash_tui.core.sessions import load_session, sessions_directory
 from dflash_tui.core.start import Start
+from dflash_tui.core.traces.reader import read_trace
 from engine.commands import Ask, GenerationSettings
+from engine.events import TurnStarted
 from tests.core.test_archive import write
 
 from .conftest import Driver, Launch
@@ -125,6 +128,24 @@ async def test_markdown_of_this_conversation(launch: Launch) -> None:
         assert "> one\n\nFour.\n" in (chat.out_dir / "talk.md").read_text()
         await chat.ask("/markdown ../talk.md")
         assert "not a file name" in chat.notices()
+
+
+async def test_a_resumed_conversation_is_exported_whole(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait("one")
+        first = chat.screen.queue.log.path
+        await chat.ask("/new")
+        await chat.ask_and_wait("elsewhere")
+        await chat.ask(f"/resume {first.stem}")
+        await chat.ask_and_wait("two")
+        await chat.ask("/export json")
+        await chat.until((chat.out_dir / "chat.json").is_file)
+        sections = json.loads((chat.out_dir / "chat.json").read_text())["sections"]
+        assert [(section["question"], section["text"]) for section in sections] == [("one", "ok"), ("two", "ok")]
+        await chat.ask(f"/trace {chat.out_dir / 'whole.dft'}")
+        await chat.until((chat.out_dir / "whole.dft").is_file)
+        events = list(read_trace(chat.out_dir / "whole.dft").events())
+        assert [event.question for event in events if isinstance(event, TurnStarted)] == ["one", "two"]
 
 
 @pytest.mark.parametrize("choose", [False, True])
