@@ -20,7 +20,7 @@ from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
 from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
-from ..kernels.router_rows import Assignment, RouterRows, gate_up_and_route, reference_assignment
+from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, Tiles, target_tiles
 from .routing import Routing, forced_scores
@@ -157,7 +157,12 @@ def _attend_choices(default: AttendTiles, layer: AttentionConfig) -> tuple[Atten
     return tuple(found)
 
 
-ROW_CHOICES = tuple(RowTiles(warps) for warps in (1, 2, 4, 8, 16))
+SPLIT_GATE_UP = (
+    *(Tiles(32, 64, splits, warps, stages) for splits in (2, 4) for warps in (2, 4) for stages in (4, 6)),
+    *(Tiles(32, 128, 2, warps, stages) for warps in (2, 4, 8) for stages in (3, 4, 5)),
+    *(Tiles(columns, 64, 4, warps, 6) for columns in (16, 64) for warps in (2, 4)),
+)
+ROW_CHOICES = tuple(RowTiles(warps) for warps in (4, 8, 16, 32))
 
 
 # --- the cases
@@ -203,21 +208,24 @@ def _gate_up(
         x, out = _rows(device, dtype, depth), _rows(device, dtype, inter)
         if moe is None:
             return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles) for weight in weights]
-        scores = torch.zeros(MAX_ROWS, moe.num_experts, device=device)
         router = RouterRows(
             x=x,
             weight=_noise(device, dtype, moe.num_experts, depth),
             per_expert_scale=torch.ones(moe.num_experts, device=device, dtype=dtype),
-            scores=scores,
-            deciding=scores,
+            forced=None,
             rows=torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device),
-            arrived=torch.zeros(1, dtype=torch.int32, device=device),
             found=Assignment.allocate(moe.num_experts, moe.top_k, device),
         )
-        return lambda tiles: [partial(gate_up_and_route, x, weight, out, tiles, router) for weight in weights]
+
+        def launches(tiles: Tiles) -> list[Launch]:
+            scratch = SplitScratch.allocate(tiles, moe.num_experts, inter, device)
+            return [partial(gate_up_and_route, x, weight, out, tiles, router, scratch) for weight in weights]
+
+        return launches
 
     size = (2 * inter + (moe.num_experts if moe else 0)) * depth * itemsize
-    return Case(name, size, tiles, _tile_choices(tiles, 2, itemsize), prepare, field=field)
+    choices = SPLIT_GATE_UP if moe else _tile_choices(tiles, 2, itemsize)
+    return Case(name, size, tiles, choices, prepare, field=field)
 
 
 def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
