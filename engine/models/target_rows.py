@@ -8,49 +8,23 @@ come from ``ids``, stand at the cursor, and their number may change from one rep
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from ..cache import Cache, LayerCache
+from ..cache import Cache
 from ..config import AttentionConfig, TargetConfig
 from ..kernels.dense import gate_up, partial_sums, project
 from ..kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
 from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
-from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward, embed_rows
-from ..kernels.rope import HeadNorms, norm_rope_store
-from ..kernels.router_rows import Assignment, RouterRows, gate_up_and_route
+from ..kernels.norm import after_attention, after_feed_forward, embed_rows
+from ..kernels.rope import norm_rope_store
+from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route
 from ..kernels.row_attention import AttendScratch, attend_rows
 from ..kernels.tiles import TargetTiles, target_tiles
-from .gemma4 import DecoderLayer, Experts, Gemma4, Router
-from .merged import side_by_side
-
-
-@dataclass(frozen=True, slots=True)
-class _RoutedExperts:
-    """The expert part of one layer."""
-
-    router: Router
-    experts: Experts
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """One layer as the kernels read it."""
-
-    config: AttentionConfig
-    cache: LayerCache
-    frequencies: Tensor
-    qkv: Tensor
-    head_norms: HeadNorms
-    output: Tensor
-    attention_join: AttentionJoin
-    gate_up: Tensor
-    down: Tensor
-    routed: _RoutedExperts | None
-    feed_forward_join: FeedForwardJoin
+from .gemma4 import DecoderLayer, Gemma4
+from .target_layers import RoutedExperts, TargetLayer, target_layers
 
 
 class _Buffers:
@@ -75,8 +49,7 @@ class _Buffers:
             return
         experts, top_k = config.moe.num_experts, config.moe.top_k
         self.router_input, self.expert_input = rows(hidden), rows(hidden)
-        self.scores = torch.zeros(MAX_ROWS, experts, device=device)
-        self.arrived = torch.zeros(1, dtype=torch.int32, device=device)
+        self.splits = SplitScratch.allocate(tiles.gate_up, experts, config.intermediate_size, device)
         self.assignment = Assignment.allocate(experts, top_k, device)
         self.pair_act = rows(top_k, config.moe.intermediate_size).flatten(0, 1)
         self.pairs = torch.zeros(MAX_ROWS, top_k, hidden, device=device)
@@ -112,7 +85,7 @@ class TargetRows:
         self._buffers = _Buffers(target.config, self.tiles, dtype, device)
         capacities = [layer.capacity for layer in cache.layers]
         self._scratch = AttendScratch(target.config.layers, capacities, device)
-        self._layers = _layers(target, cache)
+        self._layers = target_layers(target, cache)
 
     def forward(self, max_rows: int = MAX_ROWS) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
@@ -144,7 +117,7 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _attend(self, layer: _Layer, max_rows: int) -> None:
+    def _attend(self, layer: TargetLayer, max_rows: int) -> None:
         """From the normed residual to the residual after attention, normed for what follows."""
         config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
         qkv, q, mixed = buffers.qkv[config], buffers.q[config], buffers.mixed[config]
@@ -175,7 +148,7 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _feed_forward(self, layer: _Layer, features: Tensor | None, max_rows: int) -> None:
+    def _feed_forward(self, layer: TargetLayer, features: Tensor | None, max_rows: int) -> None:
         """From the residual after attention to the layer's output, normed for the next."""
         buffers, tiles, routed = self._buffers, self.tiles, layer.routed
         if routed is None:
@@ -195,20 +168,18 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _run_experts(self, layer: _Layer, routed: _RoutedExperts, max_rows: int) -> None:
+    def _run_experts(self, layer: TargetLayer, routed: RoutedExperts, max_rows: int) -> None:
         """The dense MLP and the experts beside it."""
         buffers, tiles, weights, found = self._buffers, self.tiles, routed.experts, self._buffers.assignment
         router = RouterRows(
             buffers.router_input,
             routed.router.proj.weight,
             routed.router.per_expert_scale,
-            buffers.scores,
-            buffers.scores if routed.router.forced is None else routed.router.forced,
+            routed.router.forced,
             self.rows,
-            buffers.arrived,
             found,
         )
-        gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, max_rows)
+        gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, buffers.splits, max_rows)
         dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)
         act, up_tiles = buffers.pair_act, tiles.expert_gate_up
         expert_gate_up_rows(buffers.expert_input, weights.gate_up_proj, found, act, up_tiles, dense, max_rows)
@@ -220,46 +191,6 @@ class TargetRows:
             return None
         hidden = self._target.config.hidden_size
         return self.features[:, self._taps[index] * hidden :][:, :hidden]
-
-
-def _layers(target: Gemma4, cache: Cache) -> list[_Layer]:
-    modules = [module for module in target.layers if isinstance(module, DecoderLayer)]
-    # Each layer's last kernel applies the norm of what comes next.
-    next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
-    return [
-        _layer(module, layer_cache, target.frequencies[module.self_attn.config.rope], next_norm)
-        for module, layer_cache, next_norm in zip(modules, cache.layers, next_norms, strict=True)
-    ]
-
-
-def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> _Layer:
-    attention, mlp, sparse = module.self_attn, module.mlp, module.has_experts
-    projections = [attention.q_proj, attention.k_proj, *([] if attention.v_proj is None else [attention.v_proj])]
-    q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
-    return _Layer(
-        config=attention.config,
-        cache=cache,
-        frequencies=frequencies,
-        qkv=side_by_side(*projections),
-        head_norms=HeadNorms(q_norm, k_norm, attention.eps, rounded_first=False, norm_values=True),
-        output=attention.o_proj.weight,
-        attention_join=AttentionJoin(
-            module.post_attention_layernorm.weight,
-            module.pre_feedforward_layernorm.weight,
-            module.pre_feedforward_layernorm_2.weight if sparse else None,
-            module.router.scale if sparse else None,
-        ),
-        gate_up=side_by_side(mlp.gate_proj, mlp.up_proj),
-        down=mlp.down_proj.weight,
-        routed=_RoutedExperts(module.router, module.experts) if sparse else None,
-        feed_forward_join=FeedForwardJoin(
-            module.post_feedforward_layernorm_1.weight if sparse else None,
-            module.post_feedforward_layernorm_2.weight if sparse else None,
-            module.post_feedforward_layernorm.weight,
-            module.layer_scalar,
-            next_norm,
-        ),
-    )
 
 
 def _qkv_columns(layer: AttentionConfig) -> int:

@@ -1,0 +1,113 @@
+"""The target's pass over a prompt's pieces against its modules, in Triton's interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.cache import Cache
+from engine.checkpoint import load_target
+from engine.kernels.jit import INTERPRETED
+from engine.models.gemma4 import Gemma4, TargetOutput
+from engine.models.target_prompt import TargetPrompt
+from tests.engine.conftest import no_progress
+from tests.engine.decoding import prompt_ids
+from tests.engine.published import PUBLISHED, write_published
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+CPU = torch.device("cpu")
+SLACK = 16
+"""The window is 24, so rings hold 39 positions."""
+ALL = pytest.mark.parametrize("target", list(PUBLISHED), indirect=True)
+MOE = pytest.mark.parametrize("target", ["26B-A4B"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Gemma4:
+    """One sliding and one full layer of a published kind."""
+    folder: Path = tmp_path_factory.mktemp(request.param)
+    write_published(folder, request.param, seed=3)
+    whole = load_target(folder, CPU, no_progress)
+    whole.layers = whole.layers[1:3]
+    whole.config = replace(whole.config, layers=whole.config.layers[1:3])
+    assert [layer.window for layer in whole.config.layers] == [24, None]
+    return whole
+
+
+def cache_of(target: Gemma4) -> Cache:
+    return Cache(target.config.layers, 128, SLACK, target.embed_tokens.weight.dtype, CPU)
+
+
+def read(target: Gemma4, pieces: Sequence[int], fused: bool, taps: Sequence[int]) -> tuple[list[TargetOutput], Cache]:
+    """What each piece of a prompt yields, and the cache behind them."""
+    cache, outputs, start = cache_of(target), [], 0
+    run = TargetPrompt(target, cache) if fused else target
+    ids = torch.tensor(prompt_ids(sum(pieces)))
+    for size in pieces:
+        outputs.append(run(ids[start : start + size], start, cache, taps))
+        start += size
+        cache.commit(start)
+    return outputs, cache
+
+
+@ALL
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("pieces", "taps"),
+    [
+        pytest.param((3, 30, 20, 41), (0,), id="rows that fit a ring, that stand around its end, more than it holds"),
+        pytest.param((4, 1), (1, 0), id="every layer tapped"),
+        pytest.param((2,), (), id="none tapped"),
+    ],
+)
+def test_equals_the_modules(target: Gemma4, pieces: tuple[int, ...], taps: tuple[int, ...]) -> None:
+    (expected, their_cache), (actual, our_cache) = (read(target, pieces, fused, taps) for fused in (False, True))
+    for ours, theirs in zip(actual, expected, strict=True):
+        assert ours.hidden.shape == (1, target.config.hidden_size)
+        torch.testing.assert_close(ours.hidden[0], theirs.hidden[-1], atol=1e-4, rtol=0)
+        assert (ours.features is None) == (not taps)
+        if ours.features is not None and theirs.features is not None:
+            torch.testing.assert_close(ours.features, theirs.features, atol=1e-4, rtol=0)
+    for one, other in zip(our_cache.layers, their_cache.layers, strict=True):
+        assert one.written == other.written == sum(pieces)
+        torch.testing.assert_close(one.k, other.k, atol=1e-4, rtol=0)
+        torch.testing.assert_close(one.v, other.v, atol=1e-4, rtol=0)
+
+
+@MOE
+@torch.inference_mode()
+def test_bf16_is_no_worse_than_the_modules(target: Gemma4) -> None:
+    """Both round their activations to bf16; the modules more often. Routing is forced: near ties flip with rounding."""
+    rounded = with_forced_routing(target).to(torch.bfloat16)
+    exact = deepcopy(rounded).float()
+    found = (
+        read(each, (40,), fused, (0, 1))[0][0].features
+        for each, fused in ((exact, False), (rounded, False), (rounded, True))
+    )
+    expected, *others = (each.float() for each in found if each is not None)
+    by_modules, by_kernels = ((each - expected).norm() for each in others)
+    assert 0 < by_kernels <= 1.05 * by_modules
+
+
+@MOE
+@torch.inference_mode()
+def test_routing_can_be_forced(target: Gemma4) -> None:
+    """For measuring, with fewer rows of scores than the prompt has."""
+    forced = with_forced_routing(target)
+    expected, actual = (read(forced, (20,), fused, (0, 1))[0][0].hidden[-1] for fused in (False, True))
+    torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)
+    assert not torch.allclose(actual, read(target, (20,), True, (0, 1))[0][0].hidden[-1], atol=1e-2)
+
+
+def with_forced_routing(target: Gemma4) -> Gemma4:
+    """A copy whose routers are told their scores, of eight rows over and over."""
+    forced = deepcopy(target)
+    for number, layer in enumerate(forced.layers):
+        layer.router.forced = torch.randn(8, 16, generator=torch.Generator().manual_seed(number))
+    return forced
