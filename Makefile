@@ -1,5 +1,7 @@
 # make chat   set everything up, then open the chat           (make chat ARGS="--theme dflash-light")
-# make test   set everything up, then run every check         (make test ARGS="tests/core -k fences")
+# make test   set everything up, then run every check, two at a time
+#                                                             (make test ARGS="tests/core -k fences")
+#                                                             (make test ARGS="-n 0 --pdb", one at a time)
 #
 # make screenshots   take the pictures in screenshots/ again, on the real engine
 #
@@ -19,7 +21,7 @@ chat: .venv/installed-chat
 	@$(BIN)/dflash-chat $(ARGS)
 
 test: .venv/installed-test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
 screenshots: .venv/installed-test
 	@$(BIN)/python -m screenshots.take $(ARGS)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,36 @@ _PROGRAMS = {
     "browser": (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)),
 }
 """What a marker needs: one program of each group."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first: one that began last would keep a worker busy while the other has nothing left to do."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest-timeout: waiting is no part of a test
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """While a test marked ``alone`` runs, the other workers of ``pytest --numprocesses`` wait."""
+    if not hasattr(item.config, "workerinput"):
+        return (yield)
+    locks = item.config.cache.mkdir("alone")
+    use = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
+    with ExitStack() as room:
+        # Who wants the room alone waits in its door, so that no one else goes in again before.
+        with _lock(locks / "door", fcntl.LOCK_EX):
+            room.enter_context(_lock(locks / "room", use))
+        return (yield)
+
+
+@contextmanager
+def _lock(path: Path, use: int) -> Iterator[None]:
+    """Unlocks by itself, too: a forked process may keep the file open."""
+    with path.open("w") as file:
+        fcntl.flock(file, use)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

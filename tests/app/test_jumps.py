@@ -138,6 +138,7 @@ async def test_page_keys_go_a_tenth_on_and_back() -> None:
         assert replay.source.played == num_rounds(replay) == 1
 
 
+@pytest.mark.alone
 async def test_any_step_of_a_long_trace_is_reached_at_once(tmp_path: Path) -> None:
     """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
     steps = long_answer(20_000)

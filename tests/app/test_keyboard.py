@@ -88,6 +88,7 @@ def test_bytes_that_are_no_text_leave_the_keyboard_working(tmp_path: Path) -> No
         assert terminal.wait_for_exit() == 0
 
 
+@pytest.mark.alone
 def test_escape_escapes_at_once(tmp_path: Path) -> None:
     with chat(tmp_path) as terminal:
         terminal.wait_for("ready")

@@ -8,6 +8,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from dflash_tui.core.log_file import log_file
 from dflash_tui.core.sessions import load_session, sessions_directory
 
@@ -31,6 +33,7 @@ def chat(out: Path, source: str = "ScriptedEngine(emit, answer=PAGE * 200)", set
     return Terminal(CHAT.format(source=source, setup=setup, out=str(out)))
 
 
+@pytest.mark.alone
 def test_the_first_frame_comes_before_torch(tmp_path: Path) -> None:
     report = tmp_path / "modules.json"
     setup = f"""

@@ -238,6 +238,7 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
         assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
 
 
+@pytest.mark.alone
 async def test_any_round_of_a_long_answer_shows_at_once(launch: Launch) -> None:
     """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
     async with launch() as chat:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
@@ -38,6 +39,7 @@ def frame_seconds(log: TokenLog) -> float:
     return best
 
 
+@pytest.mark.alone
 async def test_twenty_thousand_tokens_cost_no_more_than_two_hundred() -> None:
     app = LogApp()
     async with app.run_test(size=(80, 30)):
@@ -50,6 +52,7 @@ async def test_twenty_thousand_tokens_cost_no_more_than_two_hundred() -> None:
         assert late < 2 * early + 0.001
 
 
+@pytest.mark.alone
 async def test_one_line_of_twenty_thousand_tokens_is_no_trap() -> None:
     app = LogApp()
     async with app.run_test(size=(80, 30)):

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from .chatting import PROGRAM
 from .terminal import PATIENCE_S
 
@@ -79,6 +81,7 @@ def running(command: Sequence[str | Path]) -> Iterator[Output]:
         os.close(outer)
 
 
+@pytest.mark.alone
 def test_the_first_frame_and_the_models_are_there_in_time(tmp_path: Path) -> None:
     with running([PROGRAM, "--out", tmp_path / "out"]) as output:
         first_frame, ready = output.wait_for(FIRST_FRAME), output.wait_for(READY)
