@@ -261,10 +261,11 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
 
     size = distinct * moe.intermediate_size * hidden * itemsize
     what = f"{rows} rows, {routing}, {distinct} experts"
-    up, down = tiles.expert_gate_up, tiles.expert_down
+    up, down = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up, tiles.expert_down
     name, dense = "experts gate and up", config.intermediate_size * hidden * itemsize
     choices = _tile_choices(up, 2, itemsize)
-    yield Case(f"{name}, {what}", 2 * size + dense, up, choices, prepare_up, name, "target.expert_gate_up")
+    field = f"target.expert_gate_up{'_alone' if rows == 1 else ''}"
+    yield Case(f"{name}, {what}", 2 * size + dense, up, choices, prepare_up, name, field)
     name = "experts down"
     yield Case(
         f"{name}, {what}", size, down, _tile_choices(down, 1, itemsize), prepare_down, name, "target.expert_down"

@@ -185,37 +185,32 @@ def activate(gate: tl.tensor, SILU: tl.constexpr) -> tl.tensor:
 
 
 @jit
-def gate_up_tile(
+def multiply_gate_up(
     x: tl.tensor,
     weight: tl.tensor,
-    out: tl.tensor,
     columns: tl.tensor,
+    start: tl.tensor,
     max_rows: tl.tensor,
     INTER: tl.constexpr,
     K: tl.constexpr,
-    SILU: tl.constexpr,
+    DEPTH: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
-) -> None:
-    """One program's part of ``gate_up``."""
-    even: tl.constexpr = K % BLOCK_K == 0
+    SPLITS: tl.constexpr = 1,
+) -> tuple[tl.tensor, tl.tensor]:
+    """``multiply_rows`` for the gate's rows of a weight [2 * INTER, K] and for those of up, in one loop."""
+    even: tl.constexpr = DEPTH % BLOCK_K == 0 and K == DEPTH * SPLITS
     aligned: tl.constexpr = even and INTER % BLOCK_N == 0
-    ask_for_rows(weight, columns, INTER, K)
-    ask_for_rows(weight + INTER * K, columns, INTER, K)
-    wait_for_inputs()
     gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
     up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-    for step in tl.range(0, K, BLOCK_K):
-        at = step + tl.arange(0, BLOCK_K)
+    for step in tl.range(0, DEPTH, BLOCK_K):
+        at = start + step + tl.arange(0, BLOCK_K)
         gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
         up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
         rows = load_rows(x, max_rows, at, K, even)
         gate = dot(rows, gate_tile.T, gate)
         up = dot(rows, up_tile.T, up)
-    act = activate(gate, SILU) * up
-    row = tl.arange(0, 16)[:, None]
-    mask = (row < max_rows) & (columns[None, :] < INTER)
-    tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)
+    return gate, up
 
 
 @jit
@@ -230,5 +225,13 @@ def _gate_up(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
+    depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    gate_up_tile(x, weight, out, columns, max_rows, INTER, K, SILU, BLOCK_N, BLOCK_K)
+    ask_for_rows(weight, columns, INTER, K)
+    ask_for_rows(weight + INTER * K, columns, INTER, K)
+    wait_for_inputs()
+    gate, up = multiply_gate_up(x, weight, columns, 0, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K)
+    act = activate(gate, SILU) * up
+    row = tl.arange(0, 16)[:, None]
+    mask = (row < max_rows) & (columns[None, :] < INTER)
+    tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .dense import gate_up_tile, multiply_rows
+from .dense import activate, multiply_gate_up, multiply_rows
 from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, jit, tl, wait_for_inputs
 from .tiles import Tiles
 
@@ -60,40 +60,69 @@ class RouterRows:
     """[experts, hidden]"""
     per_expert_scale: Tensor
     """[experts]"""
-    scores: Tensor
-    """fp32 [16, experts], to be filled."""
-    deciding: Tensor
-    """fp32 [n, experts]: ``scores`` itself or, when measuring, n rows of forced scores, taken over again."""
+    forced: Tensor | None
+    """For measuring: fp32 scores [n, experts] that decide instead of the router's, row by row and over again."""
     rows: Tensor
     """int32 [1]: how many of the 16 rows count."""
-    arrived: Tensor
-    """int32 [1], zero between launches: how many of the router's programs are done."""
     found: Assignment
 
 
+@dataclass(frozen=True, slots=True)
+class SplitScratch:
+    """Where the splits of one launch of ``gate_up_and_route`` meet."""
+
+    scores: Tensor
+    """fp32 [splits, 16, experts]: their sum over the first dimension, in order, is what the router says."""
+    sums: Tensor
+    """fp32 [splits, 2, 16, inter]: likewise of gate and up."""
+    arrived: Tensor
+    """int32, zero between launches: how many programs of the router, and then of each tile, are done."""
+
+    @classmethod
+    def allocate(cls, tiles: Tiles, num_experts: int, inter: int, device: torch.device) -> SplitScratch:
+        return cls(
+            torch.zeros(tiles.splits, MAX_ROWS, num_experts, device=device),
+            torch.zeros(tiles.splits, 2, MAX_ROWS, inter, device=device),
+            torch.zeros(1 + cdiv(inter, tiles.columns), dtype=torch.int32, device=device),
+        )
+
+
 def gate_up_and_route(
-    x: Tensor, weight: Tensor, out: Tensor, tiles: Tiles, router: RouterRows, max_rows: int = MAX_ROWS
+    x: Tensor,
+    weight: Tensor,
+    out: Tensor,
+    tiles: Tiles,
+    router: RouterRows,
+    scratch: SplitScratch,
+    max_rows: int = MAX_ROWS,
 ) -> None:
-    """``dense.gate_up`` with GELU into ``out`` [16, inter], and ``router.found`` filled for what the router chooses."""
+    """``dense.gate_up`` with GELU into ``out`` [16, inter], and ``router.found`` filled for what the router chooses.
+
+    The few columns of this product would leave most of a GPU idle, so its depth is split, and the last program of a
+    tile to finish adds up what all of them found, in the order of the splits.
+    """
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     num_experts = router.weight.shape[0]
     assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
-    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous() and router.deciding.is_contiguous()
-    _gate_up_and_route[(cdiv(num_experts, tiles.columns) + cdiv(inter, tiles.columns),)](
+    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
+    assert router.forced is None or router.forced.is_contiguous()
+    programs = (cdiv(num_experts, tiles.columns) + cdiv(inter, tiles.columns)) * tiles.splits
+    _gate_up_and_route[(programs,)](
         x,
         weight,
         out,
         router.x,
         router.weight,
-        router.scores,
-        router.deciding,
-        router.deciding.shape[0],
+        router.forced,
+        0 if router.forced is None else router.forced.shape[0],
         router.rows,
-        router.arrived,
         router.per_expert_scale,
         router.found.experts,
         router.found.pairs,
         router.found.weights,
+        scratch.scores,
+        scratch.sums,
+        scratch.arrived,
         max_rows,
         INTER=inter,
         K=depth,
@@ -101,6 +130,7 @@ def gate_up_and_route(
         TOP_K=router.found.weights.shape[1],
         ROWS=1 if max_rows == 1 else MAX_ROWS,
         BLOCK=1 << (num_experts - 1).bit_length(),
+        SPLITS=tiles.splits,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
@@ -110,9 +140,26 @@ def gate_up_and_route(
 
 
 @jit
+def fresh(pointers: tl.tensor, mask: tl.tensor) -> tl.tensor:
+    """What other programs of this launch wrote: it is in L2, and nowhere nearer."""
+    return tl.load(pointers, mask=mask, other=0.0, cache_modifier=".cg")
+
+
+@jit
+def last_to_arrive(counter: tl.tensor, COUNT: tl.constexpr) -> tl.tensor:
+    """Whether this program is the last of COUNT to come here. What the others wrote before is visible to it then."""
+    tl.debug_barrier()  # all threads have stored before one of them says so
+    last = tl.atomic_add(counter, 1, sem="acq_rel") == COUNT - 1
+    if last:
+        tl.store(counter, 0)
+    return last
+
+
+@jit
 def _choose_experts(
-    deciding: tl.tensor,
-    deciding_rows: tl.tensor,
+    scores: tl.tensor,
+    forced: tl.tensor,
+    forced_rows: tl.tensor,
     rows: tl.tensor,
     per_expert_scale: tl.tensor,
     experts_out: tl.tensor,
@@ -122,16 +169,20 @@ def _choose_experts(
     TOP_K: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
+    SPLITS: tl.constexpr,
 ) -> None:
     """Writes an assignment for the first ROWS rows, of which ``rows`` count. One program does it all."""
     row = tl.arange(0, ROWS)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]
     exists = (expert < EXPERTS) & (row >= 0)
     live = row < tl.load(rows)
-    # .cg: other programs of this launch wrote them, so they are in L2 and nowhere nearer.
-    score = tl.load(
-        deciding + (row % deciding_rows) * EXPERTS + expert, mask=exists, other=float("-inf"), cache_modifier=".cg"
-    )
+    if forced is None:
+        score = fresh(scores + row * EXPERTS + expert, exists)
+        for split in tl.static_range(1, SPLITS):
+            score += fresh(scores + (split * 16 + row) * EXPERTS + expert, exists)
+    else:
+        score = tl.load(forced + (row % forced_rows) * EXPERTS + expert, mask=exists, other=0.0)
+    score = tl.where(exists, score, float("-inf"))
     scale = tl.load(per_expert_scale + expert, mask=expert < EXPERTS, other=0.0).to(tl.float32)
     # A number that orders by score and then by the lower expert, so that each choice takes one reduction.
     # Adding zero makes -0 into 0, which it equals; flipping the bits of negative floats makes integers in their order.
@@ -182,15 +233,16 @@ def _gate_up_and_route(
     out: tl.tensor,
     router_x: tl.tensor,
     router_weight: tl.tensor,
-    scores: tl.tensor,
-    deciding: tl.tensor,
-    deciding_rows: tl.tensor,
+    forced: tl.tensor,
+    forced_rows: tl.tensor,
     rows: tl.tensor,
-    arrived: tl.tensor,
     per_expert_scale: tl.tensor,
     experts_out: tl.tensor,
     pairs_out: tl.tensor,
     weights_out: tl.tensor,
+    scores: tl.tensor,
+    sums: tl.tensor,
+    arrived: tl.tensor,
     max_rows: tl.tensor,
     INTER: tl.constexpr,
     K: tl.constexpr,
@@ -198,27 +250,32 @@ def _gate_up_and_route(
     TOP_K: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
+    SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
     # The router's programs come first, so that the choice is made while the others are still reading.
-    router_programs: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
-    depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+    router_tiles: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
+    tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
+    depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     program = tl.program_id(0)
-    if program < router_programs:
-        columns = program * BLOCK_N + tl.arange(0, BLOCK_N)
-        ask_for_rows(router_weight, columns, EXPERTS, K)
+    row = tl.arange(0, 16)[:, None]
+    if program < router_tiles * SPLITS:
+        columns = program % router_tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+        split = program // router_tiles
+        start = split * depth
+        ask_for_rows(router_weight + start, columns, EXPERTS, K)
         wait_for_inputs()
-        total = multiply_rows(router_x, router_weight, columns, 0, max_rows, EXPERTS, K, depth, BLOCK_N, BLOCK_K)
-        row = tl.arange(0, 16)[:, None]
+        total = multiply_rows(
+            router_x, router_weight, columns, start, max_rows, EXPERTS, K, depth, BLOCK_N, BLOCK_K, SPLITS
+        )
         mask = (row < max_rows) & (columns[None, :] < EXPERTS)
-        tl.store(scores + row * EXPERTS + columns[None, :], total, mask=mask)
-        tl.debug_barrier()  # all threads have stored before one of them says so
-        if tl.atomic_add(arrived, 1, sem="acq_rel") == router_programs - 1:
-            tl.store(arrived, 0)
+        tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
+        if last_to_arrive(arrived, router_tiles * SPLITS):
             _choose_experts(
-                deciding,
-                deciding_rows,
+                scores,
+                forced,
+                forced_rows,
                 rows,
                 per_expert_scale,
                 experts_out,
@@ -228,7 +285,30 @@ def _gate_up_and_route(
                 TOP_K,
                 ROWS,
                 BLOCK,
+                SPLITS,
             )
     else:
-        columns = (program - router_programs) * BLOCK_N + tl.arange(0, BLOCK_N)
-        gate_up_tile(x, weight, out, columns, max_rows, INTER, K, False, BLOCK_N, BLOCK_K)
+        tile = (program - router_tiles * SPLITS) % tiles
+        split = (program - router_tiles * SPLITS) // tiles
+        start = split * depth
+        columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+        ask_for_rows(weight + start, columns, INTER, K)
+        ask_for_rows(weight + INTER * K + start, columns, INTER, K)
+        wait_for_inputs()
+        gate, up = multiply_gate_up(x, weight, columns, start, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K, SPLITS)
+        mask = (row < max_rows) & (columns[None, :] < INTER)
+        if SPLITS == 1:
+            act = activate(gate, False) * up
+            tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)
+        else:
+            at = sums + row * INTER + columns[None, :]
+            tl.store(at + split * (32 * INTER), gate, mask=mask)
+            tl.store(at + split * (32 * INTER) + 16 * INTER, up, mask=mask)
+            if last_to_arrive(arrived + 1 + tile, SPLITS):
+                gate = fresh(at, mask)
+                up = fresh(at + 16 * INTER, mask)
+                for other in tl.static_range(1, SPLITS):
+                    gate += fresh(at + other * (32 * INTER), mask)
+                    up += fresh(at + other * (32 * INTER) + 16 * INTER, mask)
+                act = activate(gate, False) * up
+                tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)

@@ -46,9 +46,12 @@ class TargetTiles:
 
     qkv: Tiles = Tiles(columns=32, depth=128, stages=5)
     output: Tiles = Tiles(columns=32, depth=128, splits=4, stages=4)
-    gate_up: Tiles = Tiles(columns=16, depth=128, stages=8)
+    gate_up: Tiles = Tiles(columns=32, depth=128, splits=2, stages=4)
+    """Splits only where the router runs beside it: see ``router_rows``."""
     down: Tiles = Tiles(columns=32, depth=64, splits=3, stages=6)
     expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
+    expert_gate_up_alone: Tiles = Tiles(columns=32, depth=128, warps=2, stages=3, programs=396)
+    """For passes of one row. Only splits and depth decide the order of sums, so the bits are the same."""
     expert_down: Tiles = Tiles(columns=64, depth=64, stages=4)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES

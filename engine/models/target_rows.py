@@ -181,7 +181,7 @@ class TargetRows:
         )
         gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, buffers.splits, max_rows)
         dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)
-        act, up_tiles = buffers.pair_act, tiles.expert_gate_up
+        act, up_tiles = buffers.pair_act, tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
         expert_gate_up_rows(buffers.expert_input, weights.gate_up_proj, found, act, up_tiles, dense, max_rows)
         expert_down_rows(act, weights.down_proj, found, buffers.pairs, tiles.expert_down, max_rows)
 

@@ -32,7 +32,7 @@ from engine.kernels.norm import (
 )
 from engine.kernels.prefill_attention import chunk_attention
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
-from engine.kernels.router_rows import Assignment, RouterRows, gate_up_and_route, reference_assignment
+from engine.kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from engine.kernels.row_attention import AttendScratch, attend_rows, attend_rows_reference
 from engine.kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.tiles import DRAFT_TILES, Tiles, target_tiles
@@ -145,7 +145,8 @@ class Checks:
         def run_up(rows: int) -> Tensor:
             route_rows(scores, self.int32(rows), scale, found)
             out = torch.zeros(16 * moe.top_k, moe.intermediate_size, device=self.device, dtype=self.dtype)
-            expert_gate_up_rows(x, gate_up_weight, found, out, self.tiles.expert_gate_up, dense, rows)
+            up_tiles = self.tiles.expert_gate_up_alone if rows == 1 else self.tiles.expert_gate_up
+            expert_gate_up_rows(x, gate_up_weight, found, out, up_tiles, dense, rows)
             return out.view(16, moe.top_k, -1)[:rows]
 
         expected = torch.stack(
@@ -179,17 +180,20 @@ class Checks:
         assert moe is not None
         x, weight = self.noise(16, hidden), self.weight(2 * inter, hidden)
         routed, router_weight = self.noise(16, hidden), self.weight(moe.num_experts, hidden)
-        found, scores = Assignment.allocate(moe.num_experts, moe.top_k, self.device), self.noise(16, moe.num_experts)
-        scores, arrived = scores.float(), self.int32(0)
+        found = Assignment.allocate(moe.num_experts, moe.top_k, self.device)
+        scratch = SplitScratch.allocate(self.tiles.gate_up, moe.num_experts, inter, self.device)
 
         def run(rows: int) -> Tensor:
             out = self.noise(16, inter)
             for _ in range(3):
-                router = RouterRows(routed, router_weight, scale, scores, scores, self.int32(rows), arrived, found)
-                gate_up_and_route(x, weight, out, self.tiles.gate_up, router, rows)
+                router = RouterRows(routed, router_weight, scale, None, self.int32(rows), found)
+                gate_up_and_route(x, weight, out, self.tiles.gate_up, router, scratch, rows)
+            scores = scratch.scores.sum(0)
             wanted = reference_assignment(scores[:rows].cpu(), moe.top_k, scale.cpu())
             same = torch.equal(found.experts.cpu(), wanted.experts) and torch.equal(found.pairs.cpu(), wanted.pairs)
-            self.report.line(f"choice by the router's scores, {rows} rows", str(same), same and int(arrived) == 0)
+            self.report.line(
+                f"choice by the router's scores, {rows} rows", str(same), same and not bool(scratch.arrived.any())
+            )
             return torch.cat([out[:rows].float(), scores[:rows], found.weights[:rows]], dim=1)
 
         expected_scores = reference_project(routed, router_weight)

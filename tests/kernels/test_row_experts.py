@@ -10,7 +10,7 @@ from engine.kernels.dense import partial_sums, project, reference_gate_up, refer
 from engine.kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
 from engine.kernels.jit import INTERPRETED
 from engine.kernels.moe import experts, route
-from engine.kernels.router_rows import Assignment, RouterRows, gate_up_and_route, reference_assignment
+from engine.kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from engine.kernels.tiles import Tiles
 from tests.kernels.routed import route_rows
 
@@ -86,20 +86,44 @@ def test_forced_scores_are_repeated() -> None:
 
 
 @FP32_AND_BF16
+@pytest.mark.parametrize("splits", [1, 2, 3])
 @pytest.mark.parametrize(("inter", "hidden", "num_experts"), [(32, 64, 16), (40, 72, 24), (16, 100, 5)])
-def test_gate_up_and_route(inter: int, hidden: int, num_experts: int, dtype: torch.dtype) -> None:
+def test_gate_up_and_route(inter: int, hidden: int, num_experts: int, splits: int, dtype: torch.dtype) -> None:
     """The experts are chosen by the scores that the same launch computes, however many programs compute them."""
     x, weight = noise(16, hidden).to(dtype), noise(2 * inter, hidden, seed=1).to(dtype) / 8
     routed, router_weight = noise(16, hidden, seed=2).to(dtype), noise(num_experts, hidden, seed=3).to(dtype)
-    out, scores = torch.zeros(16, inter, dtype=dtype), torch.zeros(16, num_experts)
-    scale, found, arrived = 1 + 0.2 * noise(num_experts, seed=4), used_before(num_experts, TOP_K), count(0)
-    router = RouterRows(routed, router_weight, scale, scores, scores, count(16), arrived, found)
-    gate_up_and_route(x, weight, out, TILES, router)
+    out, tiles = torch.zeros(16, inter, dtype=dtype), Tiles(16, 32, splits)
+    scale, found = 1 + 0.2 * noise(num_experts, seed=4), used_before(num_experts, TOP_K)
+    scratch = SplitScratch.allocate(tiles, num_experts, inter, CPU)
+    router = RouterRows(routed, router_weight, scale, None, count(16), found)
+    for _ in range(2):  # as layers follow each other
+        out.fill_(7)
+        gate_up_and_route(x, weight, out, tiles, router, scratch)
     expected = reference_gate_up(x.float(), weight.float(), "gelu_tanh")
     torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=1e-5 if dtype is torch.float32 else 2**-8)
+    scores = scratch.scores.sum(0)
     torch.testing.assert_close(scores, reference_project(routed, router_weight), atol=1e-4, rtol=1e-5)
     assert_assigned_alike(found, reference_assignment(scores, TOP_K, scale), 16)
-    assert arrived.item() == 0
+    assert not scratch.arrived.any()
+
+
+@pytest.mark.usefixtures("ordered_sums")
+def test_a_row_has_the_same_bits_at_every_width() -> None:
+    """Alone it is summed and routed by smaller tiles of the same order."""
+    x, weight, tiles = noise(16, HIDDEN), noise(2 * INTER, HIDDEN, seed=1), Tiles(16, 32, 2)
+    router_weight, scale = noise(NUM_EXPERTS, HIDDEN, seed=3), torch.ones(NUM_EXPERTS)
+
+    def run(max_rows: int) -> Tensor:
+        out, found = torch.full((16, INTER), 7.0), used_before(NUM_EXPERTS, TOP_K)
+        scratch = SplitScratch.allocate(tiles, NUM_EXPERTS, INTER, CPU)
+        router = RouterRows(x, router_weight, scale, None, count(max_rows), found)
+        gate_up_and_route(x, weight, out, tiles, router, scratch, max_rows)
+        assert (out[max_rows:] == 7).all()
+        return torch.cat([out[:max_rows], found.weights[:max_rows]], dim=1)
+
+    whole = run(16)
+    for max_rows in (1, 5):
+        assert torch.equal(run(max_rows), whole[:max_rows])
 
 
 class Layer:
