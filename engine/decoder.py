@@ -6,17 +6,19 @@ is the newest token, which the caches don't hold yet; every forward pass of the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 
 import torch
 from torch import Tensor
 
+from .backends import TRITON
 from .cache import Cache, Snapshot
 from .commands import AUTO, GenerationSettings
 from .events import FinishReason
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4, TargetOutput
+from .models.target_prompt import TargetPrompt
 from .rounds import Outcome, Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
 from .sampling import Samples, num_accepted, sample
 from .width import Policy
@@ -24,8 +26,12 @@ from .width import Policy
 PREFILL_CHUNK = 256
 """Rows of one prefill pass on a CPU, and the slack of the rings: how far back a turn may go without a snapshot."""
 
-GPU_PREFILL_CHUNK = 2048
-"""Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute."""
+GPU_PREFILL_CHUNK = 4096
+"""Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute, and
+the fewer rows an expert gets, the more of the last tile of its products is wasted: half of them all at 2048 rows."""
+
+PromptPass = Callable[[Tensor, int, Cache, Sequence[int]], TargetOutput]
+"""What ``Gemma4.forward`` does; of the hidden states the last row is enough."""
 
 __all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", "Turn"]
 
@@ -41,6 +47,10 @@ class Decoder:
         dtype = target.embed_tokens.weight.dtype
         self.prefill_chunk = GPU_PREFILL_CHUNK if self.device.type == "cuda" else PREFILL_CHUNK
         self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
+        # Where every layer attends with Triton, kernels do the rest of a prompt as well.
+        fused = target.attention_backend == TRITON.name
+        self.read: PromptPass = TargetPrompt(target, self.cache) if fused else target
+        """Runs a piece of a prompt."""
         self.draft_cache: Cache | None = None
         if drafter is not None:
             self.draft_cache = Cache(drafter.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
@@ -171,13 +181,15 @@ class Turn:
             end = min(start + self.decoder.prefill_chunk, len(ids))
             if start < stable < end - PREFILL_CHUNK:
                 end = stable  # further on, the rings would have lost what the next turn sees from there
-            output = self._run(ids[start:end])
+            output = self._run(self.decoder.read, ids[start:end])
             self._commit(ids[start:end], output)
             self._ingest()
             if start < stable < end:
                 self.decoder.remember(self.caches, stable)
             hidden = output.hidden[-1:]
             start = end
+        if self.decoder.device.type == "cuda":
+            torch.cuda.synchronize(self.decoder.device)  # the prompt takes as long as the GPU, not as asking it
         return hidden
 
     def first_round(self, hidden: Tensor) -> Round:
@@ -203,7 +215,7 @@ class Turn:
         drafted = perf_counter()
         verified_ids = draft_ids if choice is None else draft_ids[: choice.num_verified]
         rows = (self.anchor, *verified_ids)
-        output = self._run(rows)
+        output = self._run(self.target, rows)
         samples = self._sample(output.hidden, verified_ids)
         verified = perf_counter()
         accepted = self._num_accepted(verified_ids, samples.ids)
@@ -252,10 +264,8 @@ class Turn:
         self.num_drafted += 1
         return min(script[(self.num_drafted - 1) % len(script)], len(draft_ids))
 
-    def _run(self, ids: Sequence[int]) -> TargetOutput:
-        rows = torch.tensor(ids, device=self.decoder.device)
-        output: TargetOutput = self.target(rows, self.cache.length, self.cache, self.taps)
-        return output
+    def _run(self, run: PromptPass, ids: Sequence[int]) -> TargetOutput:
+        return run(torch.tensor(ids, device=self.decoder.device), self.cache.length, self.cache, self.taps)
 
     def _sample(self, hidden: Tensor, draft_ids: Sequence[int] = ()) -> Samples:
         settings = self.settings

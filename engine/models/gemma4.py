@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ..backends import Backend, describe
+from ..backends import SDPA, Backend, describe
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig, MoeConfig, TargetConfig
 from ..kernels.attention import AttentionFunction, sdpa_attention
@@ -132,6 +132,7 @@ class Gemma4(nn.Module):
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.attention_backend = SDPA.name
         # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
         self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
 

@@ -6,6 +6,8 @@ import pytest
 
 from engine import decoder as decoder_module
 from engine.decoder import Decoder
+from engine.kernels.jit import INTERPRETED
+from engine.models.target_prompt import TargetPrompt
 from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
 from tests.engine.decoding import MAX_CONTEXT, assert_caches_equal_recomputation, prompt_ids, run_turn, settings
@@ -41,4 +43,19 @@ def test_a_stable_prefix_inside_a_long_piece_is_remembered(moe_pair: TinyPair) -
     run_turn(decoder, prompt, wanted, stable_length=120)
     other = (*prompt[:120], *prompt_ids(40, seed=1))
     assert run_turn(decoder, other, wanted, stable_length=140).num_reused == 120
+    assert_caches_equal_recomputation(decoder)
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+def test_kernels_read_a_prompt_where_triton_attends(moe_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: a piece longer than the rings and one that isn't, a snapshot within, features for the drafter."""
+    prompt, wanted = prompt_ids(60), settings(max_new_tokens=12)
+    expected = run_turn(Decoder(moe_pair.target, moe_pair.drafter, MAX_CONTEXT), prompt, wanted)
+    monkeypatch.setattr(moe_pair.target, "attention_backend", "triton")
+    decoder = Decoder(moe_pair.target, moe_pair.drafter, MAX_CONTEXT)
+    assert isinstance(decoder.read, TargetPrompt)
+    decoder.prefill_chunk = 45
+    assert run_turn(decoder, prompt, wanted, stable_length=50).ids == expected.ids
+    assert_caches_equal_recomputation(decoder)
+    assert run_turn(decoder, (*prompt[:50], *prompt_ids(5, seed=1)), wanted).num_reused == 50
     assert_caches_equal_recomputation(decoder)
