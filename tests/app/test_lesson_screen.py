@@ -66,6 +66,27 @@ async def test_every_page_shows_its_figure_and_its_text_to_the_end(lesson: Open,
             await pilot.pause()
 
 
+async def test_charts_and_keys_fit_a_small_screen(lesson: Open) -> None:
+    """Bars long enough to compare, every column of a histogram, and no word cut in two."""
+    async with lesson((60, 18)) as (screen, pilot):
+        for place, page in enumerate(screen.pages):
+            screen.action_go(place)
+            await pilot.pause()
+            keys = screen.query_one("#lesson-keys", Static)
+            assert str(keys.render()).count(" · ") >= 2 and len(str(keys.render())) <= keys.content_size.width
+            if page.figure is None or page.figure.kind not in ("race", "histogram"):
+                continue
+            await pilot.pause(page.figure.race().seconds + 0.5 if page.figure.kind == "race" else 0)
+            figure = figure_text(screen)
+            assert "…" not in figure
+            if page.figure.kind == "race":
+                lanes = [line for line in figure.splitlines() if "DFlash" in line]
+                assert lanes and all(line.count("━") >= 6 and "×" in line for line in lanes)
+            else:
+                for answer in page.figure.answers:
+                    assert f"{answer.statistics.mean_acceptance_length:.2f} tokens per round" in figure
+
+
 async def test_keys_move_between_pages(lesson: Open) -> None:
     async with lesson() as (screen, pilot):
         for key, place in [

@@ -84,6 +84,7 @@ class LessonScreen(LeavesOnce[None]):
         self._show()
 
     def on_resize(self) -> None:
+        self._draw_head()
         self._draw_figure()
 
     @property
@@ -137,16 +138,19 @@ class LessonScreen(LeavesOnce[None]):
         self.query_one("#lesson-keys", Static).update(self._keys())
 
     def _keys(self) -> str:
-        """The keys that lead somewhere from this page."""
-        doing = {"round": "Space plays it · , . other rounds", "race": "Space plays it"}
-        keys = (
+        """The keys that lead somewhere from this page, as many as there is room for."""
+        doing = {"round": "Space plays it · , . rounds", "race": "Space plays it"}
+        keys = [
             "→ next" if self.place < len(self.pages) - 1 else "",
             "← back" if self.place else "",
             doing.get(self.figure.kind, "") if self.figure else "",
-            "e save page",
             "Esc leave",
-        )
-        return " · ".join(filter(None, keys))
+            "e save page",
+        ]
+        room = self.query_one("#lesson-keys").content_size.width
+        while len(line := " · ".join(filter(None, keys))) > room and len(keys) > 1:
+            keys.pop()
+        return line
 
     def _choose_widget(self, figure: Figure | None) -> None:
         kind = "" if figure is None else figure.kind
@@ -168,12 +172,13 @@ class LessonScreen(LeavesOnce[None]):
         if figure is None:
             return
         chart = self.query_one("#lesson-chart", Static)
-        width = max(self.query_one("#lesson-figure").size.width, 40)
+        room = self.query_one("#lesson-figure").content_size
+        width = max(room.width, 40)
         match figure.kind:
             case "round":
                 self.query_one(StepTable).show(self._scene(figure))
             case "histogram":
-                chart.update(Content("\n").join(histogram_lines(figure.answers, width)))
+                chart.update(Content("\n").join(histogram_lines(figure.answers, width, room.height)))
             case "times":
                 chart.update(Content("\n").join(times_lines(figure.answers, width)))
             case "race":

@@ -14,16 +14,23 @@ from dflash_tui.core.race_clock import RaceClock
 from ..glyphs import axis, bars, scaled
 
 NAME_WIDTH, FIGURES_WIDTH, SHORTEST_BAR = 22, 30, 4
-CHART_HEIGHT, WIDE_PITCH, NARROW_PITCH = 5, 3, 2
+RACE_FIGURES, BRIEF_FIGURES, GOOD_BAR = 26, 15, 12
+"""Cells of a lane's figures, with its tokens and without, and of a bar that is long enough for them not to give way."""
+CHART_HEIGHT, WORDS_HEIGHT = 5, 3
+"""Rows of a histogram's bars, and of the words above and below them."""
+PITCHES = (3, 2, 1)
+"""Cells from one bar of a histogram to the next: the first that has room."""
 NUMBERS = "$verdict-pending"
 
 
 def race_lines(clock: RaceClock, width: int) -> list[Content]:
     """A bar per lane, as long as the time that it has taken so far."""
-    room = max(width - NAME_WIDTH - FIGURES_WIDTH, SHORTEST_BAR)
+    brief = width - NAME_WIDTH - RACE_FIGURES < GOOD_BAR
+    room = max(width - NAME_WIDTH - (BRIEF_FIGURES if brief else RACE_FIGURES), SHORTEST_BAR)
     lines = []
     for now in clock.lanes:
-        figures = f" {now.seconds:5.2f} s {now.tokens:>4} tokens" + (f" {now.speed_up:.2f}×" if now.over else "")
+        tokens = "" if brief else f" {now.tokens:>4} tokens"
+        figures = f" {now.seconds:5.2f} s{tokens}" + (f" {now.speed_up:.2f}×" if now.over else "")
         lines.append(_bar(now.lane.lane.name, now.seconds / clock.length, room, figures, "✓ " if now.over else "▸ "))
     passes = ", ".join(f"{now.target_passes}" for now in clock.lanes)
     return [*lines, Content(), Content.styled(f"runs of the target: {passes}", NUMBERS)]
@@ -39,30 +46,38 @@ def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Con
     )
 
 
-def histogram_lines(answers: Sequence[Answer], width: int) -> list[Content]:
+def histogram_lines(answers: Sequence[Answer], width: int, height: int) -> list[Content]:
     """A chart per answer, side by side: rounds by the number of guesses kept."""
     room = max(width // len(answers), 1)
     longest = max(len(answer.statistics.acceptance_histogram) for answer in answers)
-    pitch = WIDE_PITCH if longest * WIDE_PITCH < room else NARROW_PITCH
-    charts = [_histogram(answer, pitch) for answer in answers]
+    pitch = next((pitch for pitch in PITCHES if longest * pitch < room), PITCHES[-1])
+    rows = max(min(height - WORDS_HEIGHT, CHART_HEIGHT), 1)
+    charts = [_histogram(answer, pitch, rows, room) for answer in answers]
     return [Content("").join(_padded(line, room) for line in row) for row in zip(*charts, strict=True)]
 
 
-def _histogram(answer: Answer, pitch: int) -> list[Content]:
+def _histogram(answer: Answer, pitch: int, height: int, width: int) -> list[Content]:
     facts = answer.statistics
     counts = facts.acceptance_histogram
-    labels = {kept: str(kept) for kept in range(0, len(counts), 1 if pitch == WIDE_PITCH else 5)}
-    rows = bars(scaled([float(count) for count in counts]), CHART_HEIGHT)
+    length = f"{facts.mean_acceptance_length:.2f} tokens per round"
+    words = f"{length}, {facts.num_spec_steps} rounds"
+    labels = {kept: str(kept) for kept in range(0, len(counts), 1 if pitch == PITCHES[0] else 5)}
+    rows = bars(scaled([float(count) for count in counts]), height)
     return [
         Content.styled(answer.question, "bold"),
-        *(Content.styled("".join(cell * (pitch - 1) + " " for cell in row), "$verdict-accepted") for row in rows),
+        *(
+            Content.styled("".join((cell * max(pitch - 1, 1)).ljust(pitch) for cell in row), "$verdict-accepted")
+            for row in rows
+        ),
         Content.styled(axis(labels, len(counts), pitch), NUMBERS),
-        Content.styled(f"{facts.mean_acceptance_length:.2f} tokens per round, {facts.num_spec_steps} rounds", NUMBERS),
+        Content.styled(words if len(words) < width else length, NUMBERS),
     ]
 
 
 def _padded(line: Content, width: int) -> Content:
-    return line + " " * max(width - line.cell_length, 0) if line.cell_length <= width else line.truncate(width)
+    """Cut short, where it must be, before the chart beside it begins."""
+    line = line.truncate(width - 1, ellipsis=True)
+    return line + " " * (width - line.cell_length)
 
 
 def times_lines(answers: Sequence[Answer], width: int) -> list[Content]:
