@@ -77,7 +77,8 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         width = layer.num_heads * layer.head_dim
         yield _product(f"qkv, {kind}", columns, hidden, tiles.qkv, itemsize, "target.qkv", split=False)
         yield _rope(f"norm, rope, store, {kind}", layer, columns, itemsize)
-        yield from (_attention(f"attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
+        for rows, context in product((1, MAX_ROWS), contexts):
+            yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, rows)
         yield _product(f"output, {kind}", hidden, width, tiles.output, itemsize, "target.output")
     yield _after_attention(config, itemsize)
     inter = config.intermediate_size
@@ -148,13 +149,15 @@ def refinements(tiles: AnyTiles) -> tuple[AnyTiles, ...]:
 
 
 def _attend_choices(default: AttendTiles, layer: AttentionConfig) -> tuple[AttendTiles, ...]:
-    found = []
-    group_rows = MAX_ROWS * layer.num_heads // layer.num_kv_heads
-    for keys, rows, warps, stages in product((32, 64), (16, 32, 64), (4, 8), (2, 3)):
-        for split in (default.split, 2 * default.split):
-            if rows <= group_rows and rows * layer.head_dim <= 64 * 512:
-                found.append(replace(default, split=split, keys=keys, rows=rows, warps=warps, stages=stages))
-    return tuple(found)
+    split, keys, rows = default.split, default.keys, default.rows
+    if layer.window is None:
+        more = [(split, keys, rows // 2, 8, ahead) for ahead in (2, 3)]
+        more += [(size, keys, rows, 8, ahead) for size in (split, 2 * split) for ahead in (2, 3)]
+    else:
+        more = [(split // 2, keys // 2, rows, 4, 2), (2 * split, keys, rows, 4, 2), (2 * split, keys, rows, 8, 2)]
+        more += [(split, keys, 2 * rows, warps, 2) for warps in (4, 8)] + [(split, keys, rows, 8, 2)]
+        more += [(split, keys // 2, rows, 4, ahead) for ahead in (2, 3)]
+    return tuple(AttendTiles(*choice) for choice in more)
 
 
 SPLIT_GATE_UP = (
@@ -323,7 +326,7 @@ def _rope(name: str, layer: AttentionConfig, columns: int, itemsize: int) -> Cas
     return Case(name, 2.0 * MAX_ROWS * columns * itemsize, ROW_TILES, (), prepare)
 
 
-def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int) -> Case:
+def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, max_rows: int = MAX_ROWS) -> Case:
     # A full layer's cache is as long as the context allowed, whatever part of it is in use.
     capacity = max(32_768 + RING_SLACK, context + MAX_ROWS) if layer.window is None else layer.window - 1 + RING_SLACK
     tiles = attend_tiles(layer, capacity)
@@ -333,15 +336,16 @@ def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int) -
         stores = [[torch.randn(shape, device=device, dtype=dtype) for _ in range(2)] for _ in range(min(copies, 8))]
         q = torch.randn(MAX_ROWS, layer.num_heads, layer.head_dim, device=device, dtype=dtype) * 0.1
         out = torch.empty(MAX_ROWS, layer.num_heads * layer.head_dim, device=device, dtype=dtype)
-        cursor, rows = (torch.full((1,), n, dtype=torch.int32, device=device) for n in (context, MAX_ROWS))
+        cursor, rows = (torch.full((1,), n, dtype=torch.int32, device=device) for n in (context, max_rows))
 
         def launches(tiles: AttendTiles) -> list[Launch]:
             scratch = AttendScratch([layer], [capacity], device, tiles)
-            return [partial(attend_rows, q, k, v, cursor, rows, layer, out, scratch, tiles) for k, v in stores]
+            bound = partial(attend_rows, tiles=tiles, max_rows=max_rows)
+            return [partial(bound, q, k, v, cursor, rows, layer, out, scratch) for k, v in stores]
 
         return launches
 
-    seen = min(context, layer.window or context) + MAX_ROWS
+    seen = min(context, layer.window or context) + max_rows
     size = 2.0 * layer.num_kv_heads * seen * layer.head_dim * itemsize
     return Case(name, size, tiles, _attend_choices(tiles, layer), prepare, code=name.rpartition(",")[0])
 
