@@ -114,7 +114,8 @@ def embed_rows(
         HIDDEN=hidden,
         QWEN=style == "qwen",
         BLOCK=_block(hidden),
-        **_options(tiles),
+        **tiles.options,
+        **LAUNCH,
     )
 
 
@@ -150,7 +151,8 @@ def after_attention(
         SPLITS=partials.shape[0],
         EXPERTS=experts is not None,
         BLOCK=_block(hidden),
-        **_options(tiles),
+        **tiles.options,
+        **LAUNCH,
     )
 
 
@@ -189,7 +191,8 @@ def after_feed_forward(
         TOP_K=0 if pairs is None else pairs.shape[1],
         TAPPED=features is not None,
         BLOCK=_block(hidden),
-        **_options(tiles),
+        **tiles.options,
+        **LAUNCH,
     )
 
 
@@ -216,18 +219,14 @@ def add_and_norm(
         RESIDUAL=x is not None,
         QWEN=style == "qwen",
         BLOCK=_block(hidden),
-        **_options(tiles),
+        **tiles.options,
+        **LAUNCH,
     )
 
 
 def _block(hidden: int) -> int:
     """The next power of two: a row's place in registers."""
     return 1 << (hidden - 1).bit_length()
-
-
-def _options(tiles: RowTiles) -> dict[str, int]:
-    """All registers: or else the compiler leaves half to a second program, and loads a row piece after piece."""
-    return {"num_warps": tiles.warps, "maxnreg": 255, **LAUNCH}
 
 
 @jit

@@ -35,6 +35,11 @@ class RowTiles:
     warps: int = 32
     """As many as there can be: of a row of 4096 each thread loads 16 bytes of fp32 then, next to its neighbours'."""
 
+    @property
+    def options(self) -> dict[str, int]:
+        """For a launch. Left alone, the compiler may give a thread more registers than so many threads can have."""
+        return {"num_warps": self.warps, "maxnreg": min(255, 65536 // (32 * self.warps))}
+
 
 ROW_TILES = RowTiles()
 
