@@ -9,7 +9,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from .jit import jit, tl
-from .rope import HeadNorms
+from .rope import HeadNorms, cos_sin
 
 
 def norm_rope_split(
@@ -144,9 +144,7 @@ def _norm_rope_split(
     position = num_keys - max_rows + row
     lane = tl.arange(0, half)[None, :]
     source = projected + row.to(tl.int64) * row_stride
-    angle = position.to(tl.float32) * tl.load(frequencies + lane)
-    cos = tl.cos(angle)
-    sin = tl.sin(angle)
+    cos, sin = cos_sin(position.to(tl.float32) * tl.load(frequencies + lane))
 
     if HEADS > 0:
         head = tl.arange(0, BLOCK_Q)[:, None]

@@ -34,7 +34,7 @@ class TargetPrompt:
         """What ``Gemma4.forward`` does, but that ``hidden`` [1, hidden] is the last row's alone.
 
         That is all that a prompt's answer needs, so the last layer runs its other rows no further than their keys,
-        unless it is tapped. Where routing is forced, its only row then takes the first scores.
+        unless it is tapped.
         """
         assert cache is self._cache
         target = self._target
@@ -46,14 +46,16 @@ class TargetPrompt:
         features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
         for index, layer in enumerate(self._layers):
             q, k, v = self._heads(layer, normed, start)
+            skipped = 0
             if index == len(self._layers) - 1 and index not in slots:
-                q, x = q[-1:], x[-1:]
+                skipped = len(x) - 1
+                q, x = q[skipped:], x[skipped:]
             config = layer.config
             mixed = chunk_attention(q, k, v, causal=True, window=config.window, scale=config.scale)
             tapped = None
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
-            normed = self._finish(layer, mixed, x, tapped)
+            normed = self._finish(layer, mixed, x, tapped, skipped)
         cache.note_written(start + len(ids))
         return TargetOutput(normed[-1:], features)
 
@@ -84,22 +86,25 @@ class TargetPrompt:
         )
         return q, k, v
 
-    def _finish(self, layer: TargetLayer, mixed: Tensor, x: Tensor, features: Tensor | None) -> Tensor:
-        """From attention's heads to the layer's output, which x [n, hidden] becomes; returns it normed for the next."""
+    def _finish(self, layer: TargetLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
+        """From attention's heads to the layer's output, which x [n, hidden] becomes; returns it normed for the next.
+
+        ``skipped`` rows of the piece stand before these.
+        """
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
         join_attention(F.linear(mixed, layer.output), x, layer.attention_join, eps, normed, routed)
         dense = F.linear(gated(F.linear(normed, layer.gate_up)), layer.down)
-        sparse = None if routed is None else self._run_experts(layer, x, routed)
+        sparse = None if routed is None else self._run_experts(layer, x, routed, skipped)
         join_feed_forward(dense, sparse, x, layer.feed_forward_join, eps, normed, features)
         return normed
 
-    def _run_experts(self, layer: TargetLayer, x: Tensor, routed: Tensor) -> ExpertOutputs:
+    def _run_experts(self, layer: TargetLayer, x: Tensor, routed: Tensor, skipped: int) -> ExpertOutputs:
         assert layer.routed is not None and layer.attention_join.pre_experts is not None
         router, experts = layer.routed.router, layer.routed.experts
         scores = router_scores(routed, router.proj.weight)
         if router.forced is not None:
-            scores = router.forced
+            scores = router.forced[skipped % len(router.forced) :]
         found = route_many(scores, len(x), router.top_k, router.per_expert_scale)
         rows = spread(x, layer.attention_join.pre_experts, router.eps, found.places)
         gate_up = F.grouped_mm(rows, experts.gate_up_proj.mT, offs=found.ends)

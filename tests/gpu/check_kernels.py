@@ -37,6 +37,7 @@ from engine.kernels.row_attention import AttendScratch, attend_rows, attend_rows
 from engine.kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.tiles import DRAFT_TILES, Tiles, target_tiles
 from engine.sampling import sample
+from tests.gpu.prompt_checks import check_prompts
 from tests.gpu.report import Report
 from tests.kernels.routed import route_rows
 
@@ -351,19 +352,21 @@ def main() -> int:
     options = parser.parse_args()
     report, device = Report(), torch.device(options.device)
     torch.manual_seed(0)
-    checks = Checks(read_shape(options.shape), device, report)
+    shape = read_shape(options.shape)
+    checks = Checks(shape, device, report)
     parts = (
         checks.products,
         checks.experts,
         checks.norms,
         lambda: checks.attention(tuple(options.contexts)),
         checks.head,
+        lambda: check_prompts(shape, device, report),
     )
     for part in parts:
         try:
             part()
         except Exception as error:
-            report.line(getattr(part, "__name__", "attention"), f"{type(error).__name__}: {str(error)[:300]}", False)
+            report.line(part.__name__, f"{type(error).__name__}: {str(error)[:300]}", False)
         report.write(options.out)
     return 0 if report.ok else 1
 
