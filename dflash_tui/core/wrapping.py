@@ -13,18 +13,29 @@ from io import StringIO
 from itertools import groupby
 from typing import NamedTuple
 
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cell_len, set_cell_size, split_graphemes
 
 from .harmless import is_harmless, sanitise
 from .marks import Mark, Marks
 from .reducer import Span
 
 _WORD = re.compile(r"\S+\s*|\s+")
+_WIDE = re.compile("[\u3001-\u3015\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]+")
+"""Characters of two cells that nothing combines with: Chinese and Japanese have no blanks, so that their lines are long
+words, and these are cut without a look at each character."""
 
 
 def width_of(text: str) -> int:
     """Cells that ``text`` takes; it holds no control characters."""
     return len(text) if text.isascii() else cell_len(text)
+
+
+def shortened(text: str, cells: int) -> str:
+    """``text`` in at most ``cells`` cells, with … where it was cut. Costs what is shown, however long the text is."""
+    head = text[: 4 * cells]
+    if len(head) == len(text) and width_of(text) <= cells:
+        return text
+    return set_cell_size(head, max(cells - 1, 0)).rstrip() + "…"
 
 
 def wrap(line: str, width: int) -> list[str]:
@@ -49,6 +60,11 @@ def wrap(line: str, width: int) -> list[str]:
 
 def _chop(word: str, width: int) -> list[str]:
     """Break a word that is longer than a row, between characters as a reader sees them."""
+    core = word.rstrip()
+    if core.isascii() or _WIDE.fullmatch(core):
+        size = width if core.isascii() else max(width // 2, 1)
+        *full, last = range(0, len(core), size)
+        return [*(word[start : start + size] for start in full), word[last:]]
     cuts = [0]
     used = 0
     for start, end, size in split_graphemes(word)[0]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.harmless import sanitise
 from dflash_tui.core.marks import Mark
 from dflash_tui.core.reducer import Span
-from dflash_tui.core.wrapping import Document, width_of
+from dflash_tui.core.wrapping import Document, shortened, width_of
 
 PIECES = st.lists(
     st.builds(
@@ -132,3 +132,28 @@ def test_a_cell_knows_its_token() -> None:
     assert [mark and (mark.turn, mark.token) for mark in marks] == [(3, 0), (3, 0), (3, 1), (3, 1), None]
     assert document.mark_at(2, 0) == Mark("note", 3, None)
     assert document.mark_at(9, 0) is None
+
+
+@given(st.text("漢字、한カ", min_size=1), st.integers(1, 12))
+def test_wide_letters_are_cut_like_any_other(text: str, width: int) -> None:
+    """An accent in front is all that keeps a word from the short way."""
+    document, other = Document(width), Document(width)
+    document.append([Span(f"漢{text} ", "plain")])
+    other.append([Span(f"漢\u0301{text} ", "plain")])
+    assert [row.text for row in document.rows] == [row.text.replace("\u0301", "") for row in other.rows]
+
+
+@given(st.text("ab-", min_size=1), st.integers(1, 12))
+def test_ascii_letters_are_cut_like_any_other(text: str, width: int) -> None:
+    document, other = Document(width), Document(width)
+    document.append([Span(f"a{text} ", "plain")])
+    other.append([Span(f"á{text} ", "plain")])
+    assert [row.text for row in document.rows] == [row.text.replace("á", "a") for row in other.rows]
+
+
+@given(st.text("ab 漢\u0301\U0001f642"), st.integers(1, 12))
+def test_a_shortened_text_fits_and_says_that_it_was_cut(text: str, cells: int) -> None:
+    short = shortened(text, cells)
+    assert width_of(short) <= cells
+    assert short == text or (short.endswith("…") and text.startswith(short[:-1].rstrip()))
+    assert short.endswith("…") or width_of(text) <= cells

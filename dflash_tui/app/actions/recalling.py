@@ -31,6 +31,9 @@ from .action import Action
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
 
+MAX_UNFOLDED = 32 * 1024
+"""Characters of a prompt whose pastes are shown. Each key in a longer one would take a noticeable while."""
+
 
 def search_questions(screen: ChatScreen, _: Argument) -> None:
     prompt = screen.query_one(Prompt)
@@ -114,8 +117,12 @@ def write_markdown(screen: ChatScreen, argument: Argument) -> None:
 
 
 def unfold(screen: ChatScreen, _: Argument) -> None:
-    if not screen.query_one(Prompt).unfold():
+    prompt = screen.query_one(Prompt)
+    if not prompt.folds:
         raise SlashError("There is no folded paste in the prompt.")
+    if len(prompt.unfolded) > MAX_UNFOLDED:
+        raise SlashError(f"That has over {MAX_UNFOLDED:,} characters. /editor opens it in $EDITOR.")
+    prompt.unfold()
 
 
 def edit_outside(screen: ChatScreen, _: Argument) -> None:

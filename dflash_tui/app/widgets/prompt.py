@@ -131,15 +131,17 @@ class Prompt(TextArea):
         self.move_cursor(self.document.end)
         self.focus()
 
-    def unfold(self) -> bool:
-        """Show pastes as what they are, from now on; False when there are none."""
-        there = any(marker in self.text for marker in self._pastes)
-        if there:
-            full = self.unfolded
-            self._pastes.clear()
-            self.text = full
-            self.move_cursor(self.document.end)
-        return there
+    @property
+    def folds(self) -> bool:
+        """There is a folded paste in the text."""
+        return any(marker in self.text for marker in self._pastes)
+
+    def unfold(self) -> None:
+        """Show pastes as what they are, from now on."""
+        full = self.unfolded
+        self._pastes.clear()
+        self.text = full
+        self.move_cursor(self.document.end)
 
     def _take(self) -> None:
         """Remember the text and start afresh."""

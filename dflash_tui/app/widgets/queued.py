@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.harmless import sanitise
+from dflash_tui.core.wrapping import shortened
 
 ROWS = 3
 HEAD, TAIL = "next ❯ ", "  ↑ takes it back"
@@ -41,5 +42,4 @@ class QueuedQuestions(Widget):
 
 
 def _fit(line: str, width: int, tail: str) -> str:
-    room = width - cell_len(tail)
-    return (line if cell_len(line) <= room else set_cell_size(line, max(room - 1, 0)) + "…") + tail
+    return shortened(line, max(width - cell_len(tail), 1)) + tail

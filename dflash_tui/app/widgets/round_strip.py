@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.rounds import Fate, RoundCell, round_cells, round_summary, show_blanks
+from dflash_tui.core.wrapping import shortened
 from engine.events import Step
 
 STYLES: dict[Fate, str] = {
@@ -81,8 +82,7 @@ def _cells(cells: list[RoundCell], width: int) -> tuple[Content, Content]:
 
 def visible(text: str) -> str:
     """A token with its blanks shown, cut to the length of a cell."""
-    shown = show_blanks(text)
-    return shown if cell_len(shown) <= LONGEST_CELL else set_cell_size(shown, LONGEST_CELL - 1).rstrip() + "…"
+    return shortened(show_blanks(text), LONGEST_CELL)
 
 
 def probability(value: float) -> str:
