@@ -12,15 +12,18 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from ..backends import Backend, describe
+from ..backends import SDPA, TRITON, Backend, describe
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig, DrafterConfig
 from ..kernels.attention import AttentionFunction, sdpa_attention
 from ..kernels.head import capped_logits
-from ..kernels.rope import apply_rope, inverse_frequencies, rope_table
+from ..kernels.prefill_rope import norm_rope_split
+from ..kernels.rope import HeadNorms, apply_rope, inverse_frequencies, rope_table
 from .gemma4 import Gemma4, RopeTable
 from .layers import GatedMLP, RMSNorm, linear
+from .merged import side_by_side
 
 
 class Draft(NamedTuple):
@@ -48,6 +51,17 @@ class DraftAttention(nn.Module):
         n, head_dim = x.shape[0], self.config.head_dim
         k = self.k_norm(self.k_proj(x).view(n, -1, head_dim))
         return apply_rope(k, rope), self.v_proj(x).view(n, -1, head_dim)
+
+    def store(self, x: Tensor, end: int, cache: LayerCache, frequencies: Tensor) -> None:
+        """Writes the ``keys_values`` of context rows x [n, hidden] up to ``end`` into the cache, in two launches.
+
+        Lays the projections' weights side by side, as ``DrafterRows`` does.
+        """
+        weight = side_by_side(self.q_proj, self.k_proj, self.v_proj)[self.q_proj.out_features :]
+        norms = HeadNorms(
+            self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
+        )
+        norm_rope_split(F.linear(x, weight), norms, frequencies, (cache.k, cache.v), None, end)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends block rows x [n, hidden] at start .. start + n - 1 over the context before start and the block.
@@ -91,6 +105,7 @@ class DFlashDrafter(nn.Module):
         self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
         self.layers = nn.ModuleList(DraftLayer(config, layer) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+        self.attention_backend = SDPA.name
 
     def use_attention(self, backends: Sequence[Backend]) -> None:
         """One backend per layer."""
@@ -107,11 +122,15 @@ class DFlashDrafter(nn.Module):
     def ingest(self, features: Tensor, cache: Cache) -> None:
         """Appends committed rows, features [n, taps * hidden], to the context at the cursor, and moves the cursor."""
         start, end = cache.length, cache.length + features.shape[0]
-        rope = self._rope(start, end)
+        rope = None if self.attention_backend == TRITON.name else self._rope(start, end)
         context = self.hidden_norm(self.fc(features))
         for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
             assert isinstance(layer, DraftLayer)
-            layer_cache.write(start, *layer.self_attn.keys_values(context, rope))
+            if rope is None:
+                layer.self_attn.store(context, end, layer_cache, self.frequencies)
+            else:
+                layer_cache.write(start, *layer.self_attn.keys_values(context, rope))
+        cache.note_written(end)
         cache.commit(end)
 
     def hidden(self, block: Tensor, cache: Cache) -> Tensor:
