@@ -1,7 +1,7 @@
 """``make screenshots``: pictures of the real program, on the real engine and the bundled pair.
 
-Each scene is a terminal size, a question and a moment to wait for. Textual exports the screen as SVG; headless
-Chromium, where there is one, turns that into the PNG that the README shows.
+Each scene is a terminal size, what is asked, keys, and the moments to wait for. Textual exports the screen as SVG;
+headless Chromium, where there is one, turns that into the PNG that the README shows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dflash_tui.app.application import ChatApp
+from dflash_tui.app.screens.chat import ChatScreen
+from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.source import EventQueue, engine_source
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.sessions import SessionLog
@@ -37,16 +39,30 @@ def streaming(chat: Chat) -> bool:
     return chat.reducer.turn is not None and chat.reducer.turn.acceptance.num_spec_steps >= 30
 
 
+def raced(app: ChatApp) -> bool:
+    """The lanes have been replayed to their end."""
+    screen = app.screen
+    return isinstance(screen, RaceScreen) and screen.replayed
+
+
+def replaying(app: ChatApp) -> bool:
+    """A recorded answer is well under way."""
+    return isinstance(app.screen, ChatScreen) and app.screen is not app.chat_screen and streaming(app.screen.chat)
+
+
 @dataclass(frozen=True)
 class Scene:
     name: str
     size: tuple[int, int]
-    question: str
+    asked: str | tuple[str, ...]
+    """Questions, and commands, which wait for nothing."""
     moment: Callable[[Chat], bool] = answered
     theme: str | None = None
     settings: GenerationSettings = field(default_factory=GenerationSettings)
     keys: tuple[str, ...] = ()
     """Pressed when the moment has come."""
+    shown: Callable[[ChatApp], bool] = lambda app: True
+    """What the keys lead to, or the last command."""
 
 
 SCENES = (
@@ -57,6 +73,22 @@ SCENES = (
     Scene("light", (120, 36), "Write a quicksort in Python", theme="dflash-light"),
     Scene("steps", (120, 36), "Write a quicksort in Python", keys=("f3", "left_curly_bracket")),
     Scene("slow-motion", (120, 36), "Write a quicksort in Python", keys=("f5", *["right_square_bracket"] * 2)),
+    Scene("race", (120, 36), "Write a quicksort in Python", keys=("f6",), shown=raced),
+    Scene("replay", (120, 36), "/replay html", shown=replaying),
+    Scene("lesson", (120, 36), "/lesson", keys=("right", "right")),
+    Scene(
+        "sessions",
+        (120, 36),
+        (
+            "Write a quicksort in Python",
+            "/new",
+            "What is speculative decoding?",
+            "/rename Drafts",
+            "/new",
+            "What is 17 + 26?",
+        ),
+        keys=("ctrl+o",),
+    ),
 )
 
 
@@ -72,9 +104,14 @@ async def take(scene: Scene, folder: Path) -> Path:
                     await pilot.pause(0.02)
 
         await until(lambda chat: chat.reducer.ready is not None)
-        await pilot.press(*scene.question, "enter")
-        await until(scene.moment)
+        for asked in (scene.asked,) if isinstance(scene.asked, str) else scene.asked:
+            await pilot.press(*asked, "enter")
+            if not asked.startswith("/"):
+                await until(scene.moment)
         await pilot.press(*scene.keys)
+        async with asyncio.timeout(PATIENCE):
+            while not scene.shown(app):
+                await pilot.pause(0.02)
         await pilot.pause(0.5)  # gauges follow at their own, slower pace
         path = HERE / f"{scene.name}.svg"
         path.write_text(app.export_screenshot(title="dflash-chat"), "utf-8")

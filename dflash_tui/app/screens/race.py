@@ -148,6 +148,11 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     # Replaying
 
+    @property
+    def replayed(self) -> bool:
+        """The lanes have come to their end."""
+        return self.race.result is not None and self._clock is None
+
     def _draw_result(self, result: RaceResult) -> None:
         lines = table_lines(race_table(result, brief=self.size.width < 110))
         table = [Content.styled(lines[0], "$verdict-pending"), *(Content(line) for line in lines[1:])]
