@@ -44,7 +44,8 @@ def test_bytes_of_the_26b_layers() -> None:
     assert cases["draft head, 8 bits"].num_bytes == 738_197_504
     experts = next(case for name, case in cases.items() if name.startswith("experts gate and up, 1 rows"))
     assert experts.num_bytes == (8 * 2 * 704 + 2112) * 2 * 2816  # the dense down runs beside them
-    assert cases["attention, sliding, 2048"].num_bytes == 2 * 2 * 8 * (1024 + 16) * 256
+    assert cases["attention, sliding, 16 rows, 2048"].num_bytes == 2 * 2 * 8 * (1024 + 16) * 256
+    assert cases["attention, sliding, 1 rows, 2048"].num_bytes == 2 * 2 * 8 * (1024 + 1) * 256
 
 
 def test_no_choice_needs_more_memory_than_a_program_has() -> None:
