@@ -76,7 +76,7 @@ class PatientParser(XTermParser):
 
 
 class PatientDriver(LinuxDriver):
-    """Textual's driver with :class:`PatientParser` as its reader."""
+    """Textual's driver with :class:`PatientParser` as its reader. Says when a slow line holds up what is written."""
 
     def run_input_thread(self) -> None:
         """Reads until the driver is told to exit."""
@@ -94,6 +94,11 @@ class PatientDriver(LinuxDriver):
         self.exit_event.wait()
         with suppress(EOFError, ParseError):
             list(parser.feed(""))
+
+    @property
+    def backed_up(self) -> bool:
+        """The terminal has not taken yet what was written before."""
+        return self._writer_thread is not None and not self._writer_thread._queue.empty()
 
     def _read(self) -> bytes:
         """What arrived; nothing when the terminal is gone."""

@@ -26,14 +26,22 @@ MAX_EVENTS = 1024
 class FramePump:
     """Never works per token: a frame takes whatever arrived since the one before."""
 
-    def __init__(self, chat: Chat, queue: EventQueue, draw: Callable[[list[Happening], bool], None]) -> None:
-        """``draw`` gets events that were applied and whether the gauges are due."""
+    def __init__(
+        self,
+        chat: Chat,
+        queue: EventQueue,
+        draw: Callable[[list[Happening], bool], None],
+        backed_up: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """``draw`` gets events that were applied and whether the gauges are due. While the terminal is ``backed_up``
+        there are no frames: dozens would wait in the line, and every key's echo behind them."""
         self.governor = FrameGovernor(CPU_SHARE)
         self.lively = False
         """Something moves on the screen although no answer runs."""
         self._chat = chat
         self._queue = queue
         self._draw = draw
+        self._backed_up = backed_up
         self._hurried = asyncio.Event()
         self._gauges_due = 0.0
         self._frame_at = time.monotonic()
@@ -60,7 +68,8 @@ class FramePump:
                 async with asyncio.timeout(self._interval):
                     await self._hurried.wait()
             self._hurried.clear()
-            self.frame()
+            if not self._backed_up():
+                self.frame()
 
     @property
     def _interval(self) -> float:

@@ -65,6 +65,10 @@ class Terminal:
             if select.select([], [self._master], [], 1.0)[1]:
                 left = left[os.write(self._master, left[:4096]) :]
 
+    def type(self, key: str) -> None:
+        """Write without reading."""
+        os.write(self._master, key.encode())
+
     def wait_for(self, text: str, seconds: float = 20.0) -> None:
         """Until ``text`` was written since the last call; forgets everything up to it."""
         deadline = time.monotonic() + seconds
@@ -83,12 +87,16 @@ class Terminal:
 
     def read(self, seconds: float) -> None:
         """Take what was written; wait at most ``seconds`` for it."""
-        while select.select([self._master], [], [], seconds)[0]:
-            try:
-                data = os.read(self._master, 1 << 16)
-            except OSError:  # the other end is closed
-                return
-            if not data:
-                return
-            self.output += self._decoder.decode(data)
+        while select.select([self._master], [], [], seconds)[0] and self.take(1 << 16):
             seconds = 0.0
+
+    def take(self, most: int) -> bool:
+        """Take at most so many bytes; False when there are none."""
+        if not select.select([self._master], [], [], 0.0)[0]:
+            return False
+        try:
+            data = os.read(self._master, most)
+        except OSError:  # the other end is closed
+            return False
+        self.output += self._decoder.decode(data)
+        return bool(data)

@@ -84,7 +84,7 @@ class ChatScreen(Drawing, Looking):
         self.replay = self.source if isinstance(self.source, ReplaySource) else None
         """The trace that is played in the engine's place, if one is."""
         self.chat = Chat(settings, self.source.send)
-        self.pump = FramePump(self.chat, queue, self.draw)
+        self.pump = FramePump(self.chat, queue, self.draw, lambda: getattr(self.app._driver, "backed_up", False))
         self.quit_until = 0.0
         """Until when a second Ctrl+C leaves."""
         self.talk = Talk(self)
