@@ -164,12 +164,13 @@ class Bench:
     def prefill(self, rows: int, repeats: int = 3) -> PrefillFigures:
         """Times a prompt of random tokens, from empty caches; a first run, which does not count, warms up."""
         self.force("uniform", rows)
-        times = [self._prefill_once(rows) for _ in range(repeats + 1)][min(repeats, 1) :]
+        times = [self.prefill_once(rows) for _ in range(repeats + 1)][min(repeats, 1) :]
         prefill_ms, first_token_ms = (median(each) for each in zip(*times, strict=True))
         num_bytes = self.floor.prefill(rows, self.decoder.prefill_chunk)
         return PrefillFigures(rows, prefill_ms, first_token_ms, num_bytes, self.share(num_bytes, prefill_ms))
 
-    def _prefill_once(self, rows: int) -> tuple[float, float]:
+    def prefill_once(self, rows: int) -> tuple[float, float]:
+        """Milliseconds of a prompt of random tokens, and until its first token, with the routing in force."""
         self.decoder.clear()
         settings = GenerationSettings(max_new_tokens=PLENTY)
         prefill_ms = 0.0

@@ -77,7 +77,8 @@ def profile_rounds(bench: Bench, width: int, context: int, count: int) -> RoundP
 
 def profile_prompt(bench: Bench, rows: int) -> RoundProfile:
     """Records a prompt from nothing, and the first token; it must have run before."""
-    spans = _record(lambda: bench.prefill(rows, repeats=0), bench.decoder.device)
+    bench.force("uniform", rows)
+    spans = _record(lambda: bench.prefill_once(rows), bench.decoder.device)
     length = max(span.end for span in spans) - min(span.start for span in spans)
     return summarise(spans, length, rows, length / 1e3)
 

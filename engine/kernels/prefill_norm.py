@@ -26,13 +26,6 @@ class ExpertOutputs(NamedTuple):
     weights: Tensor
     """fp32 [n, top_k]: what each counts."""
 
-    def reference_sum(self) -> Tensor:
-        """[n, hidden] in out's dtype: each row's pairs times their weights, added in fp32 in the order of choices."""
-        total = torch.zeros(self.places.shape[0], self.out.shape[1], device=self.out.device)
-        for choice in range(self.places.shape[1]):
-            total += self.out[self.places[:, choice].long()].float() * self.weights[:, choice, None]
-        return total.to(self.out.dtype)
-
 
 def join_attention(
     attended: Tensor, x: Tensor, weights: AttentionJoin, eps: float, dense: Tensor, routed: Tensor | None

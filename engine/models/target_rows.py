@@ -1,6 +1,6 @@
 """The target's forward pass of at most 16 rows, as kernel launches alone: what a decoding round runs.
 
-``gemma4.Gemma4`` holds the weights and defines what is computed; prompts go through its modules. Here nothing is
+``gemma4.Gemma4`` holds the weights and defines what is computed; prompts go through ``target_prompt``. Here nothing is
 allocated, nothing is read back and no launch depends on the data, so a pass can be captured in a CUDA graph. Rows
 come from ``ids``, stand at the cursor, and their number may change from one replay to the next.
 """

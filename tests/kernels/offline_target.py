@@ -16,12 +16,14 @@ from engine.kernels.head import HeadOutput, QuantisedEmbedding, head_rows
 from engine.kernels.jit import MAX_ROWS
 from engine.kernels.tiles import DRAFT_TILES
 from engine.models.gemma4 import Gemma4
+from engine.models.target_prompt import TargetPrompt
 from engine.models.target_rows import TargetRows
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 META = torch.device("meta")
 CONTEXT = 32768
+PROMPT = 2048
 
 
 def launches_of(name: str) -> list[Launch]:
@@ -38,6 +40,7 @@ def launches_of(name: str) -> list[Launch]:
     passes = TargetRows(target, cache, cursor, rows, taps=(1,))
     with record() as launches:
         passes.forward()
+        TargetPrompt(target, cache)(torch.zeros(PROMPT, dtype=torch.int64, device=META), 0, cache, taps=(1,))
         _launch_draft_head(config)
     return distinct(launches)
 
