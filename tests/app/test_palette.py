@@ -33,3 +33,13 @@ async def test_a_search_that_finds_no_list_ends_alone(launch: Launch) -> None:
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app.screen is chat.screen)
         assert chat.app._exception is None
+
+
+async def test_pages_of_a_list_that_is_not_there_yet(launch: Launch) -> None:
+    async with launch() as chat:
+        for key in ("ctrl+p", "pagedown", "pageup", "end", "a", "pagedown"):
+            chat.app.simulate_key(key)
+        await chat.until(lambda: isinstance(chat.app.screen, Palette))
+        await chat.pilot.press("pagedown", "escape")
+        await chat.until(lambda: chat.app.screen is chat.screen)
+        assert chat.app._exception is None
