@@ -88,6 +88,8 @@ class EngineOptions:
     noise_embed_scale: float | None = None
     """Scale of the embeddings that the drafter reads, instead of its config's or the target's own: implementations
     disagree on it for Gemma, and only acceptance shows which is right."""
+    time_rounds: bool = True
+    """Find out what rounds cost here before the first question; else before the first with an ``auto`` block size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ class Decoder:
         """The token ids whose keys and values the target's cache holds."""
         self.script: Sequence[int] | None = None
         """For measuring: how many drafts each round of a turn accepts, over again, whatever the target says."""
+        self.script_confidences: Sequence[Sequence[float]] | None = None
+        """And what the drafter seems to give the drafts of each of these rounds."""
         self._snapshots: dict[Cache, Snapshot] = {}
         self.rounds: Rounds = HostRounds()
         self.auto: Policy | None = None
@@ -211,6 +213,7 @@ class Turn:
         started, context = perf_counter(), self.cache.length
         policy = self.decoder.auto if settings.block_size == AUTO else None
         draft_ids, draft_probabilities = self._draft() if policy is None or policy.wants_draft(context) else ((), ())
+        draft_probabilities = self._scripted_confidences(draft_probabilities)
         choice = policy.choose(draft_probabilities, context) if policy is not None and draft_ids else None
         drafted = perf_counter()
         verified_ids = draft_ids if choice is None else draft_ids[: choice.num_verified]
@@ -219,6 +222,7 @@ class Turn:
         samples = self._sample(output.hidden, verified_ids)
         verified = perf_counter()
         accepted = self._num_accepted(verified_ids, samples.ids)
+        self.num_drafted += bool(draft_ids)
         if policy is not None:
             policy.observe(draft_probabilities, len(verified_ids), accepted, context)
         emitted = self._cut_at_stop([*draft_ids[:accepted], samples.ids[accepted]])
@@ -259,10 +263,11 @@ class Turn:
         script = self.decoder.script
         if script is None:
             return num_accepted(draft_ids, sampled)
-        if not draft_ids:
-            return 0
-        self.num_drafted += 1
-        return min(script[(self.num_drafted - 1) % len(script)], len(draft_ids))
+        return min(script[self.num_drafted % len(script)], len(draft_ids))
+
+    def _scripted_confidences(self, probabilities: tuple[float, ...]) -> tuple[float, ...]:
+        script = self.decoder.script_confidences
+        return probabilities if script is None else tuple(script[self.num_drafted % len(script)][: len(probabilities)])
 
     def _run(self, run: PromptPass, ids: Sequence[int]) -> TargetOutput:
         return run(torch.tensor(ids, device=self.decoder.device), self.cache.length, self.cache, self.taps)

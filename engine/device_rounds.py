@@ -24,6 +24,7 @@ from .kernels.accept import (
     COST_MS,
     DRAFT_PROBABILITIES,
     EMITTED,
+    MAX_SCRIPT,
     MAX_STOPS,
     PROBABILITIES,
     RECORD_SIZE,
@@ -106,6 +107,7 @@ class DeviceRounds:
             self._block, self._mask_token = self._drafter.block, drafter.config.mask_token_id
             self._drafter_probability = self._drafter.out.probability
         self._policy_numbers = torch.zeros(NUM_NUMBERS, device=device)
+        self._scripted = torch.full((MAX_SCRIPT, MAX_ROWS), -1.0, device=device)
         self._sampling = SamplingSettings.allocate(device)
         self._sampled = SampledRows.allocate(device)
         self._sample_scratch = SampleScratch(target.config.vocab_size, device)
@@ -155,6 +157,12 @@ class DeviceRounds:
         self._pose(text, context, width)
         return self._time(self._step("verify", True))
 
+    def time_rest(self, text: Sequence[int], context: int) -> float:
+        """Milliseconds of a round without a draft, of which the drafter takes in what the round before said."""
+        self._pose(text, context, 1)
+        self._state.pending.fill_(1)
+        return self._time(self._step("rest", True))
+
     def _pose(self, text: Sequence[int], context: int, width: int) -> None:
         """Puts the device where a round of a turn begins. The caches then hold nobody's conversation."""
         state = self._state
@@ -187,6 +195,9 @@ class DeviceRounds:
         script = list(self._decoder.script or ())
         state.stops.copy_(stops)
         state.script[: len(script)] = torch.tensor(script, dtype=torch.int32)
+        confidences = torch.tensor(self._decoder.script_confidences or [])
+        self._scripted.fill_(-1)
+        self._scripted[: len(confidences), : confidences.shape[-1]] = confidences
         state.script_length.fill_(len(script))
         state.script_place.zero_()
         state.cursor.fill_(self._decoder.cache.length)
@@ -289,7 +300,7 @@ class DeviceRounds:
         self._begin(alone=False)
         self._drafter.ingest()
         self._drafter.draft()
-        choose_width(self._state, self._policy_numbers, self._drafter_probability)
+        choose_width(self._state, self._policy_numbers, self._drafter_probability, self._scripted)
 
     def _verify(self, kind: Kind, greedy: bool) -> None:
         """The target's pass and what follows from it; alone in a round when nothing is drafted."""

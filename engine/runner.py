@@ -12,7 +12,7 @@ import torch
 from . import checkpoint
 from .backends import why_host_rounds
 from .chat import AnswerStream, ChatTokenizer
-from .commands import Adjust, Ask, EngineOptions, GenerationSettings, Message
+from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoder import Decoder, PrefillStarted, Prompt, Round
 from .device_rounds import DeviceRounds
 from .errors import UsageFailure
@@ -38,6 +38,7 @@ from .hub.pairs import PairFolders, find_pair
 from .plan import plan_memory
 from .statistics import TurnMeter
 from .tuning.costs import time_rounds
+from .tuning.known import known_costs
 from .width import Auto, CostTable
 
 DEFAULT_MAX_CONTEXT = 32_768
@@ -47,6 +48,9 @@ PROGRESS_INTERVAL = 0.05
 """Seconds between two reports of loading; tensors can be much faster than anybody reads."""
 
 MAX_CPU_THREADS = 4
+
+VARIED = "Read 120 measurements from a file, line by line; print the mean of every column, then say why it differs."
+"""Costs are timed on its tokens: so many different ones that they choose experts as those of other texts do."""
 
 Emit = Callable[[Event], None]
 Drain = Callable[[], list[Adjust] | None]
@@ -64,8 +68,10 @@ class Runner:
         self.tokenizer = tokenizer
         self.text_so_far = ""
         """The running or last turn's answer."""
-        self.costs: CostTable | None = None
-        """What rounds cost on this machine, where that was timed."""
+        self.weights: tuple[str, str] = ("", "")
+        """Fingerprints of target and drafter."""
+        self._timed = False
+        self._costs: CostTable | None = None
 
     @property
     def max_block_size(self) -> int:
@@ -112,9 +118,14 @@ class Runner:
         if cancelled():
             raise LoadCancelled
         emit(LoadProgress("warming up", 0, 0))
+        runner.weights = (
+            fingerprint(folders.target),
+            fingerprint(folders.drafter) if folders.drafter is not None else "",
+        )
         runner._choose_rounds(options)
         runner._warm_up()
-        runner._time_rounds()
+        if options.time_rounds:
+            runner.know_costs()
         emit(
             EngineReady(
                 target=folders.name,
@@ -127,8 +138,8 @@ class Runner:
                 banner=folders.banner,
                 attention_backend=target.attention_backend,
                 draft_attention_backend=drafter.attention_backend if drafter is not None else "",
-                target_hash=fingerprint(folders.target),
-                drafter_hash=fingerprint(folders.drafter) if folders.drafter is not None else "",
+                target_hash=runner.weights[0],
+                drafter_hash=runner.weights[1],
             )
         )
         return runner
@@ -142,6 +153,8 @@ class Runner:
         self.text_so_far = ""
         prompt = self._prompt(ask)
         settings: GenerationSettings = ask.settings
+        if settings.block_size == AUTO and settings.speculation:
+            self.know_costs()
 
         def poll() -> GenerationSettings | None:
             nonlocal settings
@@ -196,15 +209,28 @@ class Runner:
             pass
         self.decoder.clear()
 
-    def _time_rounds(self) -> None:
-        """Finds out what passes of every width cost here, so that the verify width can be chosen.
+    def know_costs(self) -> CostTable | None:
+        """What rounds cost here, and from now on the verify width is chosen by it; None where that is not known.
 
-        Rounds that the host runs on a GPU cost what the host costs, whatever their width: nothing to choose by.
+        Timed at most once, which forgets the conversation in the caches. A card's times are kept on disk; a CPU is
+        shared with whatever else runs, and what it took yesterday says little. Rounds that the host runs on a GPU cost
+        what the host costs, whatever their width: nothing to choose by.
         """
-        if self.decoder.device.type == "cpu" or isinstance(self.decoder.rounds, DeviceRounds):
-            ids = self.tokenizer.prompt([Message("user", "Hi")], thinking=False).ids
-            self.costs = time_rounds(self.decoder, list(ids))
-            self.decoder.auto = Auto(self.costs) if self.costs is not None else None
+        decoder = self.decoder
+        if not self._timed:
+            self._timed = True
+            if isinstance(decoder.rounds, DeviceRounds):
+                card = torch.cuda.get_device_name(decoder.device) if decoder.device.type == "cuda" else "cpu"
+                identity = (card, *self.weights, str(decoder.max_context), torch.__version__)
+                self._costs = known_costs(identity, self._time_rounds)
+            elif decoder.device.type == "cpu":
+                self._costs = self._time_rounds()
+            decoder.auto = Auto(self._costs) if self._costs is not None else None
+        return self._costs
+
+    def _time_rounds(self) -> CostTable | None:
+        ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids
+        return time_rounds(self.decoder, list(dict.fromkeys(ids)))
 
 
 class _TurnEvents:

@@ -25,11 +25,18 @@ class RoundCosts:
     """A drafting pass, with the ingestion of what was accepted before it."""
     verify: tuple[float, ...]
     """Entry r - 1: the target's pass over r rows, the anchor and r - 1 drafted tokens."""
+    ingest: float = 0.0
+    """What a round without a draft takes beyond its pass, when the drafter is told of its token."""
 
     @property
     def plain(self) -> float:
-        """A round without a draft: one token for one pass."""
+        """A round without a drafter: one token for one pass."""
         return self.verify[0]
+
+    @property
+    def rest(self) -> float:
+        """A round without a draft, that leaves the drafter fit to draft the next one."""
+        return self.verify[0] + self.ingest
 
     def round(self, num_verified: int) -> float:
         """A round that drafts and then verifies so many drafted tokens."""
@@ -56,7 +63,8 @@ def _between(low: RoundCosts, high: RoundCosts, share: float) -> RoundCosts:
     def mix(a: float, b: float) -> float:
         return a + share * (b - a)
 
-    return RoundCosts(mix(low.draft, high.draft), tuple(map(mix, low.verify, high.verify)))
+    verify = tuple(map(mix, low.verify, high.verify))
+    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest))
 
 
 class Choice(NamedTuple):
@@ -74,11 +82,18 @@ class Choice(NamedTuple):
 class Policy(Protocol):
     """Chooses every round. ``observe`` must be told of every round, also of those without a draft."""
 
+    @property
+    def feeds_drafter(self) -> bool:
+        """Whether the drafter is told of rounds without a draft, so that it can draft again."""
+
     def begin(self) -> None:
         """A new answer: what was learned of the drafter stays, what was found out about the text before it goes."""
 
     def wants_draft(self, context: int) -> bool:
-        """Whether to draft in the coming round, or to let the target write one token alone."""
+        """Whether to draft in the coming round, or to let the target write one token alone.
+
+        Asked once before every round; the round before may not have been observed yet.
+        """
 
     def choose(self, confidences: Sequence[float], context: int) -> Choice:
         """How much of a draft to verify, given what the drafter gave each of its tokens, of which there is one."""
@@ -92,6 +107,10 @@ class Fixed:
     """Always the same width: ``block_size`` counts the anchor, so 16 verifies 15 drafted tokens."""
 
     block_size: int
+
+    @property
+    def feeds_drafter(self) -> bool:
+        return self.block_size > 1
 
     def begin(self) -> None:
         pass
@@ -135,6 +154,11 @@ class Calibration:
         found = self.accepted[index] + PRIOR_WEIGHT * confidence
         return min(confidence * found / expected, 1.0) if expected > 0 else confidence
 
+    def copy(self) -> Calibration:
+        other = Calibration()
+        other.accepted, other.confidence = list(self.accepted), list(self.confidence)
+        return other
+
     def observe(self, confidence: float, accepted: bool) -> None:
         index = bin_of(confidence)
         self.accepted[index] = MEMORY * self.accepted[index] + accepted
@@ -151,8 +175,14 @@ RATE_MEMORY = 0.9
 TRUST_ROUNDS, TRUST = 8, 1.3
 """An answer begins as if so many drafted rounds had yielded so many times what plain decoding yields, so that one bad
 draft does not end drafting."""
-FIRST_PAUSE, LONGEST_PAUSE = 4, 32
+SURPRISE, LEAST_ODDS = 0.01, 0.2
+"""Drafts that fall at their first token round after round, at odds of less than this: the text has changed. (Where a
+lost draft costs little, the odds must be less.) No single one counts for less than the second, however sure the drafter
+was."""
+FIRST_PAUSE, LONGEST_PAUSE = 4, 40
 """Tokens that the target writes alone before drafting is tried again; doubled each time it does not pay."""
+TRY = 1
+"""Drafted tokens that a try verifies: enough to see whether drafting may pay again."""
 COMEBACK_ROUNDS, COMEBACK = 3, 1.5
 """A try that pays counts as so many rounds; as much as it yielded, up to so many times the plain yield."""
 
@@ -166,7 +196,8 @@ class Auto:
     it adds. (Maximising the tokens per millisecond of each round by itself would verify too much of a bad draft: the
     milliseconds that it costs would yield more in the rounds behind it.)
 
-    When even the best widths lose against plain decoding, the target writes alone for a while.
+    When even the best widths lose against plain decoding, the target writes alone for a while; then one draft is a
+    try.
     """
 
     table: CostTable
@@ -174,36 +205,56 @@ class Auto:
     _tokens: float = 0.0
     """Of recent drafted rounds, old ones fading; and the milliseconds they cost."""
     _milliseconds: float = 0.0
+    _resting: bool = False
+    """Drafting lost lately: the next draft is a try."""
+    _trying: bool = False
+    """That draft is on its way."""
     _pause: int = 0
     """Plain rounds left before the next try."""
     _next_pause: int = FIRST_PAUSE
-    _resting: bool = False
-    """Drafting lost lately: the next draft is a try."""
+    _odds: float = 1.0
+    """How likely it was that all drafts fall which fell lately."""
+    _before: Calibration = field(default_factory=Calibration)
+    """What was known of the drafter before they did."""
 
     def __post_init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
-        self._pause, self._next_pause, self._resting = 0, FIRST_PAUSE, False
-        self._trust(TRUST_ROUNDS, self.table.costs[0].round(1), TRUST)
+        self._resting = self._trying = False
+        self._pause, self._next_pause, self._odds = 0, FIRST_PAUSE, 1.0
+        costs = self.table.costs[0]
+        self._trust(TRUST_ROUNDS, TRUST, costs.round(1), costs.rest)
 
-    def _trust(self, rounds: int, round_ms: float, times_plain: float) -> None:
+    def _trust(self, rounds: int, times_rest: float, round_ms: float, rest_ms: float) -> None:
         self._milliseconds = rounds * round_ms
-        self._tokens = times_plain * self._milliseconds / self.table.costs[0].plain
+        self._tokens = times_rest * self._milliseconds / rest_ms
+
+    @property
+    def feeds_drafter(self) -> bool:
+        return True
+
+    @property
+    def trying(self) -> bool:
+        """Whether the draft just wanted is a try, which verifies ``TRY`` tokens whatever their chances."""
+        return self._trying
 
     def price(self, context: int) -> float:
         """Tokens that a millisecond is worth at this context length."""
-        return max(1 / self.table.at(context).plain, self._tokens / self._milliseconds)
+        return max(1 / self.table.at(context).rest, self._tokens / self._milliseconds)
 
     def wants_draft(self, context: int) -> bool:
-        return self._pause == 0
+        if self._pause or self._trying:
+            return False
+        self._trying = self._resting
+        return True
 
     def choose(self, confidences: Sequence[float], context: int) -> Choice:
         costs, price = self.table.at(context), self.price(context)
         chances = tuple(accumulate(map(self.calibration.chance, confidences), mul))
         tokens = accumulate(chances, initial=1.0)
         worth = [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
-        width = max(range(len(worth)), key=worth.__getitem__)
+        width = TRY if self._trying else max(range(len(worth)), key=worth.__getitem__)
         edge = min(width, len(chances) - 1)
         return Choice(width, chances[edge], costs.verify[edge + 1] - costs.verify[edge], price)
 
@@ -211,25 +262,53 @@ class Auto:
         if not confidences:
             self._pause = max(self._pause - 1, 0)
             return
+        costs = self.table.at(context)
+        round_ms = costs.round(num_verified)
+        if self._trying:
+            self._judge(num_accepted + 1, round_ms, costs.rest)
+            return
         # Half what came of the round and half what was to be expected of it, which scatters less.
         expected = sum(accumulate(map(self.calibration.chance, confidences[:num_verified]), mul), start=1.0)
+        changed = num_verified > 0 and self._has_changed(confidences[0], num_accepted, round_ms / costs.rest - 1)
         for index in range(min(num_accepted + 1, num_verified)):
             self.calibration.observe(confidences[index], index < num_accepted)
-        costs = self.table.at(context)
-        self._weigh((num_accepted + 1 + expected) / 2, costs.round(num_verified), costs.plain)
-
-    def _weigh(self, tokens: float, round_ms: float, plain_ms: float) -> None:
-        """Keep drafting, or rest: by what drafted rounds yielded lately."""
-        times_plain = tokens * plain_ms / round_ms
-        if self._resting and times_plain >= 1:
-            # What went before the rest says little about the text behind it.
-            self._trust(COMEBACK_ROUNDS, round_ms, min(times_plain, COMEBACK))
-        else:
-            self._tokens = RATE_MEMORY * self._tokens + tokens
-            self._milliseconds = RATE_MEMORY * self._milliseconds + round_ms
-        self._resting = self._tokens * plain_ms < self._milliseconds
         if self._resting:
-            self._pause = self._next_pause
-            self._next_pause = min(2 * self._next_pause, LONGEST_PAUSE)
+            return  # it was on its way when the rest began
+        self._tokens = RATE_MEMORY * self._tokens + (num_accepted + 1 + expected) / 2
+        self._milliseconds = RATE_MEMORY * self._milliseconds + round_ms
+        if changed:
+            # The drafter is what it was; only this text is not for it.
+            self.calibration = self._before
+        if changed or self._tokens * costs.rest < self._milliseconds:
+            self._rest(costs.rest)
         else:
-            self._next_pause = FIRST_PAUSE
+            self._next_pause = max(self._next_pause // 2, FIRST_PAUSE)
+
+    def _has_changed(self, confidence: float, num_accepted: int, loss: float) -> bool:
+        """Whether too many drafts in a row have fallen at their first token for the text to be what it was.
+
+        ``loss``: what such a round loses, in rounds without a draft.
+        """
+        if num_accepted:
+            self._odds = 1.0
+            return False
+        if self._odds == 1.0:
+            self._before = self.calibration.copy()
+        self._odds *= max(1 - self.calibration.chance(confidence), LEAST_ODDS)
+        return self._odds < SURPRISE * loss
+
+    def _judge(self, tokens: int, round_ms: float, rest_ms: float) -> None:
+        """Go on drafting after a try that paid, rest again after another. What went before says little about it."""
+        self._trying = False
+        times_rest = tokens * rest_ms / round_ms
+        if times_rest < 1:
+            self._rest(rest_ms)
+            return
+        self._resting = False
+        self._trust(COMEBACK_ROUNDS, min(times_rest, COMEBACK), round_ms, rest_ms)
+
+    def _rest(self, rest_ms: float) -> None:
+        self._resting, self._odds = True, 1.0
+        self._tokens, self._milliseconds = 1.0, rest_ms
+        self._pause = self._next_pause
+        self._next_pause = min(2 * self._next_pause, LONGEST_PAUSE)

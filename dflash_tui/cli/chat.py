@@ -14,7 +14,7 @@ from dflash_tui.core.prompts import PromptHistory
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.source import EngineFactory
 from dflash_tui.core.start import Start
-from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
+from engine.commands import AUTO, AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER
 
 from .background import suited_theme
@@ -215,7 +215,10 @@ def _read_options(flags: dict[str, Any]) -> EngineOptions:
     # Without speculation a drafter would take seconds and gigabytes, and draft nothing.
     draft = NO_DRAFTER if flags["no_speculation"] else flags["draft"]
     names = ("device", "offline", "attention_backend", "draft_attention_backend", "noise_embed_scale")
-    return EngineOptions(model, draft, max_context=flags["context"], **{name: flags[name] for name in names})
+    chooses = flags["block_size"] == AUTO
+    return EngineOptions(
+        model, draft, max_context=flags["context"], time_rounds=chooses, **{name: flags[name] for name in names}
+    )
 
 
 def _read_settings(flags: dict[str, Any]) -> GenerationSettings:

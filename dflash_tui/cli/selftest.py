@@ -41,7 +41,13 @@ def selftest(
     exit code is 0 for a sound pair and 1 for one that is wired wrongly.
     """
     options = EngineOptions(
-        model, draft, device=device, offline=offline, noise_embed_scale=noise_embed_scale, max_context=4096
+        model,
+        draft,
+        device=device,
+        offline=offline,
+        noise_embed_scale=noise_embed_scale,
+        max_context=4096,
+        time_rounds=False,
     )
     found = _run(options, tokens)
     if as_json:

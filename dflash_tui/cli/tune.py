@@ -51,12 +51,13 @@ def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple
     from engine.tuning.sweep import record_answers, sweep
 
     with loaded_pair(options) as (runner, status):
-        if runner.costs is None:
+        costs = runner.know_costs()
+        if costs is None:
             raise UsageFailure("What rounds cost on this device is not known.", "dflash-chat bench measures it.")
         progress = status.counting("recording, answers done")
         asked = prompts or PROMPTS
         recordings = record_answers(runner.decoder, runner.tokenizer, asked, TEMPERATURES, tokens, progress)
-        return sweep(recordings, runner.costs), len(recordings)
+        return sweep(recordings, costs), len(recordings)
 
 
 def _as_object(found: Sweep) -> dict[str, Any]:

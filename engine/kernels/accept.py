@@ -23,7 +23,7 @@ ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (16 * p
 draft, what the target gave its own token at each place, what the target gave each draft. The last three are fp32."""
 RECORD_SIZE = 6 * 16
 
-MAX_SCRIPT = 64
+MAX_SCRIPT = 512
 MAX_STOPS = 16
 
 
@@ -54,7 +54,7 @@ class RoundState:
     script_place: Tensor
     """For measuring: how many scripted acceptances there are (0: none), and the next one."""
     script: Tensor
-    """[64]."""
+    """[512]."""
     stops: Tensor
     """[16]: tokens that end an answer, filled up with -1."""
     record: Tensor

@@ -9,12 +9,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..width import NUM_BINS, PRIOR_WEIGHT, Auto
+from ..width import NUM_BINS, PRIOR_WEIGHT, TRY, Auto
 from .accept import CHANCE, COST_MS, RoundState
 from .jit import MAX_ROWS, jit, tl
 
 CHOOSES, PRICE = 0, 1
-"""Where the numbers say whether to choose at all (else whole drafts are verified), and what a millisecond is worth."""
+"""Where the numbers say how to choose, and what a millisecond is worth."""
+WHOLE, WORTH, TRIAL = range(3)
+"""Ways to choose: whole drafts are verified, what is worth it, or what a try looks at."""
 ACCEPTED, CONFIDENCE = 2, 2 + NUM_BINS
 """Where the calibration's sums begin."""
 VERIFY_MS = 2 + 2 * NUM_BINS
@@ -25,19 +27,30 @@ NUM_NUMBERS = VERIFY_MS + MAX_ROWS
 def policy_numbers(policy: Auto | None, context: int) -> Tensor:
     """What the choice is made by at this context length, fp32 [38] on the host; None verifies whole drafts."""
     if policy is None:
-        return torch.zeros(NUM_NUMBERS)
+        return torch.full((NUM_NUMBERS,), float(WHOLE))
     calibration, verify = policy.calibration, policy.table.at(context).verify
-    numbers = [1.0, policy.price(context), *calibration.accepted, *calibration.confidence, *verify]
+    way = float(TRIAL if policy.trying else WORTH)
+    numbers = [way, policy.price(context), *calibration.accepted, *calibration.confidence, *verify]
     return torch.tensor(numbers, dtype=torch.float32)
 
 
-def choose_width(state: RoundState, numbers: Tensor, drafter_probability: Tensor) -> None:
-    """Narrows ``state.width`` to the rows worth verifying; ``drafter_probability`` fp32 [16] of the drafts."""
+def choose_width(state: RoundState, numbers: Tensor, drafter_probability: Tensor, scripted: Tensor) -> None:
+    """Narrows ``state.width`` to the rows worth verifying; ``drafter_probability`` fp32 [16] of the drafts.
+
+    ``scripted`` fp32 [512, 16], for measuring: what takes the place of these with each scripted acceptance; negative
+    numbers leave them alone.
+    """
     _choose[(1,)](
         state.width,
         state.record,
         numbers,
         drafter_probability,
+        scripted,
+        state.script_length,
+        state.script_place,
+        WHOLE=WHOLE,
+        TRIAL=TRIAL,
+        TRY=TRY,
         NUM_BINS=NUM_BINS,
         PRIOR_WEIGHT=PRIOR_WEIGHT,
         CHOOSES=CHOOSES,
@@ -62,6 +75,12 @@ def _choose(
     record: tl.tensor,
     numbers: tl.tensor,
     drafter_probability: tl.tensor,
+    scripted: tl.tensor,
+    script_length: tl.tensor,
+    script_place: tl.tensor,
+    WHOLE: tl.constexpr,
+    TRIAL: tl.constexpr,
+    TRY: tl.constexpr,
     NUM_BINS: tl.constexpr,
     PRIOR_WEIGHT: tl.constexpr,
     CHOOSES: tl.constexpr,
@@ -73,10 +92,15 @@ def _choose(
     COST_MS: tl.constexpr,
 ) -> None:
     width = tl.load(width_inout)
-    if (tl.load(numbers + CHOOSES) > 0) & (width > 1):
+    way = tl.load(numbers + CHOOSES)
+    if (way != WHOLE) & (width > 1):
         lane = tl.arange(0, 16)
         live = lane < width - 1
         confidence = tl.load(drafter_probability + lane, mask=live, other=0.0)
+        steps, place = tl.load(script_length), tl.load(script_place)
+        said = tl.load(scripted + place % tl.maximum(steps, 1) * 16 + lane, mask=live & (steps > 0), other=-1.0)
+        confidence = tl.where(said < 0, confidence, said)
+        tl.store(drafter_probability + lane, confidence, mask=live)
         bin = tl.minimum((confidence * NUM_BINS).to(tl.int32), NUM_BINS - 1)
         found = tl.load(numbers + ACCEPTED + bin) + PRIOR_WEIGHT * confidence
         expected = tl.load(numbers + CONFIDENCE + bin) + PRIOR_WEIGHT * confidence
@@ -91,7 +115,9 @@ def _choose(
         none = 1.0 - price * tl.load(numbers + VERIFY_MS)
         best = tl.max(worth, 0)
         first_best = tl.min(tl.where(worth == best, lane, 16), 0)
-        chosen = tl.where(best > none, first_best + 1, 0)
+        chosen = tl.where(way == TRIAL, TRY, tl.where(best > none, first_best + 1, 0))
+        # A scripted acceptance is over with its draft, also when nothing of that is looked at.
+        tl.store(script_place, place + 1, mask=(chosen == 0) & (steps > 0))
         at_edge = lane == tl.minimum(chosen, width - 2)
         tl.store(width_inout, chosen + 1)
         edge_chance = tl.sum(tl.where(at_edge, kept, 0.0), 0)

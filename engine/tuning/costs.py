@@ -6,7 +6,7 @@ caches with the cursor moved there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 from time import perf_counter
@@ -19,51 +19,70 @@ from ..width import CostTable, RoundCosts
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
 """Rows timed; what lies between two of them costs evenly more."""
-CONTEXTS = (64, 2048, 8192)
+CONTEXTS = (128, 2048, 32_768)
+"""The windows of sliding layers are full at the second; from there on costs grow evenly."""
 REPEATS = 3
+SECONDS = 1.0
+"""What all this may take. Beyond the contexts that there was time for, a round is taken to cost what it does there."""
+TYPICAL = 8
+"""Tokens that the drafter takes in before it drafts."""
 
 
 @torch.inference_mode()
 def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
     """Times the rounds of a decoder on the tokens of ``text``, over and over again if there are fewer than 16.
 
+    On a mixture of experts the text matters: tokens that are alike choose the same experts, and seem to cost little.
     None without a drafter, and where the context hasn't even room for one block. The conversation in the caches is
     forgotten.
     """
-    contexts = [context for context in CONTEXTS if context + WIDTHS[-1] <= decoder.max_context]
-    if decoder.drafter is None or not contexts:
+    longest = decoder.max_context - WIDTHS[-1] - 1
+    if decoder.drafter is None or longest < TYPICAL:
         return None
+    contexts = sorted({min(context, longest) for context in CONTEXTS})
     rows = (list(text) * WIDTHS[-1])[: WIDTHS[-1]]
     timed = _device_costs if isinstance(decoder.rounds, DeviceRounds) else _host_costs
-    costs = tuple(timed(decoder, rows, context) for context in contexts)
+    started, costs = perf_counter(), [timed(decoder, rows, contexts[0])]
+    for context in contexts[1:]:
+        if (perf_counter() - started) * (len(costs) + 1) / len(costs) > SECONDS:
+            break
+        costs.append(timed(decoder, rows, context))
     decoder.clear()
-    return CostTable(tuple(contexts), costs)
+    return CostTable(tuple(contexts[: len(costs)]), tuple(costs))
 
 
 def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
     passes = {width: _typical(lambda width=width: rounds.time_verify(text, context, width)) for width in WIDTHS}  # type: ignore[misc]
-    return RoundCosts(_typical(lambda: rounds.time_draft(text, context)), tuple(_spread(passes)))
+    draft = _typical(lambda: rounds.time_draft(text, context))
+    rest = _typical(lambda: rounds.time_rest(text, context))
+    return RoundCosts(draft, every_width(passes), max(rest - passes[1], 0.0))
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     drafter, draft_cache = decoder.drafter, decoder.draft_cache
     assert drafter is not None and draft_cache is not None
     decoder.cache.commit(context)
-    draft_cache.commit(context)
     taps = drafter.config.target_layer_ids
     rows = torch.tensor(text, device=decoder.device)
+    features = decoder.target(rows[:TYPICAL], context, decoder.cache, taps).features
 
     def verify(width: int) -> None:
         output = decoder.target(rows[:width], context, decoder.cache, taps)
         decoder.target.logits(output.hidden).argmax(dim=-1).tolist()
 
+    def ingest(count: int) -> None:
+        draft_cache.commit(context - count)
+        drafter.ingest(features[:count], draft_cache)
+
     def draft() -> None:
+        ingest(TYPICAL)
         drafter.draft(decoder.target, text[0], drafter.config.block_size, draft_cache).ids.tolist()
 
     passes = {width: _typical(lambda width=width: _milliseconds(lambda: verify(width))) for width in WIDTHS}  # type: ignore[misc]
-    return RoundCosts(_typical(lambda: _milliseconds(draft)), tuple(_spread(passes)))
+    fed = _typical(lambda: _milliseconds(lambda: ingest(1)))
+    return RoundCosts(_typical(lambda: _milliseconds(draft)), every_width(passes), fed)
 
 
 def _milliseconds(work: Callable[[], None]) -> float:
@@ -78,10 +97,11 @@ def _typical(time: Callable[[], float]) -> float:
     return median(time() for _ in range(REPEATS))
 
 
-def _spread(timed: dict[int, float]) -> list[float]:
-    """A cost for every width. Noise must not make a wider pass the cheaper one."""
-    spread = [timed[WIDTHS[0]]]
-    for low, high in pairwise(WIDTHS):
+def every_width(timed: Mapping[int, float]) -> tuple[float, ...]:
+    """A cost for every width, from those timed, of which 1 is one. Noise must not make a wider pass the cheaper one."""
+    widths = sorted(timed)
+    spread = [timed[widths[0]]]
+    for low, high in pairwise(widths):
         start, end = spread[-1], max(timed[high], spread[-1])
         spread += [start + (end - start) * (width - low) / (high - low) for width in range(low + 1, high + 1)]
-    return spread
+    return tuple(spread)

@@ -48,8 +48,27 @@ def play(policy: Policy, anchors: Sequence[Anchor], table: CostTable, prompt_len
             policy.observe(anchor.confidences, width, accepted, context)
             position += accepted + 1
         else:
-            milliseconds += costs.plain
+            milliseconds += costs.rest if policy.feeds_drafter else costs.plain
             policy.observe((), 0, 0, context)
             position += 1
         rounds += 1
     return Played(min(position, len(anchors)), rounds, milliseconds)
+
+
+def play_oracle(anchors: Sequence[Anchor], table: CostTable, prompt_length: int = 0) -> Played:
+    """The fastest way through a recording: what somebody yields who knows beforehand which drafts are right.
+
+    No policy can reach it; how far one stays behind is what its drafter's confidence doesn't tell.
+    """
+    end = len(anchors)
+    best: list[tuple[float, int]] = [(0.0, 0)] * (end + 1)
+    """From each position to the end: milliseconds and rounds."""
+    for position in range(end - 1, -1, -1):
+        costs, right = table.at(prompt_length + position), anchors[position].num_right
+        ways = [(costs.rest, 1), *((costs.round(width), width + 1) for width in range(1, right + 1))]
+        best[position] = min(
+            (milliseconds + best[min(position + tokens, end)][0], 1 + best[min(position + tokens, end)][1])
+            for milliseconds, tokens in ways
+        )
+    milliseconds, rounds = best[0]
+    return Played(end, rounds, milliseconds)

@@ -47,7 +47,7 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         await driver.until(lambda: all(text.rstrip().endswith("guessed.") for text in logs_of(screen)))
         result = screen.race.result
         assert result is not None and [lane.lane.name for lane in result.lanes] == [
-            ALONE, "DFlash, block 16", "DFlash, block 8",
+            ALONE, "DFlash, auto", "DFlash, block 16",
         ]  # fmt: skip
         table = text_of(screen, "#race-table")
         assert all(f"{lane.tok_s:.0f}" in table and lane.lane.name in table for lane in result.lanes)

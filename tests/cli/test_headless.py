@@ -68,7 +68,7 @@ def test_flags_reach_the_engine(program: Program) -> None:
         *["--max-new-tokens", "64", "--thinking"],
     )
     ask = program.engine.asked[0]
-    assert program.engine.options == EngineOptions("some/model", "d", "cpu")
+    assert program.engine.options == EngineOptions("some/model", "d", "cpu", time_rounds=False)
     assert ask.settings == GenerationSettings(
         block_size=8, temperature=0.7, top_p=0.9, top_k=40, seed=5, max_new_tokens=64, thinking=True
     )

@@ -9,6 +9,7 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.race import ALONE
+from engine.commands import AUTO
 from engine.events import EngineError
 
 from .conftest import Program
@@ -26,7 +27,7 @@ def test_the_table_has_a_row_per_lane(program: Program) -> None:
     assert [row.partition("  ")[0] for row in rows[1:4]] == [ALONE, "DFlash, block 16", "DFlash, block 4"]
     settings = [ask.settings for ask in program.engine.asked]
     assert [(each.speculation, each.block_size) for each in settings[1::2]] == [
-        (False, 16), (True, 16), (True, 4), (True, 4), (True, 16), (False, 16),
+        (False, AUTO), (True, 16), (True, 4), (True, 4), (True, 16), (False, AUTO),
     ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import pytest
 from torch import Tensor
 
 from engine.chat import ChatTokenizer
-from engine.commands import Adjust, Ask, Close, Command, EngineOptions, GenerationSettings, Message, Stop
+from engine.commands import AUTO, Adjust, Ask, Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import (
     EngineError,
     EngineReady,
@@ -104,7 +104,7 @@ def running(options: EngineOptions, prepare: Callable[[Session], None] = lambda 
 
 
 def ask(turn: int, text: str = "Write a sort.", *history: Message, **values: Any) -> Ask:
-    wanted = GenerationSettings(**({"max_new_tokens": 30} | values))
+    wanted = GenerationSettings(**({"max_new_tokens": 30, "block_size": 16} | values))
     return Ask(turn, (*history, Message("user", text)), wanted)
 
 
@@ -142,13 +142,14 @@ def check_steps(steps: list[Step], finished: TurnFinished) -> None:
     assert "".join(token.text for token in emitted if token.channel == "answer") == finished.text
     assert steps[0].draft == () and steps[0].emitted[0].verdict == "plain"
     for step in steps[1:]:
-        assert step.verify_width == len(step.draft) + 1
+        verified = step.verify_width - 1
+        assert verified == len(step.draft) or (step.choice is not None and 0 <= verified < len(step.draft))
         # An accepted stop token ends the answer: the target adds nothing of its own.
         stopped_inside = finished.reason == "stop" and step is steps[-1] and len(step.emitted) == step.num_accepted
         assert stopped_inside or len(step.emitted) == step.num_accepted + 1
         assert [t.id for t in step.emitted[: step.num_accepted]] == [t.id for t in step.draft[: step.num_accepted]]
         assert all(0 < token.probability <= 1 for token in step.draft)
-        own = "plain" if not step.draft else "bonus" if step.num_accepted == len(step.draft) else "corrected"
+        own = "plain" if not step.draft else "bonus" if step.num_accepted == verified else "corrected"
         assert [t.verdict for t in step.emitted] == ["accepted"] * step.num_accepted + [own] * (not stopped_inside)
         assert 0 <= step.draft_ms <= step.total_ms and 0 < step.verify_ms <= step.total_ms
     assert [step.time for step in steps] == sorted(step.time for step in steps)
@@ -160,7 +161,7 @@ def check_steps(steps: list[Step], finished: TurnFinished) -> None:
     assert statistics.num_prompt_tokens == steps[0].context_length
     assert statistics.num_tokens == len(emitted)
     assert statistics.num_spec_steps == len(drafted)
-    assert statistics.num_draft_tokens == sum(len(step.draft) for step in drafted)
+    assert statistics.num_draft_tokens == sum(step.verify_width - 1 for step in drafted)
     assert statistics.num_accepted_draft_tokens == accepted
     assert statistics.mean_acceptance_length == pytest.approx(1 + accepted / len(drafted) if drafted else 0)
     counts = [step.num_accepted for step in drafted]
@@ -419,7 +420,7 @@ def test_bundled_pair_answers(bundled_pair: Path) -> None:
     with running(EngineOptions(device="cpu")) as session:
         ready = next(event for event in session.events if isinstance(event, EngineReady))
         assert ready.banner and ready.drafter and ready.max_block_size == 16
-        session.service.send(ask(1, "What can you do?", max_new_tokens=120))
+        session.service.send(ask(1, "What can you do?", max_new_tokens=120, block_size=AUTO))
         finished = session.wait_for(TurnFinished, 1)
         assert finished.reason in ("stop", "length") and finished.text.strip()
         check_steps(session.steps(1), finished)

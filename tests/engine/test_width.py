@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import random
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from operator import mul
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.tuning.play import Anchor, play
+from engine.tuning.play import Anchor, play, play_oracle
 from engine.width import Auto, Calibration, CostTable, Fixed, RoundCosts
+from tests.engine.recorded_costs import recorded_tables
 
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))
 """A dense model: a pass over 16 rows costs hardly more than over one."""
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
 """A mixture of experts: every row brings experts of its own."""
-TABLES = {"dense": DENSE, "experts": EXPERTS}
+TABLES = {"dense": DENSE, "experts": EXPERTS, **recorded_tables()}
 
 
 def drafts(count: int, chance: float, seed: int) -> list[Anchor]:
@@ -90,7 +91,7 @@ def test_only_reached_positions_teach() -> None:
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-@pytest.mark.parametrize("confidence", [0.1, 0.9, 0.99])
+@pytest.mark.parametrize("confidence", [0.1, 0.5, 0.9, 0.99, 1.0])
 def test_a_drafter_that_is_never_right_costs_little(table: CostTable, confidence: float) -> None:
     """Over 2000 tokens at least 0.97 of plain decoding, however sure the drafter is of itself."""
     anchors = wrong(2000, confidence)
@@ -108,7 +109,7 @@ def test_it_is_near_the_best_fixed_width_without_knowing_it(table: CostTable, ch
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-@pytest.mark.parametrize("confidence", [0.2, 0.9])
+@pytest.mark.parametrize("confidence", [0.2, 0.9, 0.99])
 def test_it_comes_back_after_a_collapse(table: CostTable, confidence: float) -> None:
     """Within 5 % of somebody who knew beforehand which width is best for which part, in the mean of ten texts."""
     best = best_fixed_size(drafts(20_000, 0.9, seed=7), table)
@@ -120,6 +121,42 @@ def test_it_comes_back_after_a_collapse(table: CostTable, confidence: float) -> 
         )
         auto += play(Auto(table), [*good, *bad, *again], table).milliseconds
     assert known / auto >= 0.95
+
+
+def test_a_rest_ends_where_the_drafter_is_as_sure_as_before() -> None:
+    """Confidence that was worth nothing for a while must not keep everybody from looking again."""
+    sure = [Anchor((0.99,) * 15, 15)] * 600
+    for table in TABLES.values():
+        anchors = [*sure, *wrong(600, 0.99), *sure]
+        assert play(Auto(table), anchors[1200:], table).rounds <= 600 // 14
+        with_rest, alone = play(Auto(table), anchors, table), play(Fixed(1), anchors, table)
+        assert with_rest.rounds < 600 + 3 * 48 + 2 * 600 // 8
+        assert with_rest.milliseconds < alone.milliseconds
+
+
+def test_a_try_is_one_draft_also_when_rounds_are_asked_for_ahead() -> None:
+    """On the device the next round leaves before the last one is known."""
+    auto, drafted, asked = Auto(EXPERTS), 0, []
+    for _ in range(400):
+        asked.append(auto.wants_draft(0))
+        drafted += asked[-1]
+        if len(asked) > 1:
+            confidences = (0.9,) * 15 if asked[-2] else ()
+            auto.observe(confidences, 1 if confidences else 0, 0, 0)
+    resting = asked[100:]
+    assert not any(before and after for before, after in pairwise(resting))
+    assert 300 / 50 <= sum(resting) <= 300 / 40 + 1
+
+
+def test_no_policy_beats_the_oracle() -> None:
+    for name, table in TABLES.items():
+        anchors = drafts(800, 0.8, seed=3)
+        known = play_oracle(anchors, table)
+        assert known.tokens == 800
+        for policy in (Auto(table), *map(Fixed, range(1, 17))):
+            assert play(policy, anchors, table).milliseconds >= known.milliseconds - 1e-6 or policy == Fixed(1), name
+    whole = [Anchor((0.5,) * 15, 15)] * 16
+    assert play_oracle(whole, DENSE).milliseconds == pytest.approx(DENSE.at(0).round(15))
 
 
 def test_playing_counts_every_token_once() -> None:

@@ -7,13 +7,14 @@ import random
 import pytest
 import torch
 
-from engine.kernels.accept import CHANCE, COST_MS, RoundState
+from engine.kernels.accept import CHANCE, COST_MS, MAX_SCRIPT, RoundState
 from engine.kernels.width import choose_width, policy_numbers
 from engine.width import Auto, CostTable, RoundCosts
 
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
 STEPPED = CostTable((0,), (RoundCosts(1.0, tuple(3.0 + (row // 4) for row in range(16))),))
 CPU = torch.device("cpu")
+NO_SCRIPT = torch.full((MAX_SCRIPT, 16), -1.0)
 
 
 def chosen(policy: Auto | None, confidences: list[float]) -> tuple[int, float, float]:
@@ -22,7 +23,7 @@ def chosen(policy: Auto | None, confidences: list[float]) -> tuple[int, float, f
     state.width.fill_(len(confidences) + 1)
     probability = torch.full((16,), float("nan"))
     probability[: len(confidences)] = torch.tensor(confidences)
-    choose_width(state, policy_numbers(policy, 0), probability)
+    choose_width(state, policy_numbers(policy, 0), probability, NO_SCRIPT)
     chance, cost_ms = state.record.view(torch.float32)[[CHANCE, COST_MS]].tolist()
     return int(state.width) - 1, chance, cost_ms
 
@@ -57,5 +58,30 @@ def test_without_a_policy_whole_drafts_are_verified() -> None:
 def test_a_round_without_drafts_is_left_alone(width: int) -> None:
     state = RoundState.allocate(CPU)
     state.width.fill_(width)
-    choose_width(state, policy_numbers(Auto(EXPERTS), 0), torch.ones(16))
+    choose_width(state, policy_numbers(Auto(EXPERTS), 0), torch.ones(16), NO_SCRIPT)
     assert int(state.width) == width
+
+
+def test_a_try_looks_at_one_draft_whatever_its_chance() -> None:
+    policy = Auto(EXPERTS)
+    while policy.wants_draft(0):  # drafts that are never right, until they end drafting
+        policy.observe([0.9] * 15, policy.choose([0.9] * 15, 0).num_verified, 0, 0)
+    while not policy.wants_draft(0):
+        policy.observe((), 0, 0, 0)
+    for confidence in (0.0, 1.0):
+        confidences = [confidence] * 15
+        assert chosen(policy, confidences)[0] == policy.choose(confidences, 0).num_verified == 1
+
+
+def test_scripted_confidences_take_the_place_of_the_drafters() -> None:
+    state = RoundState.allocate(CPU)
+    state.script_length.fill_(2)
+    script = NO_SCRIPT.clone()
+    script[0], script[1] = 0.0, 1.0
+    numbers = policy_numbers(Auto(EXPERTS), 0)
+    for place, (chosen_rows, next_place) in enumerate([(1, 1), (16, 1)]):
+        state.width.fill_(16)
+        probability = torch.full((16,), 0.5)
+        choose_width(state, numbers, probability, script)
+        assert int(state.width) == chosen_rows and int(state.script_place) == next_place
+        assert probability[:15].tolist() == script[place, :15].tolist()

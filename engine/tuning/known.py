@@ -1,0 +1,85 @@
+"""Cost tables kept from one start to the next: a file each, named after the card, the weights and the code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from ..width import CostTable, RoundCosts
+
+ENGINE = Path(__file__).parents[1]
+CODE = ("kernels", "models")
+"""Folders of the engine whose files decide what a round costs, with those beside them."""
+
+
+def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:
+    """The table kept for an identity, else the one that ``time`` finds, which is kept if there is one.
+
+    ``identity`` says whatever a cost depends on beside the engine's code: card, weights, context. A file that can't be
+    read, or holds something else, is written anew; where none can be written, the next start times again.
+    """
+    path = cache_folder() / f"{_digest(identity)}.json"
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        kept = json.loads(path.read_text("utf-8"))
+        if kept["identity"] == list(identity):
+            return table_of(kept)
+    table = time()
+    if table is not None:
+        with suppress(OSError):
+            _write(path, json.dumps({"identity": identity, **asdict(table)}))
+    return table
+
+
+def cache_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dflash-chat" / "costs"
+
+
+def table_of(data: dict[str, Any]) -> CostTable:
+    """A table from its JSON. Raises ``ValueError``, ``TypeError`` or ``KeyError`` for what is none."""
+    contexts = tuple(int(context) for context in data["contexts"])
+    costs = tuple(
+        RoundCosts(float(each["draft"]), tuple(map(float, each["verify"])), float(each["ingest"]))
+        for each in data["costs"]
+    )
+    times = [value for each in costs for value in (each.draft, each.ingest, *each.verify)]
+    sound = all(isfinite(value) and value >= 0 for value in times) and all(min(each.verify) > 0 for each in costs)
+    if not costs or not sound or list(contexts) != sorted(contexts) or len(contexts) != len(costs):
+        raise ValueError("not a table of costs")
+    if any(len(each.verify) != len(costs[0].verify) or len(each.verify) < 2 for each in costs):
+        raise ValueError("not a table of costs for every width")
+    return CostTable(contexts, costs)
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all: another start may read at the same time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(f".{os.getpid()}")
+    new.write_text(text, "utf-8")
+    new.replace(path)
+
+
+def _digest(identity: tuple[str, ...]) -> str:
+    return hashlib.sha256("\0".join((*identity, _code())).encode()).hexdigest()[:16]
+
+
+@cache
+def _code() -> str:
+    """What the engine's files say: another version's kernels take another time."""
+    total = hashlib.sha256()
+    for path in sorted(_code_files()):
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def _code_files() -> Iterator[Path]:
+    yield from ENGINE.glob("*.py")
+    for folder in CODE:
+        yield from (ENGINE / folder).glob("*.py")

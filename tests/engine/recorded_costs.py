@@ -1,0 +1,88 @@
+"""What rounds cost on a GPU, as measured there: ``python -m tests.engine.recorded_costs BENCH.json`` records it.
+
+``BENCH.json`` is what ``python -m engine.bench --out BENCH.json`` writes there. What was recorded before of the same
+shape goes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from engine.bench.floor import floor_of
+from engine.bench.shapes import SHAPES, read_shape
+from engine.tuning.costs import every_width
+from engine.width import CostTable, RoundCosts
+
+FILE = Path(__file__).with_name("costs.json")
+KEPT = ("width", "context", "routing", "verify_ms", "draft_ms")
+BYTES_PER_MS = 3.3e9
+"""Three quarters of what an H200's memory copies: what passes of large products reach."""
+DENSE_ROW_MS = 0.02
+"""What a row adds to a dense pass: no weights, only arithmetic and attention."""
+
+
+def record(path: Path) -> None:
+    """Adds the figures of a bench to ``FILE``. Raises ``ValueError`` for rounds of a shape that is none of ours."""
+    bench = json.loads(path.read_text())
+    if bench["shape"] not in SHAPES:
+        raise ValueError(f"{path} measures {bench['shape']}, not one of {', '.join(SHAPES)}")
+    rounds = [{name: each[name] for name in KEPT} for each in bench["rounds"]]
+    recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
+    recorded[bench["shape"]] = {"device": bench["device"], "torch": bench["torch"], "rounds": rounds}
+    lines = json.dumps(recorded, indent=1).replace("\n    ", " ").replace("\n   }", " }")
+    FILE.write_text(lines + "\n")
+
+
+def recorded_tables() -> dict[str, CostTable]:
+    """By shape and routing, such as ``26B-A4B uniform``; 31B is derived from its bytes until it is recorded."""
+    tables = {
+        f"{shape} {routing}": _table(shape, list(rounds))
+        for shape, found in json.loads(FILE.read_text()).items()
+        for routing, rounds in groupby(sorted(found["rounds"], key=_routing), _routing)
+    }
+    return tables if any(name.startswith("31B") for name in tables) else {**tables, "31B derived": _dense("31B")}
+
+
+def _routing(entry: dict[str, Any]) -> str:
+    return str(entry["routing"])
+
+
+def _table(shape: str, rounds: list[dict[str, Any]]) -> CostTable:
+    contexts = sorted({each["context"] for each in rounds})
+    return CostTable(tuple(contexts), tuple(_costs(shape, [e for e in rounds if e["context"] == c]) for c in contexts))
+
+
+def _costs(shape: str, rounds: list[dict[str, Any]]) -> RoundCosts:
+    draft = median(each["draft_ms"] for each in rounds if each["width"] > 1)
+    return RoundCosts(draft, every_width({each["width"]: each["verify_ms"] for each in rounds}), ingest_ms(shape))
+
+
+def ingest_ms(shape: str) -> float:
+    """Telling the drafter of a token, by the weights that this reads."""
+    drafter = read_shape(shape).drafter
+    assert drafter is not None
+    hidden, taps = drafter.hidden_size, len(drafter.target_layer_ids)
+    keys_values = sum(2 * layer.num_kv_heads * layer.head_dim for layer in drafter.layers)
+    return hidden * (taps * hidden + keys_values) * torch.bfloat16.itemsize / BYTES_PER_MS
+
+
+def _dense(shape: str) -> CostTable:
+    floor, contexts = floor_of(read_shape(shape), torch.bfloat16), (128, 2048, 32_768)
+
+    def costs(context: int) -> RoundCosts:
+        one = floor.verify(0, context) / BYTES_PER_MS
+        passes = tuple(one + DENSE_ROW_MS * row for row in range(16))
+        return RoundCosts(floor.draft(context) / BYTES_PER_MS, passes, ingest_ms(shape))
+
+    return CostTable(contexts, tuple(map(costs, contexts)))
+
+
+if __name__ == "__main__":
+    record(Path(sys.argv[1]))
