@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..checkpoint import load_drafter, load_target, pick_device
+from ..commands import AUTO, BlockSize
 from ..decoder import Decoder, HostRounds
 from ..device_rounds import DeviceRounds
 from ..errors import EngineFailure
@@ -29,6 +31,7 @@ from .chosen import read_tiles
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .peer import PeerFigures, measure_transformers
+from .policy import PolicyFigures, measure_policies, policy_table
 from .profile import RoundProfile, profile_prompt, profile_rounds
 from .report import ceiling_line, prefill_table, round_tables
 from .routing import ROUTINGS, Routing
@@ -71,15 +74,21 @@ class Results:
     rounds_by: str = ""
     prepare_seconds: float = 0.0
     rounds: list[RoundFigures] = field(default_factory=list)
+    policies: list[PolicyFigures] = field(default_factory=list)
     prompts: list[PrefillFigures] = field(default_factory=list)
     profiles: list[RoundProfile] = field(default_factory=list)
     peers: list[PeerFigures] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         figures = asdict(self)
-        for plain, each in zip(figures["rounds"], self.rounds, strict=True):
+        measured: list[RoundFigures | PolicyFigures] = [*self.rounds, *self.policies]
+        for plain, each in zip([*figures["rounds"], *figures["policies"]], measured, strict=True):
             plain["tokens_per_second"] = each.tokens_per_second
         return figures
+
+
+def _block(text: str) -> BlockSize:
+    return AUTO if text == AUTO else int(text)
 
 
 def make_parser(prog: str) -> argparse.ArgumentParser:
@@ -100,7 +109,17 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     how.add_argument("--contexts", type=int, nargs="+", metavar="N")
     how.add_argument("--prompts", type=int, nargs="*", metavar="N", help="prompt lengths; none: no prompts")
     how.add_argument("--routing", choices=ROUTINGS, nargs="+", default=list(ROUTINGS), help="forced on the experts")
-    how.add_argument("--acceptance", type=float, default=ACCEPTANCE, metavar="X", help="tokens per full block")
+    how.add_argument(
+        "--acceptance", type=float, nargs="+", default=[ACCEPTANCE], metavar="X", help="tokens per full block"
+    )
+    how.add_argument(
+        "--policy",
+        type=_block,
+        nargs="+",
+        default=[],
+        metavar="auto|N",
+        help="whole answers with the width chosen every round, or fixed (1: plain decoding), at every --acceptance",
+    )
     how.add_argument("--count", type=int, default=64, metavar="N", help="rounds per figure")
     how.add_argument(
         "--rounds",
@@ -176,6 +195,7 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     results.prepare_seconds = _choose_rounds(decoder, results.rounds_by, options)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
     _measure_rounds(bench, options, results, say)
+    _measure_policies(bench, options, results, say)
     if options.prompts:
         results.prompts = [bench.prefill(rows) for rows in options.prompts]
         say(prefill_table(results.prompts))
@@ -221,10 +241,18 @@ def _measure_rounds(bench: Bench, options: argparse.Namespace, results: Results,
     for context in options.contexts:
         for routing in routings:
             widths = [width for width in options.widths if width == 1 or drafting]
-            group = [bench.rounds(width, context, routing, options.count, options.acceptance) for width in widths]
+            group = [bench.rounds(width, context, routing, options.count, options.acceptance[0]) for width in widths]
             results.rounds += group
             for text in round_tables(group, results.ceiling):
                 say(text)
+
+
+def _measure_policies(bench: Bench, options: argparse.Namespace, results: Results, say: Say) -> None:
+    routings: list[Routing] = options.routing if bench.floor.shape.target.moe else ["uniform"]
+    for context, routing in product(options.contexts, routings if options.policy else []):
+        found = measure_policies(bench, options.policy, options.acceptance, context, routing, options.count)
+        results.policies += found
+        say(policy_table(found))
 
 
 def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: Say) -> None:

@@ -10,7 +10,7 @@ from statistics import fmean, median
 from time import perf_counter
 
 from ..cache import Cache
-from ..commands import MAX_BLOCK_SIZE, GenerationSettings
+from ..commands import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize, GenerationSettings
 from ..decoder import Decoder
 from ..kernels.accept import MAX_SCRIPT
 from ..rounds import Prompt, Round
@@ -143,10 +143,15 @@ class Bench:
             draft_share=self.share(draft_bytes, draft_ms) if width > 1 else 0.0,
         )
 
-    def run(self, width: int, context: int, count: int) -> tuple[float, list[Round]]:
-        """Seconds of ``count`` rounds behind a random context, and those rounds; the first few are left out."""
+    def run(self, block: BlockSize, context: int, count: int) -> tuple[float, list[Round]]:
+        """Seconds of ``count`` rounds behind a random context, and those rounds; the first few are left out.
+
+        A ``block`` of 1 decodes plainly.
+        """
         ids = self._pretend(context)
-        settings = GenerationSettings(block_size=max(width, 2), speculation=width > 1, max_new_tokens=PLENTY)
+        settings = GenerationSettings(
+            block_size=MIN_BLOCK_SIZE if block == 1 else block, speculation=block != 1, max_new_tokens=PLENTY
+        )
         done: list[Round] = []
         marks: list[float] = []
 
