@@ -43,7 +43,7 @@ def run_chat(
     app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme, begin, look)
     app.run()
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
-    if not app.return_code and queue.log.asked:
+    if not app.return_code and queue.log.asked and sys.stdout.isatty():
         print("dflash-chat --continue goes on with this conversation.")
     queue.log.close()
     if trace is not None:

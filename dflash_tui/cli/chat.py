@@ -29,6 +29,7 @@ from .pair import DEVICE, OFFLINE
 from .plain import PlainChat
 from .problems import Problem, value_problem
 from .prompt import read_prompt
+from .screen import has_screen, in_browser
 from .sessions import conversation_to_continue
 from .themes import check_theme
 from .tracing import finish_trace, open_trace, recorded
@@ -198,7 +199,7 @@ def chat(engine: EngineFactory | None, /, prompt: str | None, out: Path | None, 
     options, settings = _read_options(flags), _read_settings(flags)
     if out is not None:
         check_directory(out)
-    text = read_prompt(prompt, sys.stdin)
+    text = read_prompt(prompt, None if in_browser() else sys.stdin)
     if text is not None:
         return _answer(text, options, settings, flags, engine or real_engine())
     _require_a_chat(flags)
@@ -242,7 +243,7 @@ def _require_a_chat(flags: dict[str, Any]) -> None:
     flag = next((name for name in _HEADLESS_FLAGS if flags[name]), None)
     if flag is not None:
         raise Problem(f"{_HEADLESS_FLAGS[flag]} needs a prompt.", f"Add one with -p, such as: {EXAMPLE}")
-    if not sys.stdout.isatty():
+    if not has_screen():
         raise Problem("There is no prompt, and stdout is not a terminal to chat in.", f"Add a prompt: {EXAMPLE}")
 
 

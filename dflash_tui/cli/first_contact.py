@@ -10,6 +10,8 @@ from dflash_tui.core.sessions import state_directory
 from engine.commands import EngineOptions
 from engine.suggestion import Suggestion, suggest_pair
 
+from .screen import in_browser
+
 BUNDLED = "bundled"
 """In the place of MODEL: the bundled pair, whatever was answered."""
 ANSWER_NAME = "first-contact.json"
@@ -27,7 +29,7 @@ def suggest_model(options: EngineOptions) -> EngineOptions:
     remembered = _remembered()
     if remembered is not None:
         return replace(options, target=None if remembered == BUNDLED else remembered)
-    suggestion = suggest_pair()
+    suggestion = None if in_browser() else suggest_pair()  # a browser gives no line to read an answer from
     if suggestion is None:
         return options
     model = _ask(suggestion)

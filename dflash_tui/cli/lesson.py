@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -12,8 +11,10 @@ from dflash_tui.core.exit_codes import ExitCode
 from .background import suited_theme
 from .config import saved_look
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
+from .logs import log_to_file
 from .output import DEFAULT_OUT
 from .problems import Problem
+from .screen import has_screen
 from .themes import check_theme
 
 
@@ -41,7 +42,8 @@ def lesson(
         read, pages, origin = open_lesson(file)
     except LessonError as error:
         raise Problem(str(error), "Correct it, or run dflash-chat lesson without a file for the bundled one.") from None
-    if wanted is None and output is None and sys.stdout.isatty():
+    if wanted is None and output is None and has_screen():
+        log_to_file()
         with suited_theme(theme) as suited:
             from dflash_tui.app.lesson import run_lesson
 

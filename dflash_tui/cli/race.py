@@ -21,6 +21,7 @@ from engine.commands import BlockSize, Close, Command, EngineOptions, Generation
 from engine.events import EngineError, EngineReady, Event
 
 from .block_size import METAVAR, BlockSizeType
+from .logs import log_to_file
 from .pair import pair_flags
 from .problems import Problem, engine_problem, value_problem
 from .prompt import read_prompt
@@ -75,6 +76,7 @@ def race(
     The lanes start from equal caches, warmed up, in alternating order. Figures are medians over the runs; the speed-up
     is of decoding, the time to the first token stands apart.
     """
+    log_to_file()
     text = read_prompt(prompt, sys.stdin)
     if text is None:
         raise Problem("A race needs a question.", 'dflash-chat race -p "Write a quicksort in Python"')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -19,6 +18,7 @@ from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
 from .render import render_events, render_text
+from .screen import has_screen
 from .themes import check_theme
 
 
@@ -56,7 +56,7 @@ def replay(trace: str, pace: float, stream_json: bool, list_them: bool, out: Pat
         return ExitCode.OK
     try:
         path = find_trace(trace)
-        if stream_json or not sys.stdout.isatty():
+        if stream_json or not has_screen():
             return _print(path, stream_json)
     except TraceError as error:
         raise Problem(str(error), error.hint) from None
