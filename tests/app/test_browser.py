@@ -40,7 +40,11 @@ class Served:
 
 @contextmanager
 def served(*arguments: str) -> Iterator[Served]:
-    environment = os.environ | {"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver", "COLUMNS": "100", "ROWS": "30"}
+    environment = os.environ | {
+        "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver",
+        "COLUMNS": "100",
+        "ROWS": "30",
+    }
     program = "import sys; from dflash_tui.cli.main import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
