@@ -64,6 +64,7 @@ def _as_object(found: Sweep) -> dict[str, Any]:
     return {
         "fixed": {str(size): each._asdict() for size, each in found.fixed.items()},
         "auto": found.auto._asdict(),
+        "oracle": found.oracle._asdict(),
         "best_block_size": found.best_size,
     }
 
@@ -76,9 +77,11 @@ def _lines(found: Sweep, answers: int) -> list[str]:
         f"{'':10}{'tok/s':>8}   95 % of such sets of answers",
         *rows,
         _row("auto", found.auto),
+        _row("oracle", found.oracle),
         "",
         f"Choosing every round yields {found.auto.tok_s / best.tok_s:.2f} times the best fixed size"
-        f" ({'plain decoding' if found.best_size == 1 else f'block {found.best_size}'}).",
+        f" ({'plain decoding' if found.best_size == 1 else f'block {found.best_size}'}),"
+        f" and {found.auto.tok_s / found.oracle.tok_s:.2f} times what knowing every draft's fate would.",
         *([f"From {answers} answers: with eight prompts of your own (-p) it would say more."] if few else []),
     ]
 

@@ -7,7 +7,7 @@ in one sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from engine.events import DraftToken, EmittedToken, Step
@@ -20,6 +20,10 @@ from .statistics import num_verified
 Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain"]
 """``rejected`` is the draft that differed. Behind it the target read a text that is not the answer's (``discarded``);
 ``unverified`` drafts were never looked at; ``ended`` ones stand behind the end of the answer."""
+
+
+LONGEST_LOOK = 120
+"""Rounds: more than any screen has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ class Inspection:
     columns: tuple[Column, ...]
     plain_ms: float | None = None
     """What a token costs without speculation, if that was measured."""
+    widths: tuple[int, ...] = ()
+    """How many drafts the rounds up to this one verified, as far back as anybody looks; 0 where nothing was drafted."""
 
     @property
     def summary(self) -> str:
@@ -68,6 +74,17 @@ class Inspection:
         else:
             alone = f"one at a time: {tokens} × {self.plain_ms:.1f} = {tokens * self.plain_ms:.1f} ms"
         return f"{spent} for {tokens} token{'s' * (tokens != 1)} · {alone}"
+
+    @property
+    def width(self) -> str:
+        """Why so much of the draft was verified, in a line; empty where all of it was because it always is."""
+        step, choice = self.step, self.step.choice
+        if choice is None or not step.draft:
+            return ""
+        verified, drafted = num_verified(step), len(step.draft)
+        edge = min(verified + 1, drafted)
+        said = f"the {ordinal(edge)} is {_percent(choice.chance)} likely and costs {choice.cost_ms:.2f} ms"
+        return f"verified {'all' if verified == drafted else f'{verified} of'} {drafted}: {said}"
 
     @property
     def _choice(self) -> str:
@@ -118,7 +135,8 @@ def inspect(history: StepHistory, index: int, first_position: int, seed: int, pl
     """Take step ``index`` of a turn apart. ``first_position`` is the answer's first token's place in the context: the
     number of prompt tokens. Raises ``IndexError`` when the step isn't there."""
     step, before = history[index], history.tokens_before(index)
-    return inspect_step(step, before, first_position + before, seed, plain_ms)
+    found = inspect_step(step, before, first_position + before, seed, plain_ms)
+    return replace(found, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))
 
 
 def inspect_step(step: Step, first_token: int, position: int, seed: int, plain_ms: float | None = None) -> Inspection:
@@ -140,6 +158,11 @@ def _outcome(step: Step, place: int) -> Outcome:
         return "unverified"
     corrected = step.emitted and step.emitted[-1].verdict == "corrected"
     return "discarded" if corrected else "ended"
+
+
+def ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def _picked(column: Column) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..width import CostTable, Policy
 from .files import Recording
-from .play import play
+from .play import Played, play
 
 RESAMPLES = 400
 
@@ -22,11 +22,15 @@ class Rate(NamedTuple):
 
 
 def rate(policy: Callable[[], Policy], recordings: Sequence[Recording], table: CostTable, seed: int = 0) -> Rate:
-    """What a policy yields: all tokens over all time, each answer begun by a policy made for it.
+    """What a policy yields, each answer begun by a policy made for it."""
+    return rate_of([play(policy(), each.anchors, table, each.prompt_length) for each in recordings], seed)
+
+
+def rate_of(played: Sequence[Played], seed: int = 0) -> Rate:
+    """All tokens over all time.
 
     The interval is a bootstrap over answers: whole answers are drawn again, since rounds of one text are alike.
     """
-    played = [play(policy(), each.anchors, table, each.prompt_length) for each in recordings]
     rng = random.Random(seed)
 
     def total(indices: Iterable[int]) -> float:

@@ -10,7 +10,8 @@ from ..commands import GenerationSettings, Message
 from ..decoder import Decoder
 from ..width import Auto, CostTable, Fixed
 from .files import Recording
-from .rates import Rate, rate
+from .play import play_oracle
+from .rates import Rate, rate, rate_of
 from .record import record_drafts
 
 FIXED_SIZES = (1, 2, 4, 6, 8, 12, 16)
@@ -24,6 +25,8 @@ class Sweep:
     fixed: dict[int, Rate]
     """By block size; 1 is plain decoding."""
     auto: Rate
+    oracle: Rate
+    """Of somebody who knows beforehand which drafts are right."""
 
     @property
     def best_size(self) -> int:
@@ -57,4 +60,5 @@ def sweep(recordings: Sequence[Recording], table: CostTable) -> Sweep:
     return Sweep(
         {size: rate(lambda size=size: Fixed(size), answers, table) for size in FIXED_SIZES},  # type: ignore[misc]
         rate(lambda: Auto(table), answers, table),
+        rate_of([play_oracle(each.anchors, table, each.prompt_length) for each in answers]),
     )

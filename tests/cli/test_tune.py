@@ -14,7 +14,7 @@ QUICK = ["tune", "--device", "cpu", "--tokens", "24", "-p", "what is 47 + 38?"]
 def test_it_compares_every_size_with_choosing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(QUICK) == 0
     out = capsys.readouterr().out
-    assert all(f"\n{name} " in out for name in ("plain", "block 2", "block 16", "auto"))
+    assert all(f"\n{name} " in out for name in ("plain", "block 2", "block 16", "auto", "oracle"))
     assert "times the best fixed size" in out and "prompts of your own" in out
 
 
@@ -23,6 +23,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["fixed"].keys() == {"1", "2", "4", "6", "8", "12", "16"}
     assert 0 < found["auto"]["low"] <= found["auto"]["tok_s"] <= found["auto"]["high"]
+    assert found["oracle"]["tok_s"] >= found["auto"]["tok_s"]
     assert str(found["best_block_size"]) in found["fixed"]
 
 

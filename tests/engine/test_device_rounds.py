@@ -333,6 +333,20 @@ def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
 
 
 @DENSE
+def test_scripted_confidences_decide_the_width(pair: Pair) -> None:
+    """Sure and hopeless drafts in turn: all or nothing of them is looked at, and the script goes on either way."""
+    device, host = on_device(pair), by_host(pair)
+    table = CostTable((0,), (RoundCosts(0.1, tuple(2.0 + 0.2 * row for row in range(16))),))
+    for decoder in (device, host):
+        decoder.script, decoder.script_confidences = [3, 2], [[1.0] * 15, [0.0] * 15]
+        decoder.auto = Auto(table)
+        rounds = run_turn(decoder, PROMPT, settings(max_new_tokens=12, block_size="auto")).rounds[1:5]
+        assert [done.draft_probabilities[0] for done in rounds] == [1, 0, 1, 0]
+        assert [done.num_accepted for done in rounds] == [3, 0, 3, 0]
+        assert [done.verify_width > 1 for done in rounds] == [True, False, True, False]
+
+
+@DENSE
 def test_costs_are_timed_on_the_device_and_leave_nothing_behind(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "CONTEXTS", (20,))
     monkeypatch.setattr(costs, "WIDTHS", (1, 16))

@@ -13,8 +13,10 @@ from textual.widget import Widget
 from dflash_tui.core.inspection import Column, Inspection, Outcome
 from dflash_tui.core.playback import PHASES, Phase
 from dflash_tui.core.rounds import END_MARK
+from dflash_tui.core.statistics import MAX_DRAFT
 from engine.events import DraftToken, EmittedToken
 
+from ..glyphs import bars
 from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible
 
 LABEL_WIDTH = 10
@@ -25,6 +27,8 @@ SEPARATOR = " · "
 CURSOR = "reverse"
 MASK = "░░░"
 GAP = 2
+LEAST_ROUNDS = 8
+"""Fewer than so many tell nothing."""
 """Cells by which the rejected part moves away from what was kept."""
 
 DRAFT_STYLES: dict[Outcome, str] = {
@@ -96,15 +100,27 @@ class StepTable(Widget):
 def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     """The scene in at most ``height`` lines of ``width`` cells."""
     words = [Content(line) for line in wrap_words(_explanation(scene), max(width, 20))]
-    table = _table(scene, width, height - 1 - len(words))
+    table = _table(scene, width, height - 1 - len(words) - bool(scene.inspection.width))
+    chosen = [_width(scene.inspection, width)] if scene.reached("verify") and scene.inspection.width else []
     # Before the verdict the cost would give away how many were kept.
     told = scene.inspection.cost if scene.reached("judge") else ""
     cost = [Content.styled(line, NUMBERS) for line in wrap_words(told, max(width, 20))]
-    lines = [_title(scene, width), *table, *words, *cost]
+    lines = [_title(scene, width), *table, *words, *chosen, *cost]
     if len(lines) < height and scene.keys:
         keys = _fitting(scene.keys, width)
         lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(keys, NUMBERS)]
     return lines[: max(height, 1)]
+
+
+def _width(inspection: Inspection, width: int) -> Content:
+    """Why so much was verified, and how much it was in the rounds up to this one, as many as have room."""
+    said = f"{inspection.width}  last rounds "
+    room = width - cell_len(said)
+    if room < LEAST_ROUNDS:
+        return Content.styled(inspection.width, NUMBERS)
+    return Content.assemble(
+        (said, NUMBERS), (bars([n / MAX_DRAFT for n in inspection.widths[-room:]], 1)[0], "$primary")
+    )
 
 
 def _fitting(hints: tuple[str, ...], width: int) -> str:
