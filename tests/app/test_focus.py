@@ -154,3 +154,17 @@ def test_the_knob_of_the_pace_is_in_order(pace: float) -> None:
     slider, faster = PaceSlider("pace", pace, id="pace"), PaceSlider("pace", min(pace + 0.1, 1.0), id="pace")
     assert 0 <= slider.share <= faster.share <= 1
     assert PACES[0] <= slider.value_at(slider.share) <= PACES[-1]
+
+
+async def test_a_drafter_of_smaller_blocks_shortens_the_slider(launch: Launch) -> None:
+    async with launch() as chat:
+        block = chat.screen.query_one(BlockSlider)
+        block.limit(12)
+        assert block.describe() == "auto" and block.sizes == range(2, 13)
+        block.focus()
+        await chat.pilot.press("left")
+        assert block.size_chosen == chat.screen.chat.settings.block_size == 12
+        block.limit(8)
+        assert block.describe() == "8 (7+1)"
+        block.show(16)  # of a trace, say
+        assert block.size_chosen == 8

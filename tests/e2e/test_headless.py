@@ -72,7 +72,7 @@ def test_the_events_hold_the_answer_byte_for_byte() -> None:
 def test_speculation_does_not_change_the_answer(flags: tuple[str, ...]) -> None:
     plain = ask_json("--no-speculation", *flags)
     assert (plain["num_spec_steps"], plain["num_draft_tokens"]) == (0, 0)
-    assert {ask_json("--block-size", size, *flags)["text"] for size in ("4", "16")} == {plain["text"]}
+    assert {ask_json("--block-size", size, *flags)["text"] for size in ("4", "16", "auto")} == {plain["text"]}
 
 
 def test_the_longest_answer_is_respected() -> None:

@@ -313,9 +313,10 @@ def test_drafting_with_an_8_bit_head_says_the_same(pair: Pair) -> None:
 
 
 @DENSE
-def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.8, "seed": 4}], ids=["greedy", "warm"])
+def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair, sampling: dict[str, float]) -> None:
     """Half-sure drafts at costs that grow: some verified, some not, some rounds without any."""
-    wanted = settings(max_new_tokens=24, block_size=8)
+    wanted = settings(max_new_tokens=24, block_size=8, **sampling)
     text = spoken(pair, wanted)
     device = on_device(pair, mostly_right(text, error_rate=0.6))
     policy = device.auto = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))
