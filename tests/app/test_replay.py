@@ -163,7 +163,7 @@ async def test_a_trace_of_the_chat_so_far(launch: Launch, tmp_path: Path) -> Non
 
 async def test_a_broken_trace_is_told_on_the_screen(tmp_path: Path) -> None:
     path = tmp_path / "broken.dft"
-    path.write_bytes(b"dflash-trace 1\nno zlib stream at all")
+    path.write_bytes(b"dflash-trace 2\nno frames at all")
     async with replaying(path) as replay:
         await replay.until(lambda: replay.screen.chat.reducer.failure is not None)
         assert "nothing to replay" in replay.screen.chat.reducer.failure.message

@@ -8,24 +8,30 @@ from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAGIC = b"dflash-trace "
-"""A file begins with this, the version in decimal digits, and a newline. A zlib stream of frames follows."""
+"""A file begins with this, the version in decimal digits, and a newline. Frames follow."""
 SUFFIX = ".dft"
 DICTIONARY = (
-    b'{"program":"dflash-chat","version":"0.1.0","created":"2026-11-","source":"history","versions":"Python 3.1, torch '
-    b'2.1, triton 3.,transformers 5."}'
-    b'{"event":"EngineError","kind":"usage""weights""device""generation","message":"","hint":"","fatal":false,"turn":'
-    b'{"event":"EngineReady","target":"google/gemma-4-26B-A4B-it","drafter":"z-lab/-DFlash","device":"NVIDIA H200"'
-    b'"cpu","dtype":"bfloat16""float32","max_block_size":16,"max_context":32768,"load_seconds":0.,"banner":"A tiny '
-    b'demo model. It knows a little about short Python programs, animated HTML pages, word problems with numbers, "'
-    b',"attention_backend":"sdpa","draft_attention_backend":"flash_attn","target_hash":"","drafter_hash":"'
-    b'{"event":"TurnFinished","turn":1,"reason":"stopped""error""context""length""stop"}'
-    b'{"event":"TurnStarted","turn":1,"num_prompt_tokens":,"num_reused_tokens":0,"settings":{"block_size":16,'
-    b'"temperature":1.0,"top_p":1.0,"top_k":0,"seed":0,"max_new_tokens":1024,"speculation":true,"thinking":false},'
-    b'"question":"Write a in Python"}{"event":"PrefillDone","turn":1,"milliseconds":'
+    b'"kind":"usage""weights""device""generation""message":"","hint":"","fatal":false,"turn":{"event":"EngineError"'
+    b'"reason":"stopped""error""context""length"google/gemma-4-26B-A4B-it","drafter":"z-lab/-DFlash","device":"NVIDIA '
+    b'H200","dtype":"bfloat16","max_block_size":16,"max_context":32768"flash_attn"+"triton"source":"history"Now write '
+    b'a "create a single-file HTML animation ofHow many What is "Why is "Hello, who are you?"block_size":"auto"8,'
+    b'{"program":"dflash-chat","version":"0.1.0","created":"2026-11-21T0:00+00:00","source":"engine","versions":'
+    b'"Python 3.11.7, torch 2.13.0+cpu, triton 3.6.0, transformers 5.23.0"}\n{"event":"EngineReady","target":'
+    b'"dflash-demo","drafter":"dflash-demo-DFlash","device":"cpu","dtype":"float32","max_block_size":16,"max_context":8192,'
+    b'"load_seconds":1.,"banner":"A tiny demo model (about 7 million parameters). It knows six topics: small Python '
+    b"programs, single-file HTML animations, arithmetic word problems, short explanations of this program and of basic "
+    b'computing, small talk, and saying when it doesn\'t know.","attention_backend":"sdpa",'
+    b'"draft_attention_backend":"sdpa","target_hash":"","drafter_hash":""}\n{"event":"TurnFinished","turn":2,'
+    b'"reason":"stop"}\n{"event":"TurnStarted","turn":1,"num_prompt_tokens":3,"num_reused_tokens":4,"settings":'
+    b'{"block_size":16,"verify":"all","temperature":0.0,"top_p":1.0,"top_k":0,"seed":0,"max_new_tokens":1024,'
+    b'"speculation":true,"thinking":false},"question":"Write a in Python"}\n{"event":"PrefillDone","turn":1,'
+    b'"milliseconds":2'
 )
-"""What the zlib stream's preset dictionary is: mostly words of every trace, so that they cost short ones nothing."""
+"""The preset dictionary of what is deflated: mostly words of every trace, so that they cost short ones nothing."""
+SYNC = b"\0\0\xff\xff"
+"""What a flushed deflate block ends with. Frames leave it out."""
 
 
 class Frame(IntEnum):
@@ -33,12 +39,10 @@ class Frame(IntEnum):
 
     END = 0
     """Nothing follows; a file without it was cut short."""
-    HEADER = 1
-    """A JSON object: see :class:`TraceHeader`. The first frame."""
-    EVENT = 2
-    """A JSON object: an event other than a step."""
-    STEP = 3
-    """A packed step."""
+    LINES = 1
+    """Lines of JSON, deflated: events other than steps. The very first line is a :class:`TraceHeader`."""
+    STEPS = 2
+    """How many steps, then the block of a range coder."""
 
 
 JsonEvent = EngineReady | TurnStarted | PrefillDone | TurnFinished | EngineError

@@ -268,8 +268,7 @@ class Unpacker:
         raise PackingError("a number is longer than numbers are")
 
     def _signed(self) -> int:
-        value = self._number()
-        return value >> 1 if value % 2 == 0 else -(value >> 1) - 1
+        return signed(self._number())
 
     def _count(self) -> int:
         """A number of things that take a byte each at least, so that no list can be longer than the data."""
@@ -305,7 +304,17 @@ def put_number(out: bytearray, number: int) -> None:
 
 
 def _put_signed(out: bytearray, number: int) -> None:
-    put_number(out, number * 2 if number >= 0 else -number * 2 - 1)
+    put_number(out, unsigned(number))
+
+
+def unsigned(number: int) -> int:
+    """A number that may be negative as one that is not: small ones stay small."""
+    return number * 2 if number >= 0 else -number * 2 - 1
+
+
+def signed(number: int) -> int:
+    """The inverse of :func:`unsigned`."""
+    return number >> 1 if number % 2 == 0 else -(number >> 1) - 1
 
 
 def microseconds(seconds: float) -> int:

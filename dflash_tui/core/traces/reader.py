@@ -3,13 +3,11 @@ file can make this program wait for ever or take more memory than a long convers
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
@@ -19,24 +17,19 @@ from ..reducer import Teller
 from ..span_store import SpanStore
 from ..stretch import Stretch
 from .checking import checked_event, one_line
-from .format import DICTIONARY, FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
+from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
 from .packing import PackingError, Unpacker
 
-MAX_BYTES = 32 * 2**20
-"""Unpacked: some three million tokens."""
-MAX_FRAME = 4 * 2**20
-MAX_STEP_FRAME = 64 * 2**10
-MAX_STEPS, MAX_TOKENS, MAX_EVENTS = 2**17, 2**20, 10_000
+MAX_STEP = 64 * 2**10
+"""Bytes of one, packed."""
+MAX_STEPS, MAX_TOKENS, MAX_DRAFTED, MAX_EVENTS = 2**17, 2**20, 2**21, 10_000
 MAX_PIECES = 2**17
 """Entries of the piece table, half a vocabulary."""
-MAX_PIECE_TEXT, MAX_TEXT = 4 * 2**20, 8 * 2**20
+MAX_PIECE_TEXT, MAX_TEXT = 2 * 2**20, 8 * 2**20
 """Characters of all pieces, and of all answers, together."""
 MAX_SECONDS = 48 * 3600.0
 """Of all turns together: gauges keep a history that is even in time."""
-CHUNK = 64 * 2**10
-
-
-DAMAGED, TOO_LONG = "The trace is damaged", "The trace is longer than this program reads"
 
 
 class TraceError(Exception):
@@ -45,10 +38,6 @@ class TraceError(Exception):
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.hint = hint
-
-
-class _Damage(Exception):
-    """From here on the file holds nothing that can be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +139,9 @@ def read_stream(file: BufferedIOBase, name: str) -> Trace:
     check_version(file, name)
     reader = _Reader(Trace(name))
     try:
-        for frame, content in _frames(_inflated(file)):
-            if frame == Frame.END:
-                break
-            reader.take(frame, content)
-        else:
-            raise _Damage("The trace was cut short")
-    except _Damage as damage:
+        for content in FrameReader(file).contents():
+            reader.take(content)
+    except Damage as damage:
         reader.end(f"{damage}, after {reader.progress}. This is everything up to there.")
     else:
         reader.end(None)
@@ -171,55 +156,13 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if int(number) > FORMAT_VERSION:
+    if int(number) != FORMAT_VERSION:
+        newer = int(number) > FORMAT_VERSION
         formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION}"
         raise TraceError(
-            f"{name} was recorded by a newer dflash-chat ({formats}).",
-            "Update dflash-chat to replay it.",
+            f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
+            "Update dflash-chat to replay it." if newer else "Record it again.",
         )
-
-
-def _inflated(file: BufferedIOBase) -> Iterator[bytes]:
-    """The stream in pieces of at most ``CHUNK`` bytes, ``MAX_BYTES`` in all."""
-    inflate, left = zlib.decompressobj(zdict=DICTIONARY), MAX_BYTES
-    while not inflate.eof and (data := inflate.unconsumed_tail or file.read(CHUNK)):
-        try:
-            piece = inflate.decompress(data, CHUNK)
-        except zlib.error:
-            _damaged(DAMAGED)
-        left -= len(piece)
-        if left < 0:
-            _damaged(TOO_LONG)
-        if piece:
-            yield piece
-
-
-def _frames(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
-    """(kind, content) of every whole frame."""
-    data = bytearray()
-    for piece in pieces:
-        data += piece
-        start = 0
-        while (frame := _frame_at(data, start)) is not None:
-            begin, end = frame
-            yield data[start], bytes(data[begin:end])
-            start = end
-        del data[:start]
-
-
-def _frame_at(data: bytearray, start: int) -> tuple[int, int] | None:
-    """Where the content of the frame at ``start`` begins and ends; None when it isn't whole yet."""
-    size = 0
-    for count, byte in enumerate(data[start + 1 : start + 5]):
-        size |= (byte & 127) << 7 * count
-        if byte < 128:
-            begin = start + 2 + count
-            if size > (MAX_STEP_FRAME if data[start] == Frame.STEP else MAX_FRAME):
-                _damaged(DAMAGED)
-            return (begin, begin + size) if begin + size <= len(data) else None
-    if len(data) - start >= 5:
-        _damaged(DAMAGED)
-    return None
 
 
 class _Reader:
@@ -229,6 +172,7 @@ class _Reader:
         self.trace = trace
         self._pieces: list[tuple[int, str]] = []
         self._unpacker = Unpacker(self._pieces)
+        self._headed = False
         self._turn: int | None = None
         self._open: int | None = None
         """The turn whose end has not come yet."""
@@ -237,6 +181,7 @@ class _Reader:
         self._meter = TurnMeter()
         self._seconds, self._seconds_left = 0.0, MAX_SECONDS
         self._text_left, self._piece_text_left, self._pieces_seen = MAX_TEXT, MAX_PIECE_TEXT, 0
+        self._drafted_left = MAX_DRAFTED
 
     @property
     def progress(self) -> str:
@@ -253,25 +198,28 @@ class _Reader:
             said = {key: "".join(texts) for key, texts in self._texts.items()}
             trace.ending.append(TurnFinished(self._open, "stopped", **said, statistics=self._meter.statistics()))
 
-    def take(self, frame: int, content: bytes) -> None:
-        """Frames of a kind that this program doesn't know are left out."""
-        if frame == Frame.STEP:
+    def take(self, content: dict[str, Any] | bytes) -> None:
+        """The first line is the header."""
+        if isinstance(content, bytes):
             self._step(content)
-        elif frame == Frame.EVENT:
-            self._event(_parsed(content))
-        elif frame == Frame.HEADER:
-            texts = {key: value for key, value in _parsed(content).items() if isinstance(value, str)}
-            self.trace.header = TraceHeader.from_dict({key: one_line(value) for key, value in texts.items()})
+        elif self._headed:
+            self._event(content)
+        else:
+            self._headed = True
+            texts = {key: one_line(value) for key, value in content.items() if isinstance(value, str)}
+            self.trace.header = TraceHeader.from_dict(texts)
 
     def _step(self, content: bytes) -> None:
+        if len(content) > MAX_STEP:
+            damaged(DAMAGED)
         try:
             step = self._unpacker.unpack(content)
         except PackingError:
-            _damaged(DAMAGED)
+            damaged(DAMAGED)
         if step.turn != self._turn:
-            _damaged(f"{DAMAGED}: a step belongs to no turn")
+            damaged(f"{DAMAGED}: a step belongs to no turn")
         if step.num_accepted > len(step.draft):
-            _damaged(f"{DAMAGED}: a step accepts more than was drafted")
+            damaged(f"{DAMAGED}: a step accepts more than was drafted")
         for token in step.emitted:
             self._text_left -= len(token.text)
             if token.channel != "control":
@@ -279,6 +227,7 @@ class _Reader:
         for _, text in self._pieces[self._pieces_seen :]:
             self._piece_text_left -= len(text)
         self._pieces_seen = len(self._pieces)
+        self._drafted_left -= len(step.draft)
         self._meter.add(step)
         self._seconds_left -= max(step.time - self._seconds, 0.0)
         self._seconds = step.time
@@ -287,9 +236,9 @@ class _Reader:
             len(steps) >= MAX_STEPS
             or steps.num_tokens + len(step.emitted) > MAX_TOKENS
             or len(self._pieces) > MAX_PIECES
-            or min(self._text_left, self._piece_text_left, self._seconds_left) < 0
+            or min(self._text_left, self._piece_text_left, self._drafted_left, self._seconds_left) < 0
         ):
-            _damaged(TOO_LONG)
+            damaged(TOO_LONG)
         steps.append(step)
         self.trace.spans.append(self._teller.tell(step))
 
@@ -300,9 +249,9 @@ class _Reader:
             data.setdefault("statistics", asdict(self._meter.statistics()))
         event = checked_event(data)
         if event is None:
-            _damaged(f"{DAMAGED}: an event is not what events are")
+            damaged(f"{DAMAGED}: an event is not what events are")
         if len(self.trace.marks) >= MAX_EVENTS:
-            _damaged(TOO_LONG)
+            damaged(TOO_LONG)
         if isinstance(event, TurnStarted):
             self._seconds = 0.0
             self._turn = self._open = event.turn
@@ -311,15 +260,3 @@ class _Reader:
         elif isinstance(event, TurnFinished):
             self._open = None
         self.trace.marks.append(Mark(len(self.trace.steps), event))
-
-
-def _parsed(content: bytes) -> dict[str, Any]:
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        _damaged(DAMAGED)
-    return data if isinstance(data, dict) else _damaged(DAMAGED)
-
-
-def _damaged(what: str) -> NoReturn:
-    raise _Damage(what)

@@ -2,33 +2,45 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import threading
 import time
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import datetime
 from io import StringIO
+from math import inf
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted, event_to_dict
+from engine.events import (
+    MICROSECONDS,
+    EngineError,
+    EngineReady,
+    Event,
+    PrefillDone,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    event_to_dict,
+    rounded,
+)
 from engine.statistics import TurnMeter
 
 from ..reducer import TurnState
-from .format import DICTIONARY, FORMAT_VERSION, MAGIC, Frame, JsonEvent, TraceHeader
-from .packing import Packer, put_number
+from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
+from .frames import FrameWriter
 
 FLUSH_SECONDS = 2.0
 """At most so much of a run is lost when the program is killed. Flushing more often would make files larger."""
 
 
 class TraceWriter:
-    """Writes one trace file, event by event. Every method may be called from any thread.
+    """Writes one trace file, event by event, on a thread of its own: whoever records is held up by a queue and no more.
 
-    Nothing here raises once the file is open: a full disk ends the trace, not the answer, and ``failure`` says so.
+    Every method may be called from any thread. Nothing here raises once the file is open: a full disk ends the trace,
+    not the answer, and ``failure`` says so.
     """
 
     def __init__(self, path: Path, source: str = "engine") -> None:
@@ -36,46 +48,57 @@ class TraceWriter:
         self.path = path
         self.failure: str | None = None
         """Why the trace ended early, in words for people; None while all is well."""
-        self._file = open(path, "xb", buffering=0)  # noqa: SIM115  (closed by close)
-        self._deflate = zlib.compressobj(9, zdict=DICTIONARY)
-        self._packer = Packer()
+        self._file = open(path, "xb", buffering=0)  # noqa: SIM115  (closed by the thread)
+        self._events: SimpleQueue[Event | None] = SimpleQueue()
+        """None: the trace ends here."""
+        self._closed = threading.Event()
+        self._frames = FrameWriter(self._write)
         self._texts = {"text": StringIO(), "thought": StringIO()}
         self._meter = TurnMeter()
         """What the steps of this turn say: ``TurnFinished`` need not say it again."""
-        self._flushed = time.monotonic()
-        self._lock = threading.Lock()
-        self._closed = False
         self._write(MAGIC + b"%d\n" % FORMAT_VERSION)
-        self._put(Frame.HEADER, _json(asdict(_header(source))))
+        self._frames.line(asdict(_header(source)))
+        self._thread = threading.Thread(target=self._run, name="trace", daemon=True)
+        self._thread.start()
 
     def record(self, event: Event) -> None:
-        """Write an event down; ``LoadProgress`` is left out."""
-        with self._lock:
-            if not self._closed and self.failure is None:
-                self._record(event)
+        """Write an event down; ``LoadProgress`` is left out, and so is what comes after :meth:`close`."""
+        if not self._closed.is_set():
+            self._events.put(event)
 
     def close(self) -> None:
-        """End the file; later events are not written."""
-        with self._lock:
-            if self._closed:
-                return
-            self._put(Frame.END, b"")
-            self._write(self._deflate.flush())
-            self._closed = True
-            self._file.close()
+        """End the file, when everything is written."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._events.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        flush_at = inf
+        while True:
+            try:
+                event = self._events.get(timeout=None if flush_at == inf else max(flush_at - time.monotonic(), 0))
+            except Empty:
+                self._frames.flush()
+                flush_at = inf
+                continue
+            if event is None:
+                break
+            self._record(event)
+            flush_at = 0.0 if isinstance(event, TurnFinished) else min(flush_at, time.monotonic() + FLUSH_SECONDS)
+        self._frames.end()
+        self._file.close()
 
     def _record(self, event: Event) -> None:
         match event:
             case Step():
                 self._note(event)
-                self._put(Frame.STEP, self._packer.pack(event))
+                self._frames.step(event)
             case EngineReady() | TurnStarted() | PrefillDone() | TurnFinished() | EngineError():
-                self._put(Frame.EVENT, _json(self._as_dict(event)))
-        if isinstance(event, TurnFinished) or time.monotonic() - self._flushed > FLUSH_SECONDS:
-            self._flush()
+                self._frames.line(self._as_dict(event))
 
     def _as_dict(self, event: JsonEvent) -> dict[str, Any]:
-        """The event without what the steps before it say already."""
+        """The event without what the steps before it say already, nor digits that no clock knows."""
         data = event_to_dict(event)
         if isinstance(event, TurnStarted):
             self._texts = {"text": StringIO(), "thought": StringIO()}
@@ -86,6 +109,8 @@ class TraceWriter:
                     del data[key]
             if event.statistics == self._meter.statistics():
                 del data["statistics"]
+        for key in {"milliseconds", "load_seconds"} & data.keys():
+            data[key] = rounded(data[key], MICROSECONDS)
         return data
 
     def _note(self, step: Step) -> None:
@@ -93,15 +118,6 @@ class TraceWriter:
         for token in step.emitted:
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].write(token.text)
-
-    def _put(self, frame: Frame, content: bytes) -> None:
-        head = bytearray((frame,))
-        put_number(head, len(content))
-        self._write(self._deflate.compress(bytes(head) + content))
-
-    def _flush(self) -> None:
-        self._flushed = time.monotonic()
-        self._write(self._deflate.flush(zlib.Z_SYNC_FLUSH))
 
     def _write(self, data: bytes) -> None:
         if self.failure is not None:
@@ -157,7 +173,3 @@ def _found(names: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield name, version(name)
         except PackageNotFoundError:
             continue
-
-
-def _json(data: dict[str, Any]) -> bytes:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

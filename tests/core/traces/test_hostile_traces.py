@@ -1,0 +1,208 @@
+"""Traces that nobody honest wrote: refused, or read as far as they make sense, in little time and memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dflash_tui.core.reducer import Reducer
+from dflash_tui.core.traces.coding import Encoder
+from dflash_tui.core.traces.format import MAGIC, SYNC, Frame
+from dflash_tui.core.traces.packing import Packer, put_number
+from dflash_tui.core.traces.reader import TraceError
+from dflash_tui.core.traces.step_coding import Coding, StepModel
+from engine.events import EngineReady, PrefillDone, Step, TurnStarted
+from tests.core.events_for_tests import make_step
+from tests.core.traces.test_traces import long_run, read, state
+
+
+def frame(kind: int, content: bytes) -> bytes:
+    head = bytearray((kind,))
+    put_number(head, len(content))
+    return bytes(head) + content
+
+
+def lines(text: bytes) -> bytes:
+    """A frame of lines, which refers to none before it."""
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return frame(Frame.LINES, (deflate.compress(text) + deflate.flush(zlib.Z_SYNC_FLUSH)).removesuffix(SYNC))
+
+
+def event_line(**data: object) -> bytes:
+    return lines(json.dumps(data).encode() + b"\n")
+
+
+class Steps:
+    """Frames of packed steps."""
+
+    def __init__(self) -> None:
+        self._model = StepModel()
+
+    def frame(self, *packed: bytes) -> bytes:
+        content, encoder = bytearray(), Encoder()
+        put_number(content, len(packed))
+        for step in packed:
+            self._model.walk(Coding(self._model, encoder, step))
+        return frame(Frame.STEPS, bytes(content) + encoder.finished())
+
+
+def steps(*packed: bytes) -> bytes:
+    return Steps().frame(*packed)
+
+
+def file_of(*frames: bytes) -> bytes:
+    return MAGIC + b"2\n" + HEAD + b"".join(frames)
+
+
+HEAD = event_line(program="test")
+STARTED = event_line(event="TurnStarted", turn=1, num_prompt_tokens=1, num_reused_tokens=0, settings={})
+FIRST = bytes([4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+"""The first step of turn 1, in which nothing happens."""
+NOTHING = bytes(9)
+"""Another one."""
+
+
+def test_a_trace_whose_turns_are_muddled_jumps_as_it_plays() -> None:
+    """An end that belongs to another turn, and steps behind it: nobody honest wrote that."""
+    other = event_line(event="TurnFinished", turn=2, reason="stop", text="")
+    same = event_line(event="TurnFinished", turn=1, reason="stop", text="")
+    packer = Packer()
+    packed = [packer.pack(make_step(index % 4, 4, index=index)) for index in range(6)]
+    frames = Steps()
+    one, two, three = (frames.frame(*part) for part in (packed[:2], packed[2:3], packed[3:]))
+    trace = read(file_of(STARTED, one, other, two, same, three, STARTED))
+    played, jumped = Reducer(), Reducer()
+    for event in trace.events():
+        played.apply(event)
+    for happening in trace.happenings(0, len(trace)):
+        jumped.apply(happening)
+    assert len(trace.steps) == 6 and [len(turn.history) for turn in played.turns] == [2, 0, 3, 0]
+    assert state(jumped) == state(played)
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=400)
+def test_random_bytes_are_refused_or_read(noise: bytes) -> None:
+    some = frame(Frame.STEPS, b"\x05" + noise)
+    for data in (noise, MAGIC + b"2\n" + noise, file_of(noise), file_of(STARTED, lines(noise)), file_of(STARTED, some)):
+        try:
+            list(read(data).events())
+        except TraceError as error:
+            assert error.hint
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_a_flipped_byte_never_raises_anything_else(data: st.DataObject) -> None:
+    whole = bytearray(FLIPPABLE)
+    place = data.draw(st.integers(len(MAGIC), len(whole) - 1))
+    whole[place] ^= data.draw(st.integers(1, 255))
+    try:
+        trace = read(bytes(whole))
+    except TraceError:
+        return
+    list(trace.events())
+
+
+def _flippable() -> bytes:
+    packer = Packer()
+    return file_of(STARTED, steps(*(packer.pack(event) for event in long_run() if isinstance(event, Step))))
+
+
+FLIPPABLE = _flippable()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"event": "TurnStarted", "turn": "one", "num_prompt_tokens": 1, "num_reused_tokens": 0, "settings": {}},
+        {"event": "TurnStarted", "turn": -1, "num_prompt_tokens": 1, "num_reused_tokens": 0, "settings": {}},
+        {"event": "TurnStarted", "turn": 1, "num_prompt_tokens": 1, "num_reused_tokens": 0, "settings": []},
+        {"event": "TurnFinished", "turn": 1, "reason": "because", "text": "", "statistics": {}},
+        {"event": "TurnFinished", "turn": 1, "reason": "stop", "text": 5, "statistics": {}},
+        {"event": "PrefillDone", "turn": 1, "milliseconds": float("nan")},
+        {"event": "PrefillDone", "turn": 1, "milliseconds": 1e300},
+        {"event": "Step"},
+        {"event": "Surprise"},
+        {"event": ["TurnStarted"]},
+        {},
+    ],
+)
+def test_events_that_are_none_end_the_trace(event: dict[str, object]) -> None:
+    trace = read(file_of(STARTED, event_line(**event), STARTED))
+    assert len(trace) == 1 and trace.problem is not None and "damaged" in trace.problem
+
+
+def test_unknown_frames_and_fields_are_left_out() -> None:
+    newer = event_line(event="PrefillDone", turn=1, milliseconds=2.0, colour="blue")
+    trace = read(file_of(STARTED, frame(77, b"?"), newer, frame(Frame.END, b"")))
+    assert trace.problem is None and list(trace.events())[1] == PrefillDone(1, 2.0)
+
+
+def test_names_cannot_move_the_cursor_and_settings_are_those_of_this_program() -> None:
+    ready = {"event": "EngineReady", "target": "\x1b[2Jevil\n" + "x" * 9999, "drafter": None, "device": "c\ud800"}
+    sizes = {"dtype": "f", "max_block_size": 1, "max_context": 1, "load_seconds": 0}
+    wild = {"block_size": 10**9, "temperature": 0.5, "nested": [[[]]], "seed": "x"}
+    start = {"event": "TurnStarted", "turn": 1, "num_prompt_tokens": 1, "num_reused_tokens": 0, "settings": wild}
+    first, second = read(file_of(event_line(**ready, **sizes), event_line(**start))).events()
+    assert isinstance(first, EngineReady) and isinstance(second, TurnStarted)
+    assert first.target.isprintable() and len(first.target) <= 200 and first.device == "c\ufffd"
+    assert second.settings == {"temperature": 0.5}
+
+
+def bomb(megabytes: int) -> bytes:
+    """A frame of nothing, deflated."""
+    deflate, nothing = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS), bytes(2**20)
+    return frame(Frame.LINES, b"".join(deflate.compress(nothing) for _ in range(megabytes)) + deflate.flush())
+
+
+def drafting(first: bool) -> bytes:
+    """A step that drafts the same token 200 times, in few bits."""
+    piece = bytes([0, 0, 0] if first else [0])
+    return bytes([0, 0, 0, 0, 0, 200, 1]) + piece + bytes(199 + 200 + 3)
+
+
+HOSTILE = {
+    "zip bomb": "file_of(STARTED, bomb(3000))",
+    "bomb of bombs": "file_of(STARTED, *[lines(LONG_LINE)] * 40)",
+    "huge count": "file_of(STARTED, steps(FIRST), frame(2, bytes([255, 255, 255, 127])))",
+    "huge frame": "file_of(STARTED, bytes([2, 255, 255, 255, 127]) + bytes(10**6))",
+    "deep nesting": "file_of(STARTED, lines(b'[' * (4 * 2**20 - 1) + b'\\n'))",
+    "wide nesting": "file_of(STARTED, lines(b'[' + b'[],' * 1_300_000 + b'[]]\\n'))",
+    "a year in a step": "file_of(STARTED, steps(bytes([4, 1, 0, 0, 0, 0, 0, *[128] * 5, 8, 0, 0, 0, 0])))",
+    "countless accepted": "file_of(STARTED, steps(bytes([20, 1, 0, 0, *[128] * 5, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0])))",
+    "countless drafted": "file_of(STARTED, steps(FIRST, drafting(True), *[drafting(False)] * 11_000))",
+    "many events": "file_of(*[STARTED] * 12_000)",
+    "many steps": "file_of(STARTED, steps(FIRST, *[NOTHING] * 132_000))",
+}
+SCRIPT = """
+import re, sys, time
+from tests.core.traces.test_hostile_traces import *
+LONG_LINE = json.dumps({{"event": "PrefillDone", "turn": 1, "milliseconds": 1, "more": "x" * 10**6}}).encode() + b"\\n"
+data = {expression}
+started = time.monotonic()
+trace = read(data)
+print(trace.problem)
+print(time.monotonic() - started, file=sys.stderr)
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to say what the peak was")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_take_little_memory_and_time(name: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(expression=HOSTILE[name])],
+        cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    problem, kilobytes = done.stdout.splitlines()
+    assert problem != "None"
+    assert int(kilobytes) < 300 * 1024
