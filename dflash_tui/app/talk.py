@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -202,9 +203,9 @@ class Talk:
     def show_rendered(self) -> None:
         self._log.display = False
         view = self._screen.query_one(RenderedView)
-        self._screen.run_worker(view.show(self._screen.chat.messages), exclusive=True, group="rendered")
+        self._screen.run_worker(partial(view.show, self._screen.chat.messages), exclusive=True, group="rendered")
 
     def show_tokens(self) -> None:
         if self.rendered:
             self._log.display = True
-            self._screen.run_worker(self._screen.query_one(RenderedView).hide(), exclusive=True, group="rendered")
+            self._screen.run_worker(self._screen.query_one(RenderedView).hide, exclusive=True, group="rendered")

@@ -132,13 +132,15 @@ def saved_look() -> Look:
 def config_command(program: click.Command) -> click.Command:
     """``dflash-chat config show|path|check`` for the flags of ``program``."""
 
-    @click.group("config", context_settings={"help_option_names": ["-h", "--help"]})
-    def config() -> None:
+    @click.group("config", context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+    @click.pass_context
+    def config(context: click.Context) -> int:
         """Settings: what is in force and where it came from.
 
         Flags come before the environment (DFLASH_CHAT_BLOCK_SIZE=8), then .dflash-chat.toml of the project, then
         config.toml of the user.
         """
+        return int(context.invoke(show)) if context.invoked_subcommand is None else ExitCode.OK
 
     @config.command()
     def show() -> int:

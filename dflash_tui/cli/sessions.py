@@ -80,7 +80,7 @@ def export_command(id: str, output: Path | None, wanted: str) -> int:
 
 @sessions.command("delete")
 @click.argument("id")
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask.")
 def delete_command(id: str, yes: bool) -> int:
     """Delete a conversation, after asking."""
     conversation = _open(id)

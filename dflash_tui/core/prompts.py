@@ -37,10 +37,20 @@ class PromptHistory:
             _append(self._path, _encode(text))
 
     def search(self, words: str) -> list[str]:
-        """The different questions that hold every one of ``words``, the newest first."""
+        """The different questions that hold every one of ``words``, the newest first. Commands are left out, unless
+        the words begin like one."""
         wanted = words.casefold().split()
         newest = dict.fromkeys(reversed(self.entries))
-        return [text for text in newest if all(word in text.casefold() for word in wanted)]
+        return [
+            text
+            for text in newest
+            if _is_command(text) <= words.startswith("/") and all(word in text.casefold() for word in wanted)
+        ]
+
+
+def _is_command(text: str) -> bool:
+    """``//`` begins a question with a slash."""
+    return text.startswith("/") and not text.startswith("//")
 
 
 def _append(path: Path, data: bytes) -> None:

@@ -35,17 +35,18 @@ class Argument:
     def choice(self, *words: str) -> str:
         """One of ``words``, as it was typed."""
         if self.text not in words:
-            raise self._wrong()
+            raise self.wrong()
         return self.text
 
     def _number(self, convert: type[int] | type[float]) -> float:
         try:
             return convert(self.text)
         except ValueError:
-            raise self._wrong() from None
+            raise self.wrong() from None
 
-    def _wrong(self) -> SlashError:
-        return SlashError(f"{self.usage}, not “{self.text}”")
+    def wrong(self) -> SlashError:
+        """For what was typed, or that nothing was."""
+        return SlashError(f"{self.usage}, not “{self.text}”." if self.text else f"{self.usage}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +64,5 @@ def parse_slash(text: str, known: Collection[str]) -> SlashCommand | str:
     name, _, argument = text[1:].partition(" ")
     if name not in known:
         names = " ".join(f"/{command}" for command in known)
-        raise SlashError(f"there is no command /{name}. Known: {names}. A prompt that begins with / is written //")
+        raise SlashError(f"There is no command /{name}. Known: {names}. A prompt that begins with / is written //")
     return SlashCommand(name, argument.strip())

@@ -55,7 +55,7 @@ class SlowMotion:
     def set_pace(self, pace: float) -> None:
         """Raises ``ValueError`` in words for people when out of range."""
         if not SLOWEST <= pace <= FULL:
-            raise ValueError(f"pace must be between {SLOWEST} and {FULL:g}, not {pace:g}")
+            raise ValueError(f"The pace must be between {SLOWEST} and {FULL:g}, not {pace:g}")
         self.pace = pace
 
     def teach(self) -> None:

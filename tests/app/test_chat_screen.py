@@ -255,6 +255,7 @@ async def test_the_view_lets_go_and_follows_again(launch: Launch) -> None:
         await chat.ask()
         await chat.until(lambda: chat.log.max_scroll_y > 40)
         await chat.pilot.press("pageup")
+        await chat.until(lambda: not chat.log.following)
         held = chat.log.scroll_offset.y
         rows = len(chat.log.rows)
         await chat.until(lambda: len(chat.log.rows) > rows + 5)

@@ -60,7 +60,7 @@ async def test_enter_alone_runs_what_was_typed(launch: Launch) -> None:
         await type_in(chat, "/th")
         assert menu(chat)
         await chat.pilot.press("enter")
-        assert "there is no command /th" in chat.notices() and chat.prompt.text == "/th"
+        assert "There is no command /th" in chat.notices() and chat.prompt.text == "/th"
         await type_in(chat, "hi")
         assert chat.prompt.text == "hi"
 

@@ -56,6 +56,17 @@ def test_the_nearer_word_wins(program: Program, own: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
+    ("text", "size"), [('block_size = "auto"', "auto"), ("block_size = 8", 8), ('verify = "all"', "auto")]
+)
+def test_block_sizes_are_numbers_or_auto_and_what_an_earlier_version_wrote_is_left_alone(
+    program: Program, own: Path, text: str, size: int | str
+) -> None:
+    own.write_text(text)
+    program.run("-p", "hi")
+    assert program.code == 0 and program.engine.asked[0].settings.block_size == size
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("seed = 1\nblock_size = 99", "line 2: block_size can't be 99: block size must be between 2 and 16"),
@@ -175,3 +186,9 @@ def test_commands_are_described() -> None:
     for name, chosen in commands().items():
         assert isinstance(chosen, click.Command) and (chosen.help or chosen.callback.__doc__), name
     assert json.dumps(sorted(commands()))
+
+
+def test_config_alone_shows_what_is_in_force(program: Program, own: Path) -> None:
+    own.write_text("seed = 1")
+    assert program.run("config").out == program.run("config", "show").out
+    assert b"seed = 1" in program.out and program.code == ExitCode.OK

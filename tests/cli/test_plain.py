@@ -67,7 +67,7 @@ def test_commands(talk: Callable) -> None:
     assert "/temp: temperature" in out and "no numbers before" in out
     assert "tokens written: " in out
     assert "temperature must be between 0 and 2, not 9" in out and "not “warm”" in out
-    assert "there is no command /nope" in out and "never" not in out
+    assert "There is no command /nope" in out and "never" not in out
 
 
 def test_a_new_chat_has_a_record_of_its_own(talk: Callable) -> None:

@@ -87,3 +87,11 @@ def test_search_finds_every_word_newest_first_and_each_question_once() -> None:
     assert history.search("LIST sort") == ["Sort a list", "sort two lists"]
     assert history.search("") == ["Sort a list", "sort two lists", "a page"]
     assert history.search("zebra") == []
+
+
+def test_commands_are_found_when_a_slash_asks_for_them() -> None:
+    history = PromptHistory(None)
+    for text in ("write a theme", "/theme mono", "//theme is a path"):
+        history.add(text)
+    assert history.search("theme") == ["//theme is a path", "write a theme"]
+    assert history.search("/theme") == ["//theme is a path", "/theme mono"]

@@ -118,7 +118,7 @@ def test_who_wants_no_motion_gets_none() -> None:
 
 @pytest.mark.parametrize("pace", [0.0, 0.04, 1.1, -1])
 def test_a_pace_outside_is_refused(pace: float) -> None:
-    with pytest.raises(ValueError, match="pace must be between"):
+    with pytest.raises(ValueError, match="The pace must be between"):
         SlowMotion().set_pace(pace)
 
 

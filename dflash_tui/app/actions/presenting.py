@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Race and lesson are imported when they are asked for: the first frame needs neither.
 
 LAST = "last"
-EXPORT_TAKES = "html|svg|cast|json [last] [name]"
+EXPORT_TAKES = f"html|svg|cast|json [{LAST}] [name]"
 RACE_RUNS = 3
 """Runs per lane: enough for a median, few enough to wait for."""
 
@@ -78,7 +78,7 @@ def export(screen: ChatScreen, argument: Argument) -> None:
     words = argument.text.split()
     wanted = next((each for each in FORMATS if words and each == words[0]), None)
     if wanted is None:
-        raise SlashError(f"/export takes {EXPORT_TAKES}, not “{argument.text}”")
+        raise argument.wrong()
     turns = screen.chat.reducer.turns
     rest = words[1:]
     if rest[:1] == [LAST]:

@@ -77,7 +77,7 @@ def _resume(screen: ChatScreen, path: Path) -> None:
 def rename(screen: ChatScreen, argument: Argument) -> None:
     title = " ".join(argument.text.split())
     if not title:
-        raise SlashError(argument.usage)
+        raise argument.wrong()
     screen.queue.log.title(title)
     screen.notify(f"This conversation is called “{title}”.", timeout=3, markup=False)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import VerticalScroll
@@ -18,12 +20,14 @@ from ..widgets.round_strip import legend
 from .once import LeavesOnce
 
 KEY_WIDTH = 20
-COLOURS = (
-    "accepted   the drafter had guessed what the target chose",
-    "corrected  the target's own choice where the first guess went wrong",
-    "bonus      one more from the target when every guess was right",
-    "rejected   the wrong guess; struck out behind it, what fell with it",
-)
+WIDTH, FRAME = 84, 7
+"""Cells of the box at most, and what of them its border, padding and scrollbar take."""
+COLOURS = {
+    "accepted": "the drafter had guessed what the target chose",
+    "corrected": "the target's own choice where the first guess went wrong",
+    "bonus": "one more from the target when every guess was right",
+    "rejected": "the wrong guess; struck out behind it, what fell with it",
+}
 
 _PROMPT_KEYS = {
     "Enter": "send; while an answer runs: send after it",
@@ -63,16 +67,22 @@ class HelpScreen(LeavesOnce[None], ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
-            yield Static(Content("\n").join(self._lines()))
+            yield Static()
 
-    def _lines(self) -> list[Content]:
-        keys = [_entry(key, does) for key, does in _PROMPT_KEYS.items()]
-        keys += [_entry(key, does) for key, does in self._effective_keys()]
-        commands = [_entry(f"/{action.slash} {action.takes}", action.title) for action in self._actions if action.slash]
+    def on_resize(self, event: events.Resize) -> None:
+        width = min(event.size.width, WIDTH) - FRAME
+        self.query_one(Static).update(Content("\n").join(self._lines(width)))
+
+    def _lines(self, width: int) -> list[Content]:
+        known = [*_PROMPT_KEYS.items(), *self._effective_keys()]
+        keys = [_entry(key, does, width) for key, does in known]
+        named = [(f"/{action.slash} {action.takes}", action.title) for action in self._actions if action.slash]
+        commands = [_entry(command, does, width) for command, does in named]
+        colours = [_entry(name, says, width) for name, says in COLOURS.items()]
         return [
             Content.styled("Keys", "bold $primary"), *keys, Content(),
             Content.styled("Commands", "bold $primary"), *commands, Content(),
-            Content.styled("Colours", "bold $primary"), legend(), *(Content(line) for line in COLOURS),
+            Content.styled("Colours", "bold $primary"), legend(), *colours,
         ]  # fmt: skip
 
     def _effective_keys(self) -> list[tuple[str, str]]:
@@ -85,5 +95,8 @@ class HelpScreen(LeavesOnce[None], ModalScreen[None]):
         return [("  ".join(keys), does) for does, keys in merged.items()]
 
 
-def _entry(key: str, does: str) -> Content:
-    return Content.assemble((f"{key:<{KEY_WIDTH}} ", "bold"), does)
+def _entry(key: str, does: str, width: int) -> Content:
+    """Lines behind the first begin where its text does."""
+    margin = " " * (max(KEY_WIDTH, len(key)) + 1)
+    first, *rest = textwrap.wrap(does, max(width - len(margin), 10))
+    return Content.assemble((f"{key:<{KEY_WIDTH}} ", "bold"), "\n".join([first, *(margin + line for line in rest)]))

@@ -39,7 +39,8 @@ class JumpScreen(LeavesOnce[Widget | None], ModalScreen[Widget | None]):
 
     DEFAULT_CSS = """
     JumpScreen { background: $background 40%; }
-    JumpScreen > Static {
+    JumpScreen > .hint { dock: bottom; width: 100%; text-align: center; color: $foreground; background: $panel; }
+    JumpScreen > .letter {
         position: absolute;
         width: 3;
         height: 1;
@@ -58,9 +59,10 @@ class JumpScreen(LeavesOnce[Widget | None], ModalScreen[Widget | None]):
 
     def compose(self) -> ComposeResult:
         for letter, part in self._parts.items():
-            label = Static(letter)
+            label = Static(letter, classes="letter")
             label.offset = Offset(part.region.x, part.region.y)
             yield label
+        yield Static("A letter goes to that part of the screen; any other key goes back.", classes="hint")
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

@@ -17,7 +17,6 @@ class ThemePicker(PickerScreen[str]):
 
     DEFAULT_CSS = """
     ThemePicker { background: transparent; }
-    ThemePicker > Vertical { max-width: 72; }
     ThemePicker OptionList { max-height: 8; }
     """
     HEAD = "themes"
@@ -36,7 +35,8 @@ class ThemePicker(PickerScreen[str]):
     def describe(self, entry: str) -> Content:
         theme = self.app.available_themes[entry]
         ground = "dark" if theme.dark else "light"
-        return Content.assemble(f"{entry:<24}", (f"{ground:<7}", "$verdict-pending"), legend())
+        line = Content.assemble(f"{entry:<21}", (f"{ground:<7}", "$verdict-pending"), legend())
+        return line.truncate(self.line_width, ellipsis=True)
 
     @on(OptionList.OptionHighlighted)
     def preview(self) -> None:

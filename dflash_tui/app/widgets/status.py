@@ -121,7 +121,7 @@ def _figures(facts: StatusFacts) -> list[str]:
     if facts.reused:
         figures.append(f"reused {facts.reused}")
     if facts.screen_load is not None:
-        figures.append(f"screen {facts.screen_load:.0%}")
+        figures.append(f"screen {facts.screen_load:.0%} CPU")
     return figures
 
 

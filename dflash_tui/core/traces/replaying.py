@@ -85,7 +85,7 @@ class ReplaySource:
     def set_pace(self, pace: float) -> None:
         """Raises ``ValueError``, in words for people, when out of range."""
         if not SLOWEST <= pace <= FASTEST:
-            raise ValueError(f"the pace must be between {SLOWEST} and {FASTEST:.0f}, not {pace}")
+            raise ValueError(f"The pace must be between {SLOWEST} and {FASTEST:.0f}, not {pace}")
         with self._changed:
             self._set_clock(self._time())
             self.pace = pace
