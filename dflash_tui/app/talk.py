@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -202,10 +201,9 @@ class Talk:
 
     def show_rendered(self) -> None:
         self._log.display = False
-        view = self._screen.query_one(RenderedView)
-        self._screen.run_worker(partial(view.show, self._screen.chat.messages), exclusive=True, group="rendered")
+        self._screen.query_one(RenderedView).show(self._screen.chat.messages)
 
     def show_tokens(self) -> None:
         if self.rendered:
             self._log.display = True
-            self._screen.run_worker(self._screen.query_one(RenderedView).hide, exclusive=True, group="rendered")
+            self._screen.query_one(RenderedView).hide()

@@ -18,8 +18,8 @@ from dflash_tui.core.statistics import TurnSnapshot
 from dflash_tui.core.travel import Place, Traveller
 from engine.events import Step
 
-from .key_names import keys_in_force
 from .lens_view import LensView
+from .step_words import ELSEWHERE, keys_line, looking_back, remark, slowed
 from .widgets.prompt import Prompt
 from .widgets.replay_bar import ReplayBar
 from .widgets.step_table import Scene
@@ -31,24 +31,6 @@ if TYPE_CHECKING:
 
 NOTHING = "There is no round to look at yet: ask something first."
 NOT_KEPT = "The rounds of this answer were not kept."
-
-STEPPING_KEYS = (
-    ("step-back", "step-forward", "round"),
-    ("rejection-back", "rejection-forward", "rejection"),
-    ("kept", "", "kept as many"),
-    ("teach", "", "slow motion"),
-)
-TEACHING_KEYS = (
-    ("play", "", "play"),
-    ("phase-back", "phase-forward", "phase"),
-    ("step-back", "step-forward", "round"),
-    ("predict", "", "guess"),
-)
-"""Pairs of actions and what their keys do, for the line under the step view."""
-
-
-ELSEWHERE = "Tab, or a click, brings the keys here"
-"""Stands there while the keys go to another part of the screen."""
 
 
 class Viewer:
@@ -347,36 +329,21 @@ class Viewer:
             cursor=None if place.token is None else inspection.column_of(place.token),
             title=f"round {place.step}{f' of answer {place.turn}' if len(self.travel.turns) > 1 else ''}",
             notes=self._notes(),
-            remark=_remark(motion, inspection),
+            remark=remark(motion, inspection),
             phases=motion.teaching and motion.active,
-            keys=self._keys(),
+            keys=keys_line(self._screen.active_bindings, motion.teaching) if self._view.has_focus else ELSEWHERE,
         )
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
         count = max(len(self.travel.history(place.turn) or ()), self._replay.num_rounds(place.turn))
         view.show(scene, place.step, count, live=self.place is None and self._screen.replay is None)
 
-    def _keys(self) -> tuple[str, ...]:
-        """The keys of the step view, as they are bound now."""
-        if not self._view.has_focus:
-            return (ELSEWHERE,)
-        keys = keys_in_force(self._screen.active_bindings)
-        rows = TEACHING_KEYS if self.motion.teaching else STEPPING_KEYS
-        hints = [f"{keys.get(first, '')} {keys.get(last, '')}".strip() + f" {does}" for first, last, does in rows]
-        return ("← → token", *hints, "0-9 Enter go to", "Esc close")
-
     def _notes(self) -> tuple[str, ...]:
-        """What is different from the live view, in more words and in fewer."""
-        motion = self.motion
-        if not motion.active:
-            if self.place is None:
-                return ()
-            running = self._screen.chat.busy and self._screen.replay is None
-            stands = "the view stands, the engine goes on" if running else "a look back"
-            return f"{stands} · {self._way_back}", self._way_back
-        slowed = f"slowed for viewing {motion.pace:.2g}×"
-        if motion.playing or motion.waiting:
-            return slowed, f"slowed {motion.pace:.2g}×"
-        return f"{slowed} · paused", slowed, "slowed, paused"
+        if self.motion.active:
+            return slowed(self.motion)
+        if self.place is None:
+            return ()
+        running = self._screen.chat.busy and self._screen.replay is None
+        return looking_back(running, self._way_back)
 
     @property
     def _way_back(self) -> str:
@@ -397,17 +364,3 @@ class Viewer:
             hide=self.motion.active,
             label=f" round {place.step} · {self._way_back} ",
         )
-
-
-def _remark(motion: SlowMotion, inspection: Inspection) -> str:
-    """What the game says."""
-    quiz = motion.quiz
-    if quiz is None:
-        return ""
-    score = f" {quiz.score}." if quiz.score else ""
-    if quiz.asked:
-        return f"How many of the {motion.num_guesses} guesses will be kept? Type a number.{score}"
-    if quiz.guess is None:
-        return ""
-    kept = inspection.step.num_accepted
-    return f"You said {quiz.guess}: {'right' if quiz.guess == kept else f'it was {kept}'}.{score}"

@@ -101,7 +101,7 @@ async def test_a_slider_by_its_own_keys(launch: Launch) -> None:
 async def test_a_slider_by_the_mouse(launch: Launch) -> None:
     async with launch() as chat:
         block = chat.screen.query_one(BlockSlider)
-        left, right = block._track
+        left, right = block.track
         await chat.pilot.mouse_down(block, offset=(left, 0))
         assert chat.screen.chat.settings.block_size == 2
         await chat.pilot.hover(block, offset=((left + right) // 2, 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+from textual import work
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widget import Widget
@@ -37,6 +38,7 @@ class RenderedView(VerticalScroll):
         Binding("j", "scroll_down", "Down", show=False),
     ]
 
+    @work(exclusive=True)
     async def show(self, messages: Sequence[Message]) -> None:
         """Render the newest of ``messages`` and go to the end."""
         await self.remove_children()
@@ -44,6 +46,7 @@ class RenderedView(VerticalScroll):
         self.display = True
         self.scroll_end(animate=False)
 
+    @work(exclusive=True)
     async def hide(self) -> None:
         self.display = False
         await self.remove_children()

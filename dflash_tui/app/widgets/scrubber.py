@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from textual import events
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
+
+from .track import Track
 
 
-class Scrubber(Widget):
+class Scrubber(Track):
     """Drawn from a round's index and how many there are; a click or a drag posts ``Moved``."""
 
     DEFAULT_CSS = """
@@ -52,18 +52,10 @@ class Scrubber(Widget):
     def _length(self) -> int:
         return self.size.width - 3 - max(len(self._words), 16)
 
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        self.capture_mouse()
-        self._drag(event)
+    @property
+    def track(self) -> tuple[int, int]:
+        return 1, 1 + self._length
 
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self.app.mouse_captured is self:
-            self._drag(event)
-
-    def on_mouse_up(self) -> None:
-        self.release_mouse()
-
-    def _drag(self, event: events.MouseEvent) -> None:
-        part = min(max((event.x - 1) / max(self._length - 1, 1), 0.0), 1.0)
+    def dragged(self, share: float) -> None:
         if self.count:
-            self.post_message(self.Moved(round(part * (self.count - 1))))
+            self.post_message(self.Moved(round(share * (self.count - 1))))

@@ -11,9 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widget import Widget
 
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
+
+from .track import Track
 
 TYPING_SECONDS = 1.2
 """Digits typed within this time belong to one number."""
@@ -22,7 +23,7 @@ PACES = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Stops of the pace slider; typing reaches the values between."""
 
 
-class Slider(Widget, can_focus=True):
+class Slider(Track, can_focus=True):
     """Arrow keys move by a step, Page keys by five, Home and End to the ends; digits type a value; the mouse drags.
 
     ``Changed`` is posted only when the user moved it, never when the program sets ``value``.
@@ -77,7 +78,7 @@ class Slider(Widget, can_focus=True):
         return f"{self.value:g}"
 
     def render(self) -> Content:
-        left, right = self._track
+        left, right = self.track
         length = max(right - left, 1)
         knob = round(self.share * (length - 1))
         return Content.assemble(
@@ -102,8 +103,7 @@ class Slider(Widget, can_focus=True):
         return self.value + steps * self.step
 
     @property
-    def _track(self) -> tuple[int, int]:
-        """First column of the track and the one behind it."""
+    def track(self) -> tuple[int, int]:
         return LABEL_WIDTH + 1, max(self.size.width - VALUE_WIDTH - 2, LABEL_WIDTH + 2)
 
     def _choose(self, value: float) -> None:
@@ -142,21 +142,8 @@ class Slider(Widget, can_focus=True):
         if typed is not None:
             self._choose(typed)
 
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        self.capture_mouse()
-        self._drag(event)
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self.app.mouse_captured is self:
-            self._drag(event)
-
-    def on_mouse_up(self) -> None:
-        self.release_mouse()
-
-    def _drag(self, event: events.MouseEvent) -> None:
-        left, right = self._track
-        part = (event.x - left) / max(right - left - 1, 1)
-        self._choose(self.value_at(min(max(part, 0.0), 1.0)))
+    def dragged(self, share: float) -> None:
+        self._choose(self.value_at(share))
 
 
 class BlockSlider(Slider):
