@@ -55,12 +55,14 @@ def test_what_is_wanted_of_the_26b_is_reached_at_recorded_costs(task: str, routi
     assert found.tok_s >= 1.05 * max(play(Fixed(size), drafts, table).tok_s for size in range(1, 17))
 
 
-def test_the_bench_measures_policies(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bench_measures_policies(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # What this machine takes is noise here; auto must have something to choose by.
+    monkeypatch.setattr(policy, "time_rounds", lambda *_: recorded_tables()["26B-A4B uniform"])
     flags = ["--shape", "tiny", "--device", "cpu", "--widths", "--prompts", "--contexts", "48", "--json"]
     assert main([*flags, "--policy", "1", "16", "auto", "--acceptance", "8.5", "--count", "32"]) == 0
     found = {str(each["policy"]): each for each in json.loads(capsys.readouterr().out)["policies"]}
     plain, whole, auto = (found[name] for name in ("1", "16", "auto"))
     assert (plain["tokens"], plain["rows"], plain["drafted"]) == (1, 1, 0)
     assert (whole["tokens"], whole["rows"], whole["drafted"]) == (8.5, 16, 1)
-    assert 1 <= auto["tokens"] <= 8.5 and 1 <= auto["rows"] < 16
+    assert 1 < auto["tokens"] < 8.5 and 1 < auto["rows"] < 12
     assert auto["tokens_per_second"] == pytest.approx(1e3 * auto["tokens"] / auto["round_ms"])
