@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, PreTrainedConfig
 
 from .commands import Message
 from .decoder import Prompt
@@ -28,7 +28,9 @@ class ChatTokenizer:
         # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
         logging.getLogger("transformers").setLevel(logging.ERROR)
         try:
-            self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            # The tokenizer names its class. Looking into the model's config too would import the model's code.
+            config = PreTrainedConfig()
+            self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, config=config)
         except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
             raise WeightsFailure(
                 f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."

@@ -72,6 +72,23 @@ def test_the_first_frame_waits_for_no_markdown() -> None:
     assert imported_by("import dflash_tui.app.main") & {"markdown_it", "pygments", "torch", "transformers"} == set()
 
 
+def test_opening_a_pair_leaves_the_compiler_of_torch_alone() -> None:
+    """It takes longer to import than the bundled pair to load."""
+    code = (
+        "import sys, torch\n"
+        "from engine.chat import ChatTokenizer\n"
+        "from engine.checkpoint import load_drafter, load_target\n"
+        "from engine.hub.pairs import BUNDLED_PAIR\n"
+        "from engine.plan import plan_memory\n"
+        "folder, drafter, cpu = BUNDLED_PAIR / 'target', BUNDLED_PAIR / 'drafter', torch.device('cpu')\n"
+        "ChatTokenizer(folder)\n"
+        "plan_memory(folder, drafter, None, cpu)\n"
+        "load_drafter(drafter, load_target(folder, cpu, lambda *_: None), lambda *_: None)\n"
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    check("-c", code)
+
+
 def test_every_pin_lies_in_the_range_that_pyproject_asks_for() -> None:
     """``make`` installs what both files agree on; a pin that is missing or outside would break every fresh clone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

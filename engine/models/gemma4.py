@@ -129,7 +129,9 @@ class Gemma4(nn.Module):
     def __init__(self, config: TargetConfig):
         super().__init__()
         self.config = config
-        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        # Drawing weights, as the constructor does, would import torch's compiler: a second of every start.
+        weight = torch.empty(config.vocab_size, config.hidden_size)
+        self.embed_tokens: nn.Embedding = nn.Embedding.from_pretrained(weight)  # type: ignore[no-untyped-call]
         self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         self.attention_backend = SDPA.name
