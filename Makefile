@@ -20,8 +20,9 @@ INPUTS := pyproject.toml constraints.txt Makefile .ci/install-torch .ci/install-
 chat: .venv/installed-chat
 	@$(BIN)/dflash-chat $(ARGS)
 
+# With bytecode, whatever the shell says: tests start the program a hundred times, and it would be compiled each time.
 test: .venv/installed-test
-	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
 screenshots: .venv/installed-test
 	@$(BIN)/python -m screenshots.take $(ARGS)
