@@ -108,13 +108,11 @@ def _write(path: Path, text: str, force: bool) -> None:
 def _document(name: str) -> Document:
     from dflash_tui.core.export.document import Document, collect, origin_of
     from dflash_tui.core.traces.bundled import find_trace
-    from dflash_tui.core.traces.reader import TraceError, read_trace
+    from dflash_tui.core.traces.reader import read_trace
 
     try:
         path = find_trace(name)
         trace = read_trace(path)
-    except TraceError as error:
-        raise Problem(str(error), error.hint) from None
     except OSError as error:
         raise Problem(f"{path} can't be read: {error.strerror}.", "Name a file that you may read.") from None
     if trace.problem:

@@ -8,7 +8,7 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.traces.bundled import DEMO, bundled_traces, find_trace
-from dflash_tui.core.traces.reader import TraceError, read_trace
+from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
 from engine.events import TurnStarted
 
@@ -54,12 +54,9 @@ def replay(trace: str, pace: float, stream_json: bool, list_them: bool, out: Pat
     if list_them:
         print("\n".join(bundled_traces()))
         return ExitCode.OK
-    try:
-        path = find_trace(trace)
-        if stream_json or not has_screen():
-            return _print(path, stream_json)
-    except TraceError as error:
-        raise Problem(str(error), error.hint) from None
+    path = find_trace(trace)
+    if stream_json or not has_screen():
+        return _print(path, stream_json)
     log_to_file()
     return _show(path, pace, out, theme)
 

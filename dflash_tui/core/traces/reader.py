@@ -12,6 +12,7 @@ from typing import Any
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
+from ..failures import Failure
 from ..history import StepHistory
 from ..reducer import Teller
 from ..span_store import SpanStore
@@ -32,12 +33,8 @@ MAX_SECONDS = 48 * 3600.0
 """Of all turns together: gauges keep a history that is even in time."""
 
 
-class TraceError(Exception):
-    """This file can't be replayed at all. ``str()`` is what is wrong, ``hint`` what to do next."""
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+class TraceError(Failure):
+    """This file can't be replayed at all."""
 
 
 @dataclass(frozen=True, slots=True)
