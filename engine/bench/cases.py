@@ -22,7 +22,7 @@ from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
 from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
-from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, Tiles, target_tiles
+from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
 from .routing import Routing, forced_scores
 from .shapes import Shape
 
@@ -155,7 +155,7 @@ def _attend_choices(default: AttendTiles, layer: AttentionConfig) -> tuple[Atten
         more += [(size, keys, rows, 8, ahead) for size in (split, 2 * split) for ahead in (2, 3)]
     else:
         more = [(split // 2, keys // 2, rows, 4, 2), (2 * split, keys, rows, 4, 2), (2 * split, keys, rows, 8, 2)]
-        more += [(split, keys, 2 * rows, warps, 2) for warps in (4, 8)] + [(split, keys, rows, 8, 2)]
+        more += [(split, keys, min(2 * rows, 32), warps, 2) for warps in (4, 8)] + [(split, keys, rows, 8, 2)]
         more += [(split, keys // 2, rows, 4, ahead) for ahead in (2, 3)]
     return tuple(AttendTiles(*choice) for choice in more)
 
@@ -218,10 +218,11 @@ def _gate_up(
             forced=None,
             rows=torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device),
             found=Assignment.allocate(moe.num_experts, moe.top_k, device),
+            tiles=TargetTiles().router,
         )
 
         def launches(tiles: Tiles) -> list[Launch]:
-            scratch = SplitScratch.allocate(tiles, moe.num_experts, inter, device)
+            scratch = SplitScratch.allocate(tiles, router.tiles, moe.num_experts, inter, device)
             return [partial(gate_up_and_route, x, weight, out, tiles, router, scratch) for weight in weights]
 
         return launches

@@ -1,12 +1,13 @@
 """The kernels of ``row_attention.py``: every split of the keys by itself, and the splits added up.
 
-Keys and channels are the rows of both products and queries their columns: 64 rows are what tensor cores of a Hopper GPU
-take at a time, and a column's sums don't depend on how many columns stand beside it.
+Keys are the rows of the scores and queries their columns: tensor cores of a Hopper GPU take 64 rows at a time. What is
+mixed of the values has queries as its rows, at most 32: they and 64 would be multiplied in different ways, and a row's
+bits must not depend on its tile. (Values as rows and narrow weights as columns read past shared memory: Triton 3.6.)
 """
 
 from __future__ import annotations
 
-from .jit import dot, jit, tl, wait_for_inputs
+from .jit import dot, jit, let_next_start, tl, wait_for_inputs
 
 OCTAVE = tl.constexpr(32) if tl else 32
 """Without a window, splits between a power of two and the next one: sizes double there, once positions exceed 64."""
@@ -59,7 +60,7 @@ def _attend_one_split(
     lane = tl.arange(0, HEAD_DIM)
     highest = tl.full((TILE,), float("-inf"), tl.float32)
     total = tl.zeros((TILE,), tl.float32)
-    mixed = tl.zeros((HEAD_DIM, TILE), tl.float32)
+    mixed = tl.zeros((TILE, HEAD_DIM), tl.float32)
     first_stored = start % capacity if WINDOW > 0 else start
     for offset in range(0, size, KEYS):
         key = start + offset + tl.arange(0, KEYS)
@@ -91,11 +92,11 @@ def _attend_one_split(
         fading = tl.exp2(highest - shift)
         weights = tl.exp2(scores - shift[None, :])
         total = total * fading + tl.sum(weights, 0)
-        mixed = dot(values.T, weights.to(values.dtype), mixed * fading[None, :])
+        mixed = dot(weights.to(values.dtype).T, values, mixed * fading[:, None])
         highest = now_highest
     tl.store(highest_out + part, highest, mask=valid)
     tl.store(total_out + part, total, mask=valid)
-    tl.store(mixed_out + part[None, :] * HEAD_DIM + lane[:, None], mixed, mask=valid[None, :])
+    tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
 
 
 @jit
@@ -268,6 +269,7 @@ def _combine_splits(
     head = tl.program_id(1)
     lane = tl.program_id(2) * LANES + tl.arange(0, LANES)
     wait_for_inputs()
+    let_next_start()
     num_rows = tl.load(rows)
     cursor_value = tl.load(cursor)
     if row < num_rows:

@@ -25,6 +25,7 @@ __all__ = [
     "cdiv",
     "dot",
     "jit",
+    "let_next_start",
     "tl",
     "triton",
     "wait_for_inputs",
@@ -104,13 +105,19 @@ def dot(a: tl.tensor, b: tl.tensor, total: tl.tensor) -> tl.tensor:
 
 @jit
 def wait_for_inputs() -> None:
-    """Stands before the first read of what an earlier kernel wrote, and before every write.
-
-    Only then may the next kernel start: if it could sooner, so could the one behind it and so on, and kernels that
-    only wait would fill the GPU (measured: slower than no early launch at all).
-    """
+    """Stands before the first read of what an earlier kernel wrote, and before every write."""
     if EARLY:
         tl.extra.cuda.gdc_wait()
+
+
+@jit
+def let_next_start() -> None:
+    """Stands behind ``wait_for_inputs`` in kernels of a few programs: those of the next may take their places now.
+
+    In kernels that fill a GPU it would do harm: the next one's programs would crowd wherever there happens to be room
+    (measured: 0.2 ms of a pass of one row, 0.8 ms of 16), and let those behind them start in turn.
+    """
+    if EARLY:
         tl.extra.cuda.gdc_launch_dependents()
 
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from .jit import LAUNCH, MAX_ROWS, jit, tl, wait_for_inputs
+from .jit import LAUNCH, MAX_ROWS, jit, let_next_start, tl, wait_for_inputs
 from .rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from .tiles import ROW_TILES, RowTiles
 
@@ -246,6 +246,7 @@ def _embed_rows(
     lane = tl.arange(0, BLOCK)
     scales = load_scales(weight, lane, HIDDEN)
     wait_for_inputs()
+    let_next_start()
     token = tl.load(ids + row).to(tl.int64)
     x = rounded(load_row(embedding + token * HIDDEN, lane, HIDDEN) * scale, x_out)
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
@@ -279,6 +280,7 @@ def _after_attention(
         expert_scales = load_scales(pre_experts, lane, HIDDEN)
         router_scales = load_scales(router_scale, lane, HIDDEN)
     wait_for_inputs()
+    let_next_start()
     at = row * HIDDEN
     x = load_row(residual + at, lane, HIDDEN)
     y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
@@ -322,6 +324,7 @@ def _after_feed_forward(
     next_scales = load_scales(next_norm, lane, HIDDEN)
     scalar = tl.load(layer_scalar)
     wait_for_inputs()
+    let_next_start()
     at = row * HIDDEN
     x = load_row(residual + at, lane, HIDDEN)
     y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
@@ -358,6 +361,7 @@ def _add_and_norm(
     lane = tl.arange(0, BLOCK)
     scales = load_scales(weight, lane, HIDDEN)
     wait_for_inputs()
+    let_next_start()
     at = row * HIDDEN
     x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
     if RESIDUAL:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..config import RopeConfig
-from .jit import LAUNCH, MAX_ROWS, jit, tl, wait_for_inputs
+from .jit import LAUNCH, MAX_ROWS, jit, let_next_start, tl, wait_for_inputs
 from .norm import rms_norm, rms_norm_rounded_first
 
 
@@ -113,6 +113,7 @@ def _norm_rope_store(
     weight_2 = tl.load(weight + half + lane)
     frequency = tl.load(frequencies + lane)
     wait_for_inputs()
+    let_next_start()
     position = tl.load(cursor) + row
     live = row < tl.load(rows)
     source_head = head - KV_HEADS if VALUE_IS_KEY and is_value else head

@@ -65,6 +65,8 @@ class RouterRows:
     rows: Tensor
     """int32 [1]: how many of the 16 rows count."""
     found: Assignment
+    tiles: Tiles
+    """Only their columns, depth and splits count: warps and stages are those of the launch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,11 @@ class SplitScratch:
     """int32, zero between launches: how many programs of the router, and then of each tile, are done."""
 
     @classmethod
-    def allocate(cls, tiles: Tiles, num_experts: int, inter: int, device: torch.device) -> SplitScratch:
+    def allocate(
+        cls, tiles: Tiles, router_tiles: Tiles, num_experts: int, inter: int, device: torch.device
+    ) -> SplitScratch:
         return cls(
-            torch.zeros(tiles.splits, MAX_ROWS, num_experts, device=device),
+            torch.zeros(router_tiles.splits, MAX_ROWS, num_experts, device=device),
             torch.zeros(tiles.splits, 2, MAX_ROWS, inter, device=device),
             torch.zeros(1 + cdiv(inter, tiles.columns), dtype=torch.int32, device=device),
         )
@@ -99,15 +103,16 @@ def gate_up_and_route(
     """``dense.gate_up`` with GELU into ``out`` [16, inter], and ``router.found`` filled for what the router chooses.
 
     The few columns of this product would leave most of a GPU idle, so its depth is split, and the last program of a
-    tile to finish adds up what all of them found, in the order of the splits.
+    tile to finish adds up what all of them found, in the order of the splits. The router's is split further: the choice
+    can only begin when all scores are there.
     """
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     num_experts = router.weight.shape[0]
     assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
     assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
     assert router.forced is None or router.forced.is_contiguous()
-    programs = (cdiv(num_experts, tiles.columns) + cdiv(inter, tiles.columns)) * tiles.splits
-    _gate_up_and_route[(programs,)](
+    router_programs = cdiv(num_experts, router.tiles.columns) * router.tiles.splits
+    _gate_up_and_route[(router_programs + cdiv(inter, tiles.columns) * tiles.splits,)](
         x,
         weight,
         out,
@@ -133,6 +138,9 @@ def gate_up_and_route(
         SPLITS=tiles.splits,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
+        ROUTER_SPLITS=router.tiles.splits,
+        ROUTER_BLOCK_N=router.tiles.columns,
+        ROUTER_BLOCK_K=router.tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         **LAUNCH,
@@ -153,6 +161,15 @@ def last_to_arrive(counter: tl.tensor, COUNT: tl.constexpr) -> tl.tensor:
     if last:
         tl.store(counter, 0)
     return last
+
+
+@jit
+def _count_bits(bits: tl.tensor) -> tl.tensor:
+    """Of integers of 16 bits."""
+    bits -= (bits >> 1) & 0x5555
+    bits = (bits & 0x3333) + ((bits >> 2) & 0x3333)
+    bits = (bits + (bits >> 4)) & 0x0F0F
+    return (bits + (bits >> 8)) & 0x1F
 
 
 @jit
@@ -192,33 +209,31 @@ def _choose_experts(
     lowest: tl.constexpr = -(2**63)
     key = tl.where(exists, key, lowest)
     peak = tl.max(score, axis=1)[:, None]
-    chosen = tl.zeros([ROWS, BLOCK], dtype=tl.int32)
-    rank = tl.zeros([ROWS, BLOCK], dtype=tl.int32)
+    rank = tl.full([ROWS, BLOCK], -1, dtype=tl.int32)
     total = tl.zeros([ROWS, 1], dtype=tl.float32)
-    for choice in tl.static_range(TOP_K):
+    for choice in range(TOP_K):  # not unrolled: code that runs once is fetched as slowly as it is long
         best = tl.max(key, axis=1)[:, None]
         hit = key == best
         key = tl.where(hit, lowest, key)
         rank = tl.where(hit, choice, rank)
-        chosen = tl.where(hit & live, 1, chosen)
         best_bits = (best >> 32).to(tl.int32)
         best_score = (best_bits ^ ((best_bits >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
         total += tl.exp(best_score - peak)
-    taken = chosen > 0
+    taken = (rank >= 0) & live
     # The softmax over all experts, made to sum to one over the chosen, is the softmax over the chosen alone.
     weight = tl.exp(score - peak) / total * scale
     tl.store(weights_out + row * TOP_K + rank, weight, mask=taken)
 
-    count = tl.sum(chosen, axis=0)[None, :]
-    used = (count > 0).to(tl.int32)
+    choosers = tl.sum(tl.where(taken, 1 << row, 0), axis=0)[None, :]  # a bit for each row
+    used = (choosers > 0).to(tl.int32)
     slot = tl.cumsum(used, axis=1) - used
     # Those not used come behind the used ones, so that every slot is written.
     unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
     place = tl.where(used > 0, slot, unused_slot)
     tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
     # Likewise the rows that didn't choose an expert come behind those that did.
-    below = tl.cumsum(chosen, axis=0) - chosen
-    lane = tl.where(taken, below, count + row - below)
+    below = _count_bits(choosers & ((1 << row) - 1))
+    lane = tl.where(taken, below, _count_bits(choosers) + row - below)
     tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
     if ROWS < 16:
         behind = ROWS + tl.arange(0, 16)[:, None]
@@ -253,25 +268,39 @@ def _gate_up_and_route(
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    ROUTER_SPLITS: tl.constexpr,
+    ROUTER_BLOCK_N: tl.constexpr,
+    ROUTER_BLOCK_K: tl.constexpr,
 ) -> None:
     # The router's programs come first, so that the choice is made while the others are still reading.
-    router_tiles: tl.constexpr = (EXPERTS + BLOCK_N - 1) // BLOCK_N
-    tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
-    depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
+    router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
+    router_programs: tl.constexpr = router_tiles * ROUTER_SPLITS
     program = tl.program_id(0)
     row = tl.arange(0, 16)[:, None]
-    if program < router_tiles * SPLITS:
-        columns = program % router_tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+    if program < router_programs:
+        per_split: tl.constexpr = ROUTER_BLOCK_K * ROUTER_SPLITS
+        depth: tl.constexpr = (K + per_split - 1) // per_split * ROUTER_BLOCK_K
+        columns = program % router_tiles * ROUTER_BLOCK_N + tl.arange(0, ROUTER_BLOCK_N)
         split = program // router_tiles
         start = split * depth
         ask_for_rows(router_weight + start, columns, EXPERTS, K)
         wait_for_inputs()
         total = multiply_rows(
-            router_x, router_weight, columns, start, max_rows, EXPERTS, K, depth, BLOCK_N, BLOCK_K, SPLITS
+            router_x,
+            router_weight,
+            columns,
+            start,
+            max_rows,
+            EXPERTS,
+            K,
+            depth,
+            ROUTER_BLOCK_N,
+            ROUTER_BLOCK_K,
+            ROUTER_SPLITS,
         )
         mask = (row < max_rows) & (columns[None, :] < EXPERTS)
         tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
-        if last_to_arrive(arrived, router_tiles * SPLITS):
+        if last_to_arrive(arrived, router_programs):
             _choose_experts(
                 scores,
                 forced,
@@ -285,11 +314,13 @@ def _gate_up_and_route(
                 TOP_K,
                 ROWS,
                 BLOCK,
-                SPLITS,
+                ROUTER_SPLITS,
             )
     else:
-        tile = (program - router_tiles * SPLITS) % tiles
-        split = (program - router_tiles * SPLITS) // tiles
+        tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
+        depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
+        tile = (program - router_programs) % tiles
+        split = (program - router_programs) // tiles
         start = split * depth
         columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
         ask_for_rows(weight + start, columns, INTER, K)

@@ -31,7 +31,7 @@ class AttendTiles:
     keys: int
     """Keys of one step; divides ``split``."""
     rows: int
-    """Grouped query rows of one program, at most; a power of two."""
+    """Grouped query rows of one program, at most; a power of two up to 32."""
     warps: int
     stages: int
 
@@ -41,13 +41,13 @@ WINDOWED_TILES = {128: AttendTiles(128, 128, 32, 4, 2), 256: AttendTiles(64, 64,
 FULL_TILES = {
     128: AttendTiles(64, 64, 32, 4, 2),
     256: AttendTiles(64, 64, 32, 8, 2),
-    512: AttendTiles(32, 32, 64, 8, 2),
+    512: AttendTiles(32, 32, 32, 8, 2),
 }
 """By head size, for layers that see everything: steps are loaded ahead."""
 
 COMBINED_SPLITS, COMBINED_LANES = 64, 64
 """Splits and channels that a program of ``_combine_splits`` adds in one step."""
-FULL_PROGRAMS = {128: 512, 256: 256, 512: 128}
+FULL_PROGRAMS = {128: 512, 256: 256, 512: 256}
 """Programs of a layer without a window, by head size: as many as a GPU holds at a time. A program for every split of a
 large cache would be many that only find out that there is nothing to do."""
 FEWEST_ROWS = 16

@@ -53,6 +53,7 @@ class TargetTiles:
     output: Tiles = Tiles(columns=32, depth=128, splits=4, stages=4)
     gate_up: Tiles = Tiles(columns=32, depth=128, splits=2, stages=4)
     """Splits only where the router runs beside it: see ``router_rows``."""
+    router: Tiles = Tiles(columns=32, depth=128, splits=11)
     down: Tiles = Tiles(columns=32, depth=64, splits=3, stages=6)
     expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
     expert_gate_up_alone: Tiles = Tiles(columns=32, depth=128, warps=2, stages=3, programs=396)

@@ -49,7 +49,7 @@ class _Buffers:
             return
         experts, top_k = config.moe.num_experts, config.moe.top_k
         self.router_input, self.expert_input = rows(hidden), rows(hidden)
-        self.splits = SplitScratch.allocate(tiles.gate_up, experts, config.intermediate_size, device)
+        self.splits = SplitScratch.allocate(tiles.gate_up, tiles.router, experts, config.intermediate_size, device)
         self.assignment = Assignment.allocate(experts, top_k, device)
         self.pair_act = rows(top_k, config.moe.intermediate_size).flatten(0, 1)
         self.pairs = torch.zeros(MAX_ROWS, top_k, hidden, device=device)
@@ -178,6 +178,7 @@ class TargetRows:
             routed.router.forced,
             self.rows,
             found,
+            tiles.router,
         )
         gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, buffers.splits, max_rows)
         dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)

@@ -15,11 +15,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -30,9 +30,11 @@ from engine.cache import Cache
 from engine.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter, load_target
 from engine.commands import GenerationSettings
 from engine.config import DrafterConfig, TargetConfig
-from engine.decoder import Decoder, Prompt, Round
-from engine.models.dflash import DFlashDrafter, Draft
+from engine.decoder import Decoder, HostRounds, Prompt, Round
+from engine.device_rounds import DeviceRounds
+from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
+from engine.rounds import Rounds
 from tests.engine.checkpoints import (
     FULL,
     SLIDING,
@@ -45,6 +47,7 @@ from tests.engine.checkpoints import (
 from tests.engine.divergence import allowed_margin, first_divergence
 from tests.engine.published import PUBLISHED, write_published
 from tests.engine.reference_drafter import ReferenceDrafter
+from tests.gpu.check_rounds import OracleRounds, spoiled
 from tests.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from tests.gpu.report import Report
 
@@ -54,6 +57,8 @@ DRAFTER_ERROR = 0.05
 """Relative error of a drafter's states in bf16, three layers deep: each rounding is 2^-9."""
 WRITE_SECONDS = 150.0
 PROMPT_LENGTH = 64
+HOST_TOKENS = 48
+"""Of an answer by the modules, which take fifty times as long."""
 
 
 def quiet(_what: str, _done: int, _total: int) -> None:
@@ -195,64 +200,52 @@ def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma
     return target, drafter
 
 
-class FaultyOracle:
-    """Runs the real drafter and proposes the right tokens instead, every fifth position wrong."""
-
-    def __init__(self, real: DFlashDrafter, text: Sequence[int]):
-        self.config = real.config
-        self.text = [*text, *[0] * 32]
-        self._real = real
-
-    def ingest(self, features: Tensor, cache: Cache) -> None:
-        self._real.ingest(features, cache)
-
-    def draft(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Draft:
-        real = self._real.draft(target, anchor, block_size, cache)
-        places = range(cache.length + 1, cache.length + block_size)
-        ids = [self.text[place] ^ (1 if place % 5 == 0 else 0) for place in places]
-        return Draft(torch.tensor(ids), real.probabilities)
-
-
-def generate(decoder: Decoder, prompt: Sequence[int], settings: GenerationSettings) -> tuple[list[Round], float]:
+def answer(decoder: Decoder, rounds: Rounds, prompt: Sequence[int], settings: GenerationSettings) -> Told:
+    """An answer from nothing: its tokens, how many were drafts, and the seconds it took."""
+    decoder.clear()
+    decoder.rounds = rounds
     started = time.perf_counter()
-    answer = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
-    rounds = [event for event in answer if isinstance(event, Round)]
-    return rounds, time.perf_counter() - started
+    events = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
+    made = [event for event in events if isinstance(event, Round)]
+    seconds = time.perf_counter() - started
+    return Told([token for done in made for token in done.emitted], sum(done.num_accepted for done in made), seconds)
+
+
+class Told(NamedTuple):
+    ids: list[int]
+    accepted: int
+    seconds: float
+
+    def __str__(self) -> str:
+        speed = f"{len(self.ids) / self.seconds:.1f} tok/s"
+        return f"{len(self.ids)} tokens, {speed}, {self.accepted} drafts accepted"
 
 
 def check_answers(target: Gemma4, drafter: DFlashDrafter, tokens: int, report: Report) -> None:
+    """Plain answers, and the same with drafts that are never right and with drafts that are mostly right."""
     vocabulary = target.config.vocab_size
     prompt = torch.randint(0, vocabulary, (PROMPT_LENGTH,), generator=torch.Generator().manual_seed(1)).tolist()
-    settings = GenerationSettings(max_new_tokens=tokens)
-    context = PROMPT_LENGTH + tokens + 32
-
-    def run(what: str, with_drafter: object, speculation: bool) -> list[int]:
-        decoder = Decoder(target, cast("DFlashDrafter | None", with_drafter), context)
-        rounds, seconds = generate(decoder, prompt, replace(settings, speculation=speculation))
-        ids = [token for done in rounds for token in done.emitted]
-        accepted = sum(done.num_accepted for done in rounds)
-        report.line(what, f"{len(ids)} tokens, {len(ids) / seconds:.1f} tok/s, {accepted} drafts accepted")
-        return ids
-
-    plain = run("plain", None, False)
-    compare = make_comparison(target, prompt, plain, report)
-    compare("drafter with random weights", run("  drafter with random weights", drafter, True))
-    oracle = FaultyOracle(drafter, [*prompt, *plain])
-    compare("right drafts, every fifth wrong", run("  right drafts, every fifth wrong", oracle, True))
-    check_blocks(target, prompt, plain, report)
+    decoder = Decoder(target, drafter, PROMPT_LENGTH + tokens + 32)
+    settings = GenerationSettings(max_new_tokens=tokens, block_size=16)
+    for temperature in (0.0, 0.8):
+        warm = replace(settings, temperature=temperature, seed=5)
+        plain = answer(decoder, DeviceRounds(decoder), prompt, replace(warm, speculation=False))
+        report.line(f"T {temperature}, plain", str(plain))
+        oracle = OracleRounds(decoder, spoiled([*prompt, *plain.ids]))
+        for what, rounds in (("the drafter's own", DeviceRounds(decoder)), ("right but every fifth", oracle)):
+            told = answer(decoder, rounds, prompt, warm)
+            report.line(f"T {temperature}, drafts {what}", str(told))
+            same = told.ids == plain.ids
+            report.line("  token for token the plain answer", str(same), same)
+        if temperature == 0:
+            few = replace(warm, speculation=False, max_new_tokens=HOST_TOKENS)
+            told = answer(decoder, HostRounds(), prompt, few)
+            divergence = first_divergence(target, prompt, told.ids, plain.ids[:HOST_TOKENS])
+            holds = divergence is None or divergence.margin <= divergence.allowed
+            report.line("  PyTorch's modules", "equal" if divergence is None else str(divergence), holds)
+            check_blocks(target, prompt, plain.ids, report)
     if target.embed_tokens.weight.is_cuda:
         report.line("peak GPU memory in all", f"{torch.cuda.max_memory_allocated() / 1e9:.2f} GB")
-
-
-def make_comparison(
-    target: Gemma4, prompt: list[int], plain: list[int], report: Report
-) -> Callable[[str, list[int]], None]:
-    def compare(what: str, ids: list[int]) -> None:
-        divergence = first_divergence(target, prompt, plain, ids)
-        holds = divergence is None or divergence.margin <= divergence.allowed
-        report.line(f"DFlash = plain: {what}", "equal" if divergence is None else str(divergence), holds)
-
-    return compare
 
 
 def check_blocks(target: Gemma4, prompt: list[int], plain: list[int], report: Report) -> None:

@@ -182,12 +182,13 @@ class Checks:
         x, weight = self.noise(16, hidden), self.weight(2 * inter, hidden)
         routed, router_weight = self.noise(16, hidden), self.weight(moe.num_experts, hidden)
         found = Assignment.allocate(moe.num_experts, moe.top_k, self.device)
-        scratch = SplitScratch.allocate(self.tiles.gate_up, moe.num_experts, inter, self.device)
+        scratch = SplitScratch.allocate(self.tiles.gate_up, self.tiles.router, moe.num_experts, inter, self.device)
 
         def run(rows: int) -> Tensor:
             out = self.noise(16, inter)
             for _ in range(3):
-                router = RouterRows(routed, router_weight, scale, None, self.int32(rows), found)
+                count = self.int32(rows)
+                router = RouterRows(routed, router_weight, scale, None, count, found, self.tiles.router)
                 gate_up_and_route(x, weight, out, self.tiles.gate_up, router, scratch, rows)
             scores = scratch.scores.sum(0)
             wanted = reference_assignment(scores[:rows].cpu(), moe.top_k, scale.cpu())

@@ -16,7 +16,7 @@ def route_rows(scores: Tensor, rows: Tensor, per_expert_scale: Tensor, found: As
     device, tiles = scores.device, Tiles(16, 32)
     x, weight, out = (torch.zeros(count, SIZE, device=device) for count in (16, 2 * SIZE, 16))
     router_weight = torch.zeros(scores.shape[1], SIZE, device=device)
-    router = RouterRows(x, router_weight, per_expert_scale, scores, rows, found)
-    scratch = SplitScratch.allocate(tiles, scores.shape[1], SIZE, device)
+    router = RouterRows(x, router_weight, per_expert_scale, scores, rows, found, tiles)
+    scratch = SplitScratch.allocate(tiles, tiles, scores.shape[1], SIZE, device)
     gate_up_and_route(x, weight, out, tiles, router, scratch, max_rows)
     assert not scratch.arrived.any(), "the next launch would not find out when its programs are done"
