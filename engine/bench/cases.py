@@ -23,19 +23,22 @@ from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
 from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
+from .candidates import (
+    ROUTER_CHOICES,
+    ROW_CHOICES,
+    SPLIT_GATE_UP_CHOICES,
+    AnyTiles,
+    attend_choices,
+    tile_choices,
+)
 from .routing import Routing, forced_scores
 from .shapes import Shape
 
 Launch = Callable[[], object]
-AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles
 
 ROTATED_BYTES = 400 << 20
 """Of weights that a case goes through in turn: several times what a GPU's cache holds."""
 MOST_COPIES = 24
-SHARED_MEMORY = 160_000
-"""Bytes that a program may use; tiles that need more are left out of a sweep."""
-LEAST_IN_FLIGHT = 16_000
-"""Bytes of weights that a program has on their way; with fewer, memory idles."""
 RING_SLACK = 256
 PROMPT_ROWS, PROMPT_KEYS = 2048, 8000
 
@@ -83,6 +86,9 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
     yield _after_attention(config, itemsize)
     inter = config.intermediate_size
     yield _gate_up("gate and up", inter, hidden, "gelu_tanh", tiles.gate_up, itemsize, "target.gate_up", config.moe)
+    if config.moe is not None:
+        field = "target.router"
+        yield _gate_up("router", inter, hidden, "gelu_tanh", tiles.gate_up, itemsize, field, config.moe, of_router=True)
     yield _product("down", hidden, inter, tiles.down, itemsize, "target.down")
     if config.moe is not None:
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
@@ -119,55 +125,6 @@ def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[C
     yield _head("draft head, 8 bits", target, tiles.head, 1, quantised=True, keep_logits=False)
 
 
-# --- candidates
-
-
-def _tile_choices(
-    default: Tiles, per_step: int, itemsize: int, *, split: bool = False, columns: Sequence[int] = (16, 32, 64)
-) -> tuple[Tiles, ...]:
-    """``per_step``: weight tiles that a program reads in each step."""
-    # Every choice has to be compiled, so splits are tried with the stages in use.
-    stages, splits = ((default.stages,), (1, 2, 4, 8)) if split else ((3, 4, 6, 8), (default.splits,))
-    found = [
-        replace(default, columns=each, depth=depth, stages=ahead, splits=parts)
-        for each, depth, ahead, parts in product(columns, (128, 256), stages, splits)
-    ]
-    return tuple(
-        tiles
-        for tiles in found
-        if (tiles.stages - 1) * tiles.depth * per_step * tiles.columns * itemsize >= LEAST_IN_FLIGHT
-        and tiles.stages * tiles.depth * (per_step * tiles.columns + MAX_ROWS) * itemsize <= SHARED_MEMORY
-    )
-
-
-def refinements(tiles: AnyTiles) -> tuple[AnyTiles, ...]:
-    """Neighbours of the best of a sweep, in what the sweep left fixed."""
-    if not isinstance(tiles, Tiles):
-        return ()
-    warps = [replace(tiles, warps=warps) for warps in (2, 8)]
-    return (*warps, *(replace(tiles, programs=programs) for programs in (264, 396, 528, 792)))
-
-
-def _attend_choices(default: AttendTiles, layer: AttentionConfig) -> tuple[AttendTiles, ...]:
-    split, keys, rows = default.split, default.keys, default.rows
-    if layer.window is None:
-        more = [(split, keys, rows // 2, 8, ahead) for ahead in (2, 3)]
-        more += [(size, keys, rows, 8, ahead) for size in (split, 2 * split) for ahead in (2, 3)]
-    else:
-        more = [(split // 2, keys // 2, rows, 4, 2), (2 * split, keys, rows, 4, 2), (2 * split, keys, rows, 8, 2)]
-        more += [(split, keys, min(2 * rows, 32), warps, 2) for warps in (4, 8)] + [(split, keys, rows, 8, 2)]
-        more += [(split, keys // 2, rows, 4, ahead) for ahead in (2, 3)]
-    return tuple(AttendTiles(*choice) for choice in more)
-
-
-SPLIT_GATE_UP = (
-    *(Tiles(32, 64, splits, warps, stages) for splits in (2, 4) for warps in (2, 4) for stages in (4, 6)),
-    *(Tiles(32, 128, 2, warps, stages) for warps in (2, 4, 8) for stages in (3, 4, 5)),
-    *(Tiles(columns, 64, 4, warps, 6) for columns in (16, 64) for warps in (2, 4)),
-)
-ROW_CHOICES = tuple(RowTiles(warps) for warps in (4, 8, 16, 32))
-
-
 # --- the cases
 
 
@@ -190,7 +147,7 @@ def _product(name: str, columns: int, depth: int, tiles: Tiles, itemsize: int, f
 
         return launches
 
-    choices = _tile_choices(tiles, 1, itemsize, split=split)
+    choices = tile_choices(tiles, 1, itemsize, split=split)
     return Case(name, columns * depth * itemsize, tiles, choices, prepare, field=field)
 
 
@@ -203,8 +160,9 @@ def _gate_up(
     itemsize: int,
     field: str,
     moe: MoeConfig | None = None,
+    of_router: bool = False,
 ) -> Case:
-    """With experts, the router and its choice are part of the launch."""
+    """With experts, the router and its choice are part of the launch, and what is chosen may be the router's tiles."""
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [_noise(device, dtype, 2 * inter, depth) for _ in range(copies)]
@@ -221,14 +179,18 @@ def _gate_up(
             tiles=TargetTiles().router,
         )
 
-        def launches(tiles: Tiles) -> list[Launch]:
-            scratch = SplitScratch.allocate(tiles, router.tiles, moe.num_experts, inter, device)
-            return [partial(gate_up_and_route, x, weight, out, tiles, router, scratch) for weight in weights]
+        def launches(chosen: Tiles) -> list[Launch]:
+            by_router = replace(router, tiles=chosen if of_router else router.tiles)
+            by_gate = tiles if of_router else chosen
+            scratch = SplitScratch.allocate(by_gate, by_router.tiles, moe.num_experts, inter, device)
+            return [partial(gate_up_and_route, x, weight, out, by_gate, by_router, scratch) for weight in weights]
 
         return launches
 
     size = (2 * inter + (moe.num_experts if moe else 0)) * depth * itemsize
-    choices = SPLIT_GATE_UP if moe else _tile_choices(tiles, 2, itemsize)
+    if of_router:
+        return Case(name, size, TargetTiles().router, ROUTER_CHOICES, prepare, field=field)
+    choices = SPLIT_GATE_UP_CHOICES if moe else tile_choices(tiles, 2, itemsize)
     return Case(name, size, tiles, choices, prepare, field=field)
 
 
@@ -267,13 +229,11 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
     what = f"{rows} rows, {routing}, {distinct} experts"
     up, down = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up, tiles.expert_down
     name, dense = "experts gate and up", config.intermediate_size * hidden * itemsize
-    choices = _tile_choices(up, 2, itemsize)
+    choices = tile_choices(up, 2, itemsize)
     field = f"target.expert_gate_up{'_alone' if rows == 1 else ''}"
     yield Case(f"{name}, {what}", 2 * size + dense, up, choices, prepare_up, name, field)
     name = "experts down"
-    yield Case(
-        f"{name}, {what}", size, down, _tile_choices(down, 1, itemsize), prepare_down, name, "target.expert_down"
-    )
+    yield Case(f"{name}, {what}", size, down, tile_choices(down, 1, itemsize), prepare_down, name, "target.expert_down")
 
 
 def _after_attention(config: TargetConfig, itemsize: int) -> Case:
@@ -348,7 +308,7 @@ def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, m
 
     seen = min(context, layer.window or context) + max_rows
     size = 2.0 * layer.num_kv_heads * seen * layer.head_dim * itemsize
-    return Case(name, size, tiles, _attend_choices(tiles, layer), prepare, code=name.rpartition(",")[0])
+    return Case(name, size, tiles, attend_choices(tiles, layer), prepare, code=name.rpartition(",")[0])
 
 
 def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
@@ -387,7 +347,7 @@ def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int, *, quant
 
         return launches
 
-    choices = _tile_choices(tiles, 1, itemsize, columns=(32, 64, 128))
+    choices = tile_choices(tiles, 1, itemsize, columns=(32, 64, 128))
     field = "target.head" if keep_logits else "draft.head"
     return Case(name, float(vocab * hidden * itemsize), tiles, choices, prepare, field=field)
 
@@ -395,6 +355,7 @@ def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int, *, quant
 def _pick(config: TargetConfig, tiles: Tiles) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
         out = HeadOutput.allocate(config.vocab_size, tiles, device, keep_logits=False)
+        out.tile_mass.fill_(1.0)
         return lambda rows: [partial(pick_rows, out, rows)] * copies
 
     return Case("pick", MAX_ROWS * config.vocab_size / tiles.columns * 12.0, ROW_TILES, ROW_CHOICES, prepare)

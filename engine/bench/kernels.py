@@ -26,7 +26,8 @@ import torch
 
 from ..checkpoint import compute_dtype, pick_device
 from ..kernels.jit import HAS_TRITON, INTERPRETED
-from .cases import AnyTiles, Case, Launch, cases_of, copies_for, refinements
+from .candidates import AnyTiles, refinements
+from .cases import Case, Launch, cases_of, copies_for
 from .ceiling import Ceiling, measure_ceiling, time_calls
 from .report import ceiling_line, table
 from .shapes import SHAPES, TINY, read_shape

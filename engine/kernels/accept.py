@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .head import HeadOutput
-from .jit import LAUNCH, MAX_ROWS, jit, tl, wait_for_inputs
+from .jit import MAX_ROWS, jit, tl
 from .sample import SampledRows
 
 WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = range(7)
@@ -140,7 +140,6 @@ def _accept(
     PROBABILITIES: tl.constexpr,
     TARGET_PROBABILITIES: tl.constexpr,
 ) -> None:
-    wait_for_inputs()
     lane = tl.arange(0, 16)
     # Every load before the first store, as above; behind the last row there is something to read, too.
     width = tl.load(width_in)
@@ -255,7 +254,6 @@ def accept_rows(
         PROBABILITIES=PROBABILITIES,
         TARGET_PROBABILITIES=TARGET_PROBABILITIES,
         num_warps=1,
-        **LAUNCH,
     )
 
 

@@ -7,7 +7,7 @@ bits must not depend on its tile. (Values as rows and narrow weights as columns 
 
 from __future__ import annotations
 
-from .jit import dot, jit, let_next_start, tl, wait_for_inputs
+from .jit import dot, jit, tl
 
 OCTAVE = tl.constexpr(32) if tl else 32
 """Without a window, splits between a power of two and the next one: sizes double there, once positions exceed 64."""
@@ -173,7 +173,6 @@ def _attend_split(
     lane = tl.arange(0, HEAD_DIM)
     query = row * GROUP * tl.num_programs(0) + kv_head * GROUP + packed % GROUP
     first_part = kv_head * splits * GROUP_ROWS + packed
-    wait_for_inputs()
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
     # Asked for before it is known which rows count: leftovers in the others reach no row but their own.
@@ -268,8 +267,6 @@ def _combine_splits(
     row = tl.program_id(0)
     head = tl.program_id(1)
     lane = tl.program_id(2) * LANES + tl.arange(0, LANES)
-    wait_for_inputs()
-    let_next_start()
     num_rows = tl.load(rows)
     cursor_value = tl.load(cursor)
     if row < num_rows:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, dot, jit, tl, wait_for_inputs
+from .jit import MAX_ROWS, cdiv, dot, jit, tl
 from .tiles import Tiles
 
 Activation = Literal["gelu_tanh", "silu"]
@@ -63,7 +63,6 @@ def project(x: Tensor, weight: Tensor, out: Tensor, tiles: Tiles, max_rows: int 
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
-        **LAUNCH,
     )
 
 
@@ -86,7 +85,6 @@ def gate_up(
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
-        **LAUNCH,
     )
 
 
@@ -153,8 +151,6 @@ def project_tile(
     """One program's part of ``project``."""
     depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-    ask_for_rows(weight + split * depth, columns, N, K)
-    wait_for_inputs()
     total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, SPLITS)
     row = tl.arange(0, 16)[:, None]
     at = out + (split * 16 + row) * N + columns[None, :]
@@ -227,9 +223,6 @@ def _gate_up(
 ) -> None:
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    ask_for_rows(weight, columns, INTER, K)
-    ask_for_rows(weight + INTER * K, columns, INTER, K)
-    wait_for_inputs()
     gate, up = multiply_gate_up(x, weight, columns, 0, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K)
     act = activate(gate, SILU) * up
     row = tl.arange(0, 16)[:, None]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from .dense import activate, load_weights, project_tile
-from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, dot, jit, tl, wait_for_inputs
+from .jit import MAX_ROWS, cdiv, dot, jit, tl
 from .router_rows import Assignment
 from .tiles import Tiles
 
@@ -71,7 +71,6 @@ def expert_gate_up_rows(
         DENSE_BLOCK_K=dense.tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
-        **LAUNCH,
     )
 
 
@@ -96,7 +95,6 @@ def expert_down_rows(
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
-        **LAUNCH,
     )
 
 
@@ -154,7 +152,6 @@ def _expert_gate_up(
         even: tl.constexpr = K % BLOCK_K == 0
         aligned: tl.constexpr = even and INTER % BLOCK_N == 0
         item = tl.program_id(0) - dense_programs
-        wait_for_inputs()
         expert = tl.load(experts + item // tiles)
         while expert >= 0:
             pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))
@@ -195,11 +192,7 @@ def _expert_down(
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and N % BLOCK_N == 0
     item = tl.program_id(0)
-    # The choice is older than the launch before, which started its successor only once everything before it was done.
     expert = tl.load(experts + item // tiles)
-    first_columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
-    ask_for_rows(down + tl.maximum(expert, 0).to(tl.int64) * (N * K), first_columns, N, K)
-    wait_for_inputs()
     while expert >= 0:
         pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))
         live = (pair >= 0)[:, None]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .dense import multiply_rows
-from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, jit, tl, wait_for_inputs
+from .jit import MAX_ROWS, cdiv, jit, tl
 from .tiles import ROW_TILES, RowTiles, Tiles
 
 QUANTISED_ROWS_AT_ONCE = 8192
@@ -119,7 +119,6 @@ def head_rows(
         BLOCK_K=tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
-        **LAUNCH,
     )
 
 
@@ -136,7 +135,6 @@ def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_
         TILES=count,
         BLOCK=1 << (count - 1).bit_length(),
         num_warps=tiles.warps,
-        **LAUNCH,
     )
 
 
@@ -164,8 +162,6 @@ def _head(
     tile = tl.program_id(0)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, 16)
-    ask_for_rows(weight, columns, VOCAB, K)
-    wait_for_inputs()
     logit = multiply_rows(hidden, weight, columns, 0, max_rows, VOCAB, K, depth, BLOCK_N, BLOCK_K)
     if QUANTISED:
         logit *= tl.load(scales + columns, mask=columns < VOCAB, other=0.0)[None, :]
@@ -198,7 +194,6 @@ def _pick(
     row = tl.program_id(0)
     tile = tl.arange(0, BLOCK)
     at = row * TILES + tile
-    wait_for_inputs()
     best = tl.load(tile_best + at, mask=tile < TILES, other=float("-inf"))
     candidate = tl.load(tile_token + at, mask=tile < TILES, other=0)
     mass = tl.load(tile_mass + at, mask=tile < TILES, other=0.0)

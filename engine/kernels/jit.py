@@ -15,20 +15,15 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "EARLY_LAUNCH",
     "HAS_TRITON",
     "INTERPRETED",
-    "LAUNCH",
     "MAX_ROWS",
     "TritonMissing",
-    "ask_for_rows",
     "cdiv",
     "dot",
     "jit",
-    "let_next_start",
     "tl",
     "triton",
-    "wait_for_inputs",
 ]
 
 try:
@@ -83,14 +78,6 @@ def cdiv(count: int, size: int) -> int:
     return -(-count // size)
 
 
-EARLY_LAUNCH = HAS_TRITON and not INTERPRETED and os.environ.get("DFLASH_CHAT_EARLY_LAUNCH") == "1"
-"""Programmatic dependent launch (Hopper or later): a kernel's programs start while those before them finish.
-
-An experiment until it has been measured; see NOTES.md."""
-LAUNCH: dict[str, bool] = {"launch_pdl": True} if EARLY_LAUNCH else {}
-"""What a kernel that calls ``wait_for_inputs`` is launched with."""
-
-EARLY = tl.constexpr(EARLY_LAUNCH) if HAS_TRITON else None
 SIMULATED = tl.constexpr(INTERPRETED) if HAS_TRITON else None
 
 
@@ -101,37 +88,3 @@ def dot(a: tl.tensor, b: tl.tensor, total: tl.tensor) -> tl.tensor:
         a = a.to(tl.float32)
         b = b.to(tl.float32)
     return tl.dot(a, b, total, input_precision="ieee")
-
-
-@jit
-def wait_for_inputs() -> None:
-    """Stands before the first read of what an earlier kernel wrote, and before every write."""
-    if EARLY:
-        tl.extra.cuda.gdc_wait()
-
-
-@jit
-def let_next_start() -> None:
-    """Stands behind ``wait_for_inputs`` in kernels of a few programs: those of the next may take their places now.
-
-    In kernels that fill a GPU it would do harm: the next one's programs would crowd wherever there happens to be room
-    (measured: 0.2 ms of a pass of one row, 0.8 ms of 16), and let those behind them start in turn.
-    """
-    if EARLY:
-        tl.extra.cuda.gdc_launch_dependents()
-
-
-@jit
-def ask_for_rows(weight: tl.tensor, rows: tl.tensor, N: tl.constexpr, K: tl.constexpr) -> None:
-    """Has the first KB of these rows of a weight [N, K] brought into L2, by a kernel about to wait for its inputs."""
-    row_bytes: tl.constexpr = K * weight.dtype.element_ty.primitive_bitwidth // 8
-    if EARLY and row_bytes % 16 == 0 and row_bytes >= 1024:
-        address = weight.to(tl.int64) + tl.minimum(rows, N - 1).to(tl.int64) * row_bytes
-        tl.inline_asm_elementwise(
-            "cp.async.bulk.prefetch.L2.global [$1], 1024; mov.b32 $0, 0;",
-            "=r,l",
-            [address],
-            dtype=tl.int32,
-            is_pure=False,
-            pack=1,
-        )

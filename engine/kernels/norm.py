@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from .jit import LAUNCH, MAX_ROWS, jit, let_next_start, tl, wait_for_inputs
+from .jit import MAX_ROWS, jit, tl
 from .rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from .tiles import ROW_TILES, RowTiles
 
@@ -115,7 +115,6 @@ def embed_rows(
         QWEN=style == "qwen",
         BLOCK=_block(hidden),
         **tiles.options,
-        **LAUNCH,
     )
 
 
@@ -152,7 +151,6 @@ def after_attention(
         EXPERTS=experts is not None,
         BLOCK=_block(hidden),
         **tiles.options,
-        **LAUNCH,
     )
 
 
@@ -192,7 +190,6 @@ def after_feed_forward(
         TAPPED=features is not None,
         BLOCK=_block(hidden),
         **tiles.options,
-        **LAUNCH,
     )
 
 
@@ -220,7 +217,6 @@ def add_and_norm(
         QWEN=style == "qwen",
         BLOCK=_block(hidden),
         **tiles.options,
-        **LAUNCH,
     )
 
 
@@ -245,8 +241,6 @@ def _embed_rows(
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     scales = load_scales(weight, lane, HIDDEN)
-    wait_for_inputs()
-    let_next_start()
     token = tl.load(ids + row).to(tl.int64)
     x = rounded(load_row(embedding + token * HIDDEN, lane, HIDDEN) * scale, x_out)
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
@@ -279,8 +273,6 @@ def _after_attention(
     if EXPERTS:
         expert_scales = load_scales(pre_experts, lane, HIDDEN)
         router_scales = load_scales(router_scale, lane, HIDDEN)
-    wait_for_inputs()
-    let_next_start()
     at = row * HIDDEN
     x = load_row(residual + at, lane, HIDDEN)
     y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
@@ -323,8 +315,6 @@ def _after_feed_forward(
     post_scales = load_scales(post_feed_forward, lane, HIDDEN)
     next_scales = load_scales(next_norm, lane, HIDDEN)
     scalar = tl.load(layer_scalar)
-    wait_for_inputs()
-    let_next_start()
     at = row * HIDDEN
     x = load_row(residual + at, lane, HIDDEN)
     y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
@@ -360,8 +350,6 @@ def _add_and_norm(
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     scales = load_scales(weight, lane, HIDDEN)
-    wait_for_inputs()
-    let_next_start()
     at = row * HIDDEN
     x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
     if RESIDUAL:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..config import RopeConfig
-from .jit import LAUNCH, MAX_ROWS, jit, let_next_start, tl, wait_for_inputs
+from .jit import MAX_ROWS, jit, tl
 from .norm import rms_norm, rms_norm_rounded_first
 
 
@@ -112,8 +112,6 @@ def _norm_rope_store(
     weight_1 = tl.load(weight + lane)
     weight_2 = tl.load(weight + half + lane)
     frequency = tl.load(frequencies + lane)
-    wait_for_inputs()
-    let_next_start()
     position = tl.load(cursor) + row
     live = row < tl.load(rows)
     source_head = head - KV_HEADS if VALUE_IS_KEY and is_value else head
@@ -190,7 +188,6 @@ def norm_rope_store(
         ROUNDED_FIRST=norms.rounded_first,
         NORM_VALUES=norms.norm_values,
         num_warps=1 if head_dim <= 256 else 2,
-        **LAUNCH,
     )
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .dense import activate, multiply_gate_up, multiply_rows
-from .jit import LAUNCH, MAX_ROWS, ask_for_rows, cdiv, jit, tl, wait_for_inputs
+from .jit import MAX_ROWS, cdiv, jit, tl
 from .tiles import Tiles
 
 
@@ -143,7 +143,6 @@ def gate_up_and_route(
         ROUTER_BLOCK_K=router.tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
-        **LAUNCH,
     )
 
 
@@ -279,12 +278,10 @@ def _gate_up_and_route(
     row = tl.arange(0, 16)[:, None]
     if program < router_programs:
         per_split: tl.constexpr = ROUTER_BLOCK_K * ROUTER_SPLITS
-        depth: tl.constexpr = (K + per_split - 1) // per_split * ROUTER_BLOCK_K
+        router_depth: tl.constexpr = (K + per_split - 1) // per_split * ROUTER_BLOCK_K
         columns = program % router_tiles * ROUTER_BLOCK_N + tl.arange(0, ROUTER_BLOCK_N)
         split = program // router_tiles
-        start = split * depth
-        ask_for_rows(router_weight + start, columns, EXPERTS, K)
-        wait_for_inputs()
+        start = split * router_depth
         total = multiply_rows(
             router_x,
             router_weight,
@@ -293,7 +290,7 @@ def _gate_up_and_route(
             max_rows,
             EXPERTS,
             K,
-            depth,
+            router_depth,
             ROUTER_BLOCK_N,
             ROUTER_BLOCK_K,
             ROUTER_SPLITS,
@@ -323,9 +320,6 @@ def _gate_up_and_route(
         split = (program - router_programs) // tiles
         start = split * depth
         columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-        ask_for_rows(weight + start, columns, INTER, K)
-        ask_for_rows(weight + INTER * K + start, columns, INTER, K)
-        wait_for_inputs()
         gate, up = multiply_gate_up(x, weight, columns, start, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K, SPLITS)
         mask = (row < max_rows) & (columns[None, :] < INTER)
         if SPLITS == 1:

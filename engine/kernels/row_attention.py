@@ -17,7 +17,7 @@ from torch import Tensor
 from ..config import AttentionConfig
 from .attend_splits import OCTAVE, _attend_split, _combine_splits
 from .attention import reference_attention
-from .jit import LAUNCH, MAX_ROWS, cdiv
+from .jit import MAX_ROWS, cdiv
 
 LOG2_E = log2(e)
 
@@ -176,12 +176,11 @@ def attend_rows(
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         **shared,
-        **LAUNCH,
     )
     if layer.window is None:
         lanes = min(COMBINED_LANES, head_dim)
         _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
-            *parts, out, cursor, rows, splits, STEP=COMBINED_SPLITS, LANES=lanes, num_warps=4, **shared, **LAUNCH
+            *parts, out, cursor, rows, splits, STEP=COMBINED_SPLITS, LANES=lanes, num_warps=4, **shared
         )
 
 

@@ -50,7 +50,7 @@ class TargetTiles:
     each of 132 multiprocessors, all programs of a launch resident at once."""
 
     qkv: Tiles = Tiles(columns=32, depth=128, stages=5)
-    output: Tiles = Tiles(columns=32, depth=128, splits=4, stages=4)
+    output: Tiles = Tiles(columns=32, depth=128, splits=4, warps=2, stages=4)
     gate_up: Tiles = Tiles(columns=32, depth=128, splits=2, stages=4)
     """Splits only where the router runs beside it: see ``router_rows``."""
     router: Tiles = Tiles(columns=32, depth=128, splits=11)
@@ -58,7 +58,7 @@ class TargetTiles:
     expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
     expert_gate_up_alone: Tiles = Tiles(columns=32, depth=128, warps=2, stages=3, programs=396)
     """For passes of one row. Only splits and depth decide the order of sums, so the bits are the same."""
-    expert_down: Tiles = Tiles(columns=64, depth=64, stages=4)
+    expert_down: Tiles = Tiles(columns=64, depth=64, warps=2, stages=4)
     head: Tiles = Tiles(columns=64, depth=128, stages=4)
     rows: RowTiles = ROW_TILES
 
@@ -85,10 +85,10 @@ class DraftTiles:
     """The product of the features, whose depth is several hidden sizes."""
     context_kv: Tiles = Tiles(columns=32, depth=128)
     qkv: Tiles = Tiles(columns=32, depth=128)
-    output: Tiles = Tiles(columns=32, depth=128, splits=4)
-    gate_up: Tiles = Tiles(columns=32, depth=128)
-    down: Tiles = Tiles(columns=32, depth=128, splits=4)
-    head: Tiles = Tiles(columns=64, depth=128)
+    output: Tiles = Tiles(columns=32, depth=128, splits=4, warps=2)
+    gate_up: Tiles = Tiles(columns=32, depth=128, warps=2)
+    down: Tiles = Tiles(columns=32, depth=128, splits=4, warps=2)
+    head: Tiles = Tiles(columns=64, depth=128, stages=3)
 
 
 DRAFT_TILES = DraftTiles()

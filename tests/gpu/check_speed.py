@@ -40,7 +40,6 @@ OUT = "{out}"
 """Stands for the folder of this run in a part's words."""
 SHORT = "--widths 1 16 --contexts 128 --prompts"
 """What two ways are compared by."""
-EARLY_LAUNCH = (("DFLASH_CHAT_EARLY_LAUNCH", "1"),)
 
 PARTS = (
     Part("kernels", "tests.gpu.check_kernels", "", 150, 50),
@@ -49,8 +48,6 @@ PARTS = (
     Part("figures", "engine.bench", "--profile", 200, 150),
     Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
     Part("int8", "engine.bench", f"--rounds device-int8 {SHORT}", 90, 12),
-    Part("early", "engine.bench", SHORT, 120, 12, EARLY_LAUNCH),
-    Part("early-exact", "tests.gpu.check_rounds", "", 180, 40, EARLY_LAUNCH),
     Part("again", "engine.bench", SHORT, 90, 12),
     Part("dense", "engine.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
     Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),

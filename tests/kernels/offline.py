@@ -36,7 +36,7 @@ TYPES = {
     torch.uint64: "u64",
     torch.bool: "i1",
 }
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl")
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,6 @@ class Compiled:
     """Instructions that read 16 bytes of global memory per thread."""
     narrow_loads: int
     warps: int
-    waits: str
-    """Of a kernel that starts early: ``first`` if it waits before it reads or writes anything, ``read`` if something is
-    read before (constants may be), ``late`` if something is written."""
 
 
 @contextmanager
@@ -118,7 +115,6 @@ def compile_launch(launch: Launch) -> Compiled:
         wide_loads=len(re.findall(r"cp\.async\.c[ag]\.shared\.global.*0x10,|ld\.global[.\w:]*\.v4\.b32", ptx)),
         narrow_loads=len(re.findall(r"cp\.async\.ca\.shared\.global.*0x[48],|ld\.global[.\w:]*\.b(?:16|8) ", ptx)),
         warps=built.metadata.num_warps,
-        waits=_waits(ptx),
     )
 
 
@@ -144,16 +140,6 @@ def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], d
     return signature, constants, attributes
 
 
-def _waits(ptx: str) -> str:
-    wait = ptx.find("griddepcontrol.wait")
-    if wait < 0:
-        return "-"
-    before = ptx[:wait]
-    if re.search(r"(?:st|red|atom)\.global", before):
-        return "late"
-    return "read" if re.search(r"ld\.global|cp\.async\.c[ag]\.shared", before) else "first"
-
-
 def _resources(cubin: bytes) -> tuple[int, int]:
     """Registers and bytes of local memory per thread."""
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
@@ -169,13 +155,13 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 def table(compiled: list[Compiled]) -> str:
     """Markdown."""
     lines = [
-        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads | waits |",
-        "|--|--|--|--|--|--|--|--|--|",
+        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads |",
+        "|--|--|--|--|--|--|--|--|",
     ]
     for one in compiled:
         grid = "x".join(map(str, one.grid))
         lines.append(
             f"| {one.name} | {grid} | {one.warps} | {one.registers} | {one.local} | {one.shared} "
-            f"| {one.wide_loads} | {one.narrow_loads} | {one.waits} |"
+            f"| {one.wide_loads} | {one.narrow_loads} |"
         )
     return "\n".join(lines)

@@ -1,0 +1,67 @@
+"""Which tiles a sweep of the kernels tries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+from ..config import AttentionConfig
+from ..kernels.jit import MAX_ROWS
+from ..kernels.prefill_attention import ChunkTiles
+from ..kernels.row_attention import AttendTiles
+from ..kernels.tiles import RowTiles, Tiles
+
+AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles
+
+SHARED_MEMORY = 160_000
+"""Bytes that a program may use; tiles that need more are left out of a sweep."""
+LEAST_IN_FLIGHT = 16_000
+"""Bytes of weights that a program has on their way; with fewer, memory idles."""
+
+
+def tile_choices(
+    default: Tiles, per_step: int, itemsize: int, *, split: bool = False, columns: Sequence[int] = (16, 32, 64)
+) -> tuple[Tiles, ...]:
+    """``per_step``: weight tiles that a program reads in each step."""
+    # Every choice has to be compiled, so splits are tried with the stages in use.
+    stages, splits = ((default.stages,), (1, 2, 4, 8)) if split else ((3, 4, 6, 8), (default.splits,))
+    found = [
+        replace(default, columns=each, depth=depth, stages=ahead, splits=parts)
+        for each, depth, ahead, parts in product(columns, (128, 256), stages, splits)
+    ]
+    return tuple(
+        tiles
+        for tiles in found
+        if (tiles.stages - 1) * tiles.depth * per_step * tiles.columns * itemsize >= LEAST_IN_FLIGHT
+        and tiles.stages * tiles.depth * (per_step * tiles.columns + MAX_ROWS) * itemsize <= SHARED_MEMORY
+    )
+
+
+def refinements(tiles: AnyTiles) -> tuple[AnyTiles, ...]:
+    """Neighbours of the best of a sweep, in what the sweep left fixed."""
+    if not isinstance(tiles, Tiles):
+        return ()
+    warps = [replace(tiles, warps=warps) for warps in (2, 8)]
+    return (*warps, *(replace(tiles, programs=programs) for programs in (264, 396, 528, 792)))
+
+
+def attend_choices(default: AttendTiles, layer: AttentionConfig) -> tuple[AttendTiles, ...]:
+    split, keys, rows = default.split, default.keys, default.rows
+    if layer.window is None:
+        more = [(split, keys, rows // 2, 8, ahead) for ahead in (2, 3)]
+        more += [(size, keys, rows, 8, ahead) for size in (split, 2 * split) for ahead in (2, 3)]
+    else:
+        more = [(split // 2, keys // 2, rows, 4, 2), (2 * split, keys, rows, 4, 2), (2 * split, keys, rows, 8, 2)]
+        more += [(split, keys, min(2 * rows, 32), warps, 2) for warps in (4, 8)] + [(split, keys, rows, 8, 2)]
+        more += [(split, keys // 2, rows, 4, ahead) for ahead in (2, 3)]
+    return tuple(AttendTiles(*choice) for choice in more)
+
+
+SPLIT_GATE_UP_CHOICES = (
+    *(Tiles(32, 64, splits, warps, stages) for splits in (2, 4) for warps in (2, 4) for stages in (4, 6)),
+    *(Tiles(32, 128, 2, warps, stages) for warps in (2, 4, 8) for stages in (3, 4, 5)),
+    *(Tiles(columns, 64, 4, warps, 6) for columns in (16, 64) for warps in (2, 4)),
+)
+ROUTER_CHOICES = tuple(Tiles(32, depth, splits) for depth, splits in ((64, 4), (64, 11), (128, 2), (256, 11)))
+ROW_CHOICES = tuple(RowTiles(warps) for warps in (4, 8, 16, 32))
