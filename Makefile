@@ -1,5 +1,5 @@
 # make chat   set everything up, then open the chat           (make chat ARGS="--theme dflash-light")
-# make test   set everything up, then run every check, two at a time
+# make test   set everything up, then run every check, three at a time
 #                                                             (make test ARGS="tests/core -k fences")
 #                                                             (make test ARGS="-n 0 --pdb", one at a time)
 #
@@ -21,8 +21,9 @@ chat: .venv/installed-chat
 	@$(BIN)/dflash-chat $(ARGS)
 
 # With bytecode, whatever the shell says: tests start the program a hundred times, and it would be compiled each time.
+# Three workers keep two cores busy: a third of the time tests wait for a screen.
 test: .venv/installed-test
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 3 --dist worksteal $(ARGS)
 
 screenshots: .venv/installed-test
 	@$(BIN)/python -m screenshots.take $(ARGS)

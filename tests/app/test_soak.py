@@ -13,7 +13,6 @@ SLACK = 10
 SHORT = [scene for scene in SCENES if scene.name in ("typing", "scrolling back")]
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("scene", SHORT, ids=lambda scene: scene.name)
 def test_the_screen_keeps_up(scene: Scene, tmp_path: Path) -> None:
     facts = play(scene, 3.0, tmp_path)

@@ -108,7 +108,7 @@ async def test_the_text_behind_the_scrubber_is_dimmed(launch: Launch) -> None:
 
 
 async def test_the_view_stands_while_the_answer_goes_on(launch: Launch) -> None:
-    async with launch(answer=LONG) as chat:
+    async with launch(answer=LONG, round_seconds=0.01) as chat:
         await chat.ask()
         await chat.until(lambda: len(chat.screen.chat.reducer.turns) > 0 and len(history(chat)) > 40)
         await chat.pilot.press("f3", "comma")

@@ -40,7 +40,6 @@ def check_that_drafts_change_no_token(report: dict[str, Any]) -> None:
     assert wide["target_passes"] <= narrow["target_passes"] < alone["target_passes"]
 
 
-@pytest.mark.alone
 def test_drafts_change_no_token(greedy: dict[str, Any]) -> None:
     check_that_drafts_change_no_token(greedy)
 
@@ -50,7 +49,6 @@ def test_drafts_change_no_token_of_a_sample() -> None:
     check_that_drafts_change_no_token(sampled)
 
 
-@pytest.mark.alone
 @pytest.mark.terminal
 def test_the_screen_shows_what_is_measured_without_one(chat: OpenChat, greedy: dict[str, Any]) -> None:
     """Within 5 % on a quiet machine. Within a factor of two here, where other programs take the processor in the middle
