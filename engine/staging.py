@@ -150,7 +150,8 @@ class _Stage:
         try:
             buffer.wait()
             _read_exactly(path, offset, buffer.memory[:count])
-            with self._copying():
+            # The mode is a thread's own, and what a caller in inference mode allocates takes writes in that mode alone.
+            with torch.inference_mode(), self._copying():
                 place.copy_(buffer.tensor[:count], non_blocking=True)
                 if buffer.copied is not None:
                     buffer.copied.record()

@@ -47,6 +47,14 @@ def test_tensors_come_in_the_order_of_the_file(stored: tuple[Path, dict[str, Ten
     assert [name for name, _ in read_staged(found, CPU)] == [tensor.name for tensor in found]
 
 
+def test_who_loads_may_be_in_inference_mode(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    """The readers are threads, and the mode is a thread's own."""
+    path, tensors = stored
+    with torch.inference_mode():
+        arrived = dict(read_staged(stored_tensors(path, tensors), CPU))
+    assert all(torch.equal(arrived[name], tensor) for name, tensor in tensors.items())
+
+
 def test_the_host_holds_only_the_buffers(
     stored: tuple[Path, dict[str, Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
