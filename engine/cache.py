@@ -19,7 +19,7 @@ from torch import Tensor
 from .config import AttentionConfig
 
 
-def _capacity(layer: AttentionConfig, max_context: int, slack: int) -> int:
+def capacity_of(layer: AttentionConfig, max_context: int, slack: int) -> int:
     """Rows of one layer's cache."""
     return max_context if layer.window is None else min(max_context, layer.window - 1 + slack)
 
@@ -27,7 +27,7 @@ def _capacity(layer: AttentionConfig, max_context: int, slack: int) -> int:
 def cache_bytes(layers: Iterable[AttentionConfig], max_context: int, slack: int, dtype: torch.dtype) -> int:
     """What the caches of these layers take, a snapshot of every ring included."""
     return sum(
-        2 * layer.num_kv_heads * layer.head_dim * dtype.itemsize * copies * _capacity(layer, max_context, slack)
+        2 * layer.num_kv_heads * layer.head_dim * dtype.itemsize * copies * capacity_of(layer, max_context, slack)
         for layer in layers
         for copies in [1 if layer.window is None else 2]
     )
@@ -38,7 +38,7 @@ class LayerCache:
 
     def __init__(self, layer: AttentionConfig, max_context: int, slack: int, dtype: torch.dtype, device: torch.device):
         self.window = layer.window
-        shape = (layer.num_kv_heads, _capacity(layer, max_context, slack), layer.head_dim)
+        shape = (layer.num_kv_heads, capacity_of(layer, max_context, slack), layer.head_dim)
         self.k = torch.zeros(shape, dtype=dtype, device=device)
         self.v = torch.zeros(shape, dtype=dtype, device=device)
         self.written = 0

@@ -87,6 +87,7 @@ class DeviceRounds:
     ):
         """``embedding`` is an 8-bit copy of the target's, to draft with; tiles other than those in use, to measure."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
+        self.drafts_in_8_bits = embedding is not None
         self._decoder, self._device = decoder, device
         self._state = RoundState.allocate(device)
         self._ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)

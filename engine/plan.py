@@ -9,64 +9,98 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from .cache import cache_bytes
+from .backends import why_host_rounds
+from .cache import cache_bytes, capacity_of
 from .checkpoint import compute_dtype, read_drafter_config, read_target_config
+from .commands import AttentionBackend
 from .config import AttentionConfig, DrafterConfig, TargetConfig
 from .decoder import PREFILL_CHUNK
 from .errors import DeviceFailure
 from .hub.pairs import KNOWN_PAIRS
+from .kernels.head import QuantisedEmbedding
+from .kernels.row_attention import AttendScratch
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4
 
 GPU_RESERVE = 2_000_000_000
-"""Bytes to leave on a GPU for a piece of a prompt on its way, what rounds keep ready, and the libraries."""
+"""Bytes to leave on a GPU for a piece of a prompt on its way, what passes of 16 rows leave, and the libraries."""
 
 CONTEXT_STEP = 1024
 """Contexts are suggested in multiples of this."""
+
+META = torch.device("meta")
+"""Where tensors have sizes and no memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
     """Bytes that a pair needs on a device, and what the device has."""
 
-    layers: tuple[AttentionConfig, ...]
-    """The target's and the drafter's."""
+    target: tuple[AttentionConfig, ...]
+    drafter: tuple[AttentionConfig, ...]
+    """The layers of either; without a drafter none."""
     context: int
     weights: int
     available: int
     device: torch.device
+    device_rounds: bool
+    """Whether the device runs rounds by itself."""
+    draft_head: int
+    """Of the 8-bit copy of the embedding that these rounds would draft with; 0 where nothing drafts."""
 
     @property
     def caches(self) -> int:
         return self._caches(self.context)
 
     @property
+    def scratch(self) -> int:
+        """What attention's programs leave for one another in rounds that the device runs."""
+        return self._scratch(self.context)
+
+    @property
     def reserve(self) -> int:
         return GPU_RESERVE if self.device.type == "cuda" else 0
 
+    @property
+    def drafts_in_8_bits(self) -> bool:
+        """Whether there is room for the copy of the embedding: it makes drafting faster, and is not needed."""
+        return 0 < self.draft_head <= self.available - self._needed(self.context)
+
     def describe(self) -> str:
         """One line for people."""
+        rounds = self.scratch + (self.draft_head if self.drafts_in_8_bits else 0)
         return (
             f"{_gigabytes(self.weights)} of weights and {_gigabytes(self.caches)} of caches for {self.context} tokens,"
-            f" {_gigabytes(self.available)} {self._where()}"
+            + (f" {_gigabytes(rounds)} to decode with," if rounds else "")
+            + f" {_gigabytes(self.available)} {self._where()}"
         )
 
     def check(self) -> None:
         """Raises ``DeviceFailure``, saying what would fit, when this doesn't."""
-        if self.weights + self.caches + self.reserve > self.available:
+        if self._needed(self.context) > self.available:
             raise DeviceFailure(f"This pair doesn't fit: {self.describe()}.", self._what_would_fit())
 
     def largest_context(self) -> int:
-        """The most tokens, in steps of ``CONTEXT_STEP``, whose caches fit beside the weights; 0 when none do."""
+        """The most tokens, in steps of ``CONTEXT_STEP``, that there is room for beside the weights; 0 when none do."""
         low, high = 0, self.context // CONTEXT_STEP
         while low < high:
             middle = (low + high + 1) // 2
-            fits = self.weights + self._caches(middle * CONTEXT_STEP) + self.reserve <= self.available
+            fits = self._needed(middle * CONTEXT_STEP) <= self.available
             low, high = (middle, high) if fits else (low, middle - 1)
         return low * CONTEXT_STEP
 
+    def _needed(self, context: int) -> int:
+        return self.weights + self._caches(context) + self._scratch(context) + self.reserve
+
     def _caches(self, context: int) -> int:
-        return cache_bytes(self.layers, context, PREFILL_CHUNK, compute_dtype(self.device))
+        return cache_bytes((*self.target, *self.drafter), context, PREFILL_CHUNK, compute_dtype(self.device))
+
+    def _scratch(self, context: int) -> int:
+        models = [layers for layers in (self.target, self.drafter) if layers and self.device_rounds]
+        return sum(
+            AttendScratch(layers, [capacity_of(layer, context, PREFILL_CHUNK) for layer in layers], META).nbytes
+            for layers in models
+        )
 
     def _where(self) -> str:
         return "free on the GPU" if self.device.type == "cuda" else "in this machine (the CPU computes in fp32)"
@@ -81,19 +115,32 @@ class MemoryPlan:
         return "The bundled pair would: dflash-chat without a model. Or use a machine with more memory."
 
 
-def plan_memory(target: Path, drafter: Path | None, context: int | None, device: torch.device) -> MemoryPlan:
+def plan_memory(
+    target: Path,
+    drafter: Path | None,
+    context: int | None,
+    device: torch.device,
+    attention_backend: AttentionBackend = "auto",
+) -> MemoryPlan:
     """Reads the configs in these folders. ``context`` is cut to what the model was made for; None is that itself.
 
     Raises ``WeightsFailure`` for a damaged config, or a drafter that was made for another target.
     """
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
+    draft_layers = draft_config.layers if draft_config is not None else ()
+    dtype = compute_dtype(device)
+    device_rounds = why_host_rounds(attention_backend, (*config.layers, *draft_layers), device, dtype) is None
+    draft_head = QuantisedEmbedding.allocate(config.vocab_size, config.hidden_size, META).nbytes
     return MemoryPlan(
-        layers=(*config.layers, *(draft_config.layers if draft_config else ())),
+        target=config.layers,
+        drafter=draft_layers,
         context=min(context or config.max_context, config.max_context),
-        weights=_count_parameters(config, draft_config) * compute_dtype(device).itemsize,
+        weights=_count_parameters(config, draft_config) * dtype.itemsize,
         available=available_memory(device),
         device=device,
+        device_rounds=device_rounds,
+        draft_head=draft_head if device_rounds and draft_layers else 0,
     )
 
 
@@ -106,7 +153,7 @@ def available_memory(device: torch.device) -> int:
 
 
 def _count_parameters(target: TargetConfig, drafter: DrafterConfig | None) -> int:
-    with torch.device("meta"):
+    with META:
         models: list[nn.Module] = [Gemma4(target)]
         if drafter is not None:
             models.append(DFlashDrafter(drafter))

@@ -10,7 +10,6 @@ from time import perf_counter
 import torch
 
 from . import checkpoint
-from .backends import why_host_rounds
 from .chat import AnswerStream, ChatTokenizer
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoder import Decoder, PrefillStarted, Prompt, Round
@@ -35,7 +34,8 @@ from .events import (
 from .fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
-from .plan import plan_memory
+from .kernels.head import QuantisedEmbedding
+from .plan import MemoryPlan, plan_memory
 from .statistics import TurnMeter
 from .tuning.costs import time_rounds
 from .tuning.known import known_costs
@@ -93,7 +93,8 @@ class Runner:
         device = checkpoint.pick_device(options.device)
         use_fitting_threads(device)
         folders = find_folders(options, emit, cancelled)
-        plan = plan_memory(folders.target, folders.drafter, options.max_context or DEFAULT_MAX_CONTEXT, device)
+        context = options.max_context or DEFAULT_MAX_CONTEXT
+        plan = plan_memory(folders.target, folders.drafter, context, device, options.attention_backend)
         emit(LoadProgress(plan.describe(), 0, 0, remark=options.target is not None))
         plan.check()
         reported = 0.0
@@ -122,7 +123,7 @@ class Runner:
             fingerprint(folders.target),
             fingerprint(folders.drafter) if folders.drafter is not None else "",
         )
-        runner._choose_rounds(options)
+        runner._choose_rounds(plan)
         runner._warm_up()
         if options.time_rounds:
             runner.know_costs()
@@ -191,15 +192,13 @@ class Runner:
             )
         return prompt
 
-    def _choose_rounds(self, options: EngineOptions) -> None:
-        """Lets the GPU run the rounds by itself, where it can."""
-        decoder = self.decoder
-        layers = [*decoder.target.config.layers, *(decoder.drafter.config.layers if decoder.drafter else ())]
-        dtype = checkpoint.compute_dtype(decoder.device)
-        if why_host_rounds(options.attention_backend, layers, decoder.device, dtype) is None:
-            rounds = DeviceRounds(decoder)
+    def _choose_rounds(self, plan: MemoryPlan) -> None:
+        """Lets the GPU run the rounds by itself, where it can; drafting with an 8-bit head, where that has room."""
+        if plan.device_rounds:
+            embedding = self.decoder.target.embed_tokens.weight
+            rounds = DeviceRounds(self.decoder, QuantisedEmbedding.of(embedding) if plan.drafts_in_8_bits else None)
             rounds.prepare()
-            decoder.rounds = rounds
+            self.decoder.rounds = rounds
 
     def _warm_up(self) -> None:
         """Runs a few rounds, so that the first question doesn't pay for first-time set-up."""
@@ -221,7 +220,8 @@ class Runner:
             self._timed = True
             if isinstance(decoder.rounds, DeviceRounds):
                 card = torch.cuda.get_device_name(decoder.device) if decoder.device.type == "cuda" else "cpu"
-                identity = (card, *self.weights, str(decoder.max_context), torch.__version__)
+                head = "8-bit head" if decoder.rounds.drafts_in_8_bits else "full head"
+                identity = (card, *self.weights, str(decoder.max_context), head, torch.__version__)
                 self._costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self._costs = self._time_rounds()

@@ -13,7 +13,6 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from ..checkpoint import load_drafter, load_target, pick_device
 from ..commands import AUTO, BlockSize
@@ -48,12 +47,8 @@ ACCEPTANCE = 7.8
 """Tokens per block of 16 that the 26B-A4B's drafter is reported to reach on HumanEval."""
 
 
-HEADS: dict[str, Callable[[Tensor], QuantisedEmbedding | None]] = {
-    "host": lambda embedding: None,
-    "device": lambda embedding: None,
-    "device-int8": QuantisedEmbedding.of,
-}
-"""Who may run the rounds, and the copy of the embedding that they draft with."""
+HOST, DEVICE, DEVICE_FULL_HEAD = "host", "device", "device-bf16"
+"""Who may run the rounds. The device drafts with an 8-bit head, as people get it, or with the whole one."""
 
 Say = Callable[[str], None]
 
@@ -123,9 +118,9 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     how.add_argument("--count", type=int, default=64, metavar="N", help="rounds per figure")
     how.add_argument(
         "--rounds",
-        choices=("auto", *HEADS),
+        choices=("auto", HOST, DEVICE, DEVICE_FULL_HEAD),
         default="auto",
-        help="who runs them: PyTorch step by step, or the device itself (a GPU's default), with an 8-bit draft head",
+        help="who runs them: PyTorch step by step, or the device itself (a GPU's default: with an 8-bit draft head)",
     )
     how.add_argument("--tiles", type=Path, metavar="FILE", help="choices by the JSON of a sweep of the kernels")
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
@@ -189,10 +184,10 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
         say(f"loaded in {seconds:.1f} s, {results.load_bytes / seconds / 1e9:.2f} GB/s")
     context = longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
     decoder = Decoder(target, drafter, context)
-    bench = Bench(decoder, floor_of(shape, weights.dtype), ceiling)
+    results.rounds_by = options.rounds if options.rounds != "auto" else DEVICE if device.type == "cuda" else HOST
+    bench = Bench(decoder, floor_of(shape, weights.dtype, results.rounds_by == DEVICE), ceiling)
     bench.force(options.routing[0], 1)  # before rounds are captured
-    results.rounds_by = options.rounds if options.rounds != "auto" else "device" if device.type == "cuda" else "host"
-    results.prepare_seconds = _choose_rounds(decoder, results.rounds_by, options)
+    results.prepare_seconds = choose_rounds(decoder, results.rounds_by, options.tiles)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
     _measure_rounds(bench, options, results, say)
     _measure_policies(bench, options, results, say)
@@ -219,17 +214,18 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
     return target, drafter
 
 
-def _choose_rounds(decoder: Decoder, who: str, options: argparse.Namespace) -> float:
-    """Sets who runs the rounds; returns the seconds that compiling and capturing took."""
+def choose_rounds(decoder: Decoder, who: str, tiles: Path | None) -> float:
+    """Sets who runs the rounds, with the choices of a sweep if there is one; returns the seconds until ready."""
     started = perf_counter()
-    tiles, draft_tiles = target_tiles(decoder.target.config), DRAFT_TILES
-    if options.tiles is not None:
-        tiles, draft_tiles = read_tiles(options.tiles, tiles)
-    if who == "host":
+    for_target, for_drafter = target_tiles(decoder.target.config), DRAFT_TILES
+    if tiles is not None:
+        for_target, for_drafter = read_tiles(tiles, for_target)
+    if who == HOST:
         decoder.rounds = HostRounds()
     else:
-        embedding = HEADS[who](decoder.target.embed_tokens.weight)
-        rounds = DeviceRounds(decoder, embedding, tiles, draft_tiles)
+        copied = who == DEVICE and decoder.drafter is not None
+        copy = QuantisedEmbedding.of(decoder.target.embed_tokens.weight) if copied else None
+        rounds = DeviceRounds(decoder, copy, for_target, for_drafter)
         rounds.prepare()
         decoder.rounds = rounds
     return perf_counter() - started

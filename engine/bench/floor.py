@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ..config import AttentionConfig
+from ..kernels.head import QuantisedEmbedding
 from ..models.dflash import DFlashDrafter
 from ..models.gemma4 import Gemma4
 from .shapes import Shape
@@ -26,6 +27,8 @@ class Floor:
     """One expert of every layer."""
     head: int
     """The embedding, which is the head."""
+    draft_head: int
+    """What drafting reads of it, or of an 8-bit copy."""
     drafter: int
 
     def verify(self, experts: float, context: int) -> float:
@@ -39,7 +42,7 @@ class Floor:
         """Taking in the last round's features, then one pass of the drafter and the head."""
         if self.shape.drafter is None:
             return 0.0
-        return self.drafter + self.head + self._keys_values(self.shape.drafter.layers, context)
+        return self.drafter + self.draft_head + self._keys_values(self.shape.drafter.layers, context)
 
     def prefill(self, rows: int, chunk: int) -> float:
         """A prompt in chunks, each of which touches every expert; the head runs once."""
@@ -53,7 +56,7 @@ class Floor:
         )
 
 
-def floor_of(shape: Shape, dtype: torch.dtype) -> Floor:
+def floor_of(shape: Shape, dtype: torch.dtype, drafts_in_8_bits: bool = False) -> Floor:
     """Counts the parameters of a shape; nothing is allocated."""
     with torch.device("meta"):
         target = Gemma4(shape.target)
@@ -62,12 +65,14 @@ def floor_of(shape: Shape, dtype: torch.dtype) -> Floor:
     moe = shape.target.moe
     all_experts = sum(p.numel() for name, p in target.named_parameters() if ".experts." in name)
     size = dtype.itemsize
+    copy = QuantisedEmbedding.allocate(shape.target.vocab_size, shape.target.hidden_size, torch.device("meta"))
     return Floor(
         shape=shape,
         itemsize=size,
         body=size * (_count(target) - head - all_experts),
         expert=size * (all_experts // moe.num_experts if moe else 0),
         head=size * head,
+        draft_head=copy.nbytes if drafts_in_8_bits else size * head,
         drafter=0 if drafter is None else size * _count(drafter),
     )
 

@@ -94,6 +94,10 @@ class AttendScratch:
         self.arrivals = torch.zeros(heads * MAX_ROWS, dtype=torch.int32, device=device)
         """Finished programs of each tile; 0 between launches."""
 
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in (self.highest, self.total, self.mixed, self.arrivals))
+
 
 def split_start(split: int, size: int) -> int:
     """First position of a split of a layer without a window, whose first splits have ``size`` keys.

@@ -22,7 +22,7 @@ def record_drafts(
     target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> list[Anchor]:
     """Lets the target write an answer token by token, and drafts a whole block at every one of them."""
-    anchors = list(_drafted_answer(target, drafter, prompt, settings))
+    anchors = list(drafted_answer(target, drafter, prompt, settings))
     text = [token for token, _, _ in anchors]
     return [
         Anchor(confidences[: len(text) - index - 1], _common_length(draft, text[index + 1 :]))
@@ -31,7 +31,7 @@ def record_drafts(
     ]
 
 
-def _drafted_answer(
+def drafted_answer(
     target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> Iterator[tuple[int, list[int], tuple[float, ...]]]:
     """Each token of the answer, with the draft behind it and its confidences."""

@@ -14,7 +14,7 @@ import torch
 
 from engine.bench import measure
 from engine.bench.ceiling import Ceiling
-from engine.bench.command import main, run
+from engine.bench.command import choose_rounds, main, run
 from engine.bench.floor import floor_of
 from engine.bench.measure import WARM_UP, Bench, acceptance_script
 from engine.bench.profile import Span, steady, summarise
@@ -22,6 +22,7 @@ from engine.bench.routing import distinct_experts, force_routing, forced_scores
 from engine.bench.shapes import CONFIGS, PUBLISHED, read_shape
 from engine.bench.weights import random_pair
 from engine.decoder import Decoder
+from engine.device_rounds import DeviceRounds
 from engine.kernels.jit import INTERPRETED
 from tests.engine.decoding import run_turn, settings
 
@@ -56,6 +57,9 @@ def test_floor_of_the_26b_pair() -> None:
     assert floor.verify(8, 0) == pytest.approx(7.645e9, rel=1e-3)
     assert floor.verify(82.4, 0) == pytest.approx(34.202e9, rel=1e-3)
     assert floor.draft(0) == pytest.approx(2.336e9, rel=1e-3)
+    eighth = floor_of(read_shape("26B-A4B"), torch.bfloat16, drafts_in_8_bits=True)
+    assert floor.draft(0) - eighth.draft(0) == 262_144 * (2816 - 4)  # half the bytes, and a scale per row
+    assert floor.verify(8, 0) == eighth.verify(8, 0)
     assert floor.verify(8, 1024) - floor.verify(8, 0) == pytest.approx(0.23e9, rel=0.02)
     assert floor.verify(8, 32_768) - floor.verify(8, 0) == pytest.approx(0.205e-3 * 4.3e12, rel=0.02)
     assert floor.prefill(4096, 2048) == pytest.approx(2 * (50.466e9 - 1.476e9) + 1.476e9, rel=1e-3)
@@ -208,6 +212,16 @@ def test_rounds_of_the_device_are_measured_alike(monkeypatch: pytest.MonkeyPatch
     assert results["rounds_by"] == "device" and results["prepare_seconds"] > 0
     (figures,) = results["rounds"]
     assert figures["width"] == 1 and figures["round_ms"] > 0 and figures["acceptance_length"] == 1
+
+
+@pytest.mark.parametrize(
+    ("who", "drafts", "in_8_bits"), [("device", True, True), ("device", False, False), ("device-bf16", True, False)]
+)
+def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_bits: bool) -> None:
+    target, drafter = random_pair(read_shape("tiny", 6), CPU)
+    decoder = Decoder(target, drafter if drafts else None, 64)
+    choose_rounds(decoder, who, tiles=None)
+    assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.drafts_in_8_bits == in_8_bits
 
 
 @pytest.mark.parametrize(

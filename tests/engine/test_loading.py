@@ -1,15 +1,21 @@
-"""A load that is called off ends there, wherever it is."""
+"""A load that is called off ends there, wherever it is; what it ends with is what the plan has room for."""
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
 from itertools import count
 
 import pytest
 
+from engine.chat import ChatTokenizer
 from engine.commands import EngineOptions
+from engine.decoder import Decoder, HostRounds
+from engine.device_rounds import DeviceRounds
 from engine.events import EngineReady, Event, LoadProgress
+from engine.plan import plan_memory
 from engine.runner import Runner
-from tests.engine.conftest import TinyPair
+from tests.engine.conftest import CPU, TinyPair
 
 
 @pytest.mark.parametrize("asked", [0, 1, 5, 20])
@@ -29,3 +35,18 @@ def test_loading_goes_on_when_nobody_objects(dense_pair: TinyPair) -> None:
     assert Runner.load(options, events.append, cancelled=lambda: False) is not None
     ready = events[-1]
     assert isinstance(ready, EngineReady) and ready.drafter is None and ready.max_block_size == 1
+
+
+@pytest.mark.parametrize("room", [1000, 999])
+def test_rounds_on_the_device_draft_with_an_8_bit_head_where_there_is_room(room: int, dense_pair: TinyPair) -> None:
+    folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
+    # Copies: rounds on the device lay the weights side by side.
+    decoder = Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), 512)
+    runner = Runner(decoder, ChatTokenizer(folders[0]))
+    plan = plan_memory(*folders, 512, CPU)
+    runner._choose_rounds(plan)
+    assert isinstance(decoder.rounds, HostRounds)
+    plan = replace(plan, device_rounds=True, draft_head=1000)
+    runner._choose_rounds(replace(plan, available=plan.weights + plan.caches + plan.scratch + room))
+    assert isinstance(decoder.rounds, DeviceRounds)
+    assert decoder.rounds.drafts_in_8_bits == (room == 1000)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from engine import backends
+from engine import plan as plan_module
 from engine.cache import Cache
+from engine.commands import AttentionBackend
 from engine.config import TargetConfig
 from engine.decoder import Decoder
+from engine.device_rounds import DeviceRounds
 from engine.errors import DeviceFailure, WeightsFailure
+from engine.kernels.head import QuantisedEmbedding
 from engine.plan import MemoryPlan, plan_memory
 from tests.engine.conftest import CPU, TinyPair
 
+CUDA = torch.device("cuda", 0)
+"""Only its kind is asked."""
 CONFIGS = Path(__file__).parent / "configs"
 
 
@@ -39,6 +47,50 @@ def test_it_counts_what_is_allocated(context: int, dense_pair: TinyPair) -> None
     decoder = Decoder(*models, context)
     assert decoder.draft_cache is not None
     assert plan.caches == cache_size(decoder.cache) + cache_size(decoder.draft_cache)
+
+
+@pytest.mark.parametrize("context", [100, 2048])
+def test_it_counts_what_rounds_on_the_device_add(context: int, dense_pair: TinyPair) -> None:
+    plan = plan_memory(dense_pair.folder / "target", dense_pair.folder / "drafter", context, CPU)
+    assert (plan.device_rounds, plan.scratch, plan.draft_head) == (False, 0, 0)
+    # Copies: it lays weights side by side.
+    rounds = DeviceRounds(Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), context))
+    assert rounds._drafter is not None
+    kept = [vars(rows._scratch).values() for rows in (rounds._target, rounds._drafter)]
+    on_device = replace(plan, device_rounds=True)
+    assert on_device.scratch == sum(tensor.nbytes for scratch in kept for tensor in scratch) > 0
+
+
+@pytest.mark.parametrize(
+    ("backend", "drafts", "expected"),
+    [("auto", True, (True, True)), ("auto", False, (True, False)), ("sdpa", True, (False, False))],
+)
+def test_an_8_bit_head_is_counted_where_rounds_draft_with_it(
+    backend: AttentionBackend,
+    drafts: bool,
+    expected: tuple[bool, bool],
+    dense_pair: TinyPair,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan_module, "available_memory", lambda device: 80_000_000_000)
+    monkeypatch.setattr(backends, "HAS_TRITON", True)
+    drafter = dense_pair.folder / "drafter" if drafts else None
+    plan = plan_memory(dense_pair.folder / "target", drafter, 2048, CUDA, backend)
+    assert (plan.device_rounds, plan.drafts_in_8_bits) == expected
+    embedding = dense_pair.target.embed_tokens.weight
+    assert plan.draft_head == (QuantisedEmbedding.of(embedding).nbytes if expected[1] else 0)
+
+
+def test_an_8_bit_head_is_left_out_rather_than_the_pair(plan: MemoryPlan) -> None:
+    on_device = replace(plan, device_rounds=True, draft_head=1000)
+    needed = plan.weights + plan.caches + on_device.scratch
+    with_room = replace(on_device, available=needed + 1000)
+    assert with_room.drafts_in_8_bits
+    tight = replace(with_room, available=needed + 999)
+    assert not tight.drafts_in_8_bits
+    replace(tight, available=needed).check()
+    with pytest.raises(DeviceFailure):
+        replace(tight, available=needed - 1).check()
 
 
 def test_the_context_is_cut_to_the_model_s(dense_pair: TinyPair) -> None:
@@ -75,8 +127,7 @@ def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_
     config = json.loads((CONFIGS / "gemma-4-26B-A4B-it.config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config))
     layers = TargetConfig.from_json(config).layers
-    cuda = torch.device("cuda", 0)  # only its kind is asked
-    plan = MemoryPlan(layers, 262_144, 50_466_283_580, gigabytes * 1_000_000_000, cuda)
-    with pytest.raises(DeviceFailure, match=r"doesn't fit: 50\.5 GB of weights") as caught:
+    plan = MemoryPlan(layers, (), 262_144, 50_466_283_580, gigabytes * 1_000_000_000, CUDA, True, 0)
+    with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights and .* 0\.2 GB to decode with") as caught:
         plan.check()
     assert hint in caught.value.hint

@@ -47,7 +47,7 @@ PARTS = (
     Part("sweep", "engine.bench", "kernels --sweep", 280, 60),
     Part("figures", "engine.bench", "--profile", 200, 150),
     Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
-    Part("int8", "engine.bench", f"--rounds device-int8 {SHORT}", 90, 12),
+    Part("bf16-head", "engine.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
     Part("again", "engine.bench", SHORT, 90, 12),
     Part("dense", "engine.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
     Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),

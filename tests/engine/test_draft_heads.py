@@ -1,0 +1,63 @@
+"""The bundled drafter with an 8-bit head: it drafts what the full head does, but for one token in two hundred.
+
+On 60 held-out answers the heads agree on 99.6 % of 144 255 drafted tokens, and rounds yield 7.35 tokens instead of
+7.33 (``python -m tests.engine.draft_heads --prompts 10``). The bounds here leave room for few answers.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.checkpoint import load_drafter, load_target
+from engine.demo.confirm import questions
+from engine.kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
+from engine.kernels.jit import INTERPRETED, MAX_ROWS
+from engine.kernels.tiles import Tiles
+from engine.models.dflash import DFlashDrafter
+from engine.models.gemma4 import Gemma4
+from tests.engine.conftest import CPU, no_progress
+from tests.engine.draft_heads import drafted_by_both
+
+TILES = Tiles(columns=512, depth=64)
+"""Few programs, for the interpreter."""
+
+
+@pytest.fixture(scope="module")
+def pair(bundled_pair: Path) -> tuple[Gemma4, DFlashDrafter]:
+    target = load_target(bundled_pair / "target", CPU, no_progress)
+    return target, load_drafter(bundled_pair / "drafter", target, no_progress)
+
+
+def test_it_drafts_what_the_full_head_drafts(pair: tuple[Gemma4, DFlashDrafter]) -> None:
+    answers = [drafted_by_both(*pair, ids, max_new_tokens=60) for _, ids in questions(1)]
+    agreed, drafted = (sum(each) for each in zip(*(answer.agreement() for answer in answers), strict=True))
+    assert drafted > 4000 and agreed >= 0.99 * drafted
+    full, eighth = (
+        fmean(count for answer in answers for count in answer.num_right(drafts(answer)))
+        for drafts in (lambda answer: answer.full, lambda answer: answer.eighth)
+    )
+    assert full > 3 and abs(eighth - full) < 0.1
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
+def test_the_kernels_pick_what_it_drafts(pair: tuple[Gemma4, DFlashDrafter]) -> None:
+    target, drafter = pair
+    blocks: list[Tensor] = []
+    hook = drafter.norm.register_forward_hook(lambda norm, inputs, rows: blocks.append(rows[1:].clone()))
+    (_, ids), *_ = islice(questions(1), 1)
+    answer = drafted_by_both(target, drafter, ids, max_new_tokens=12)
+    hook.remove()
+    copy = QuantisedEmbedding.of(target.embed_tokens.weight)
+    out = HeadOutput.allocate(len(copy.weight), TILES, CPU, keep_logits=False)
+    for rows, drafted in zip(blocks, answer.eighth, strict=True):
+        padded = torch.zeros(MAX_ROWS, rows.shape[1])
+        padded[: len(rows)] = rows
+        head_rows(padded, copy, drafter.config.logit_softcap, out, TILES)
+        pick_rows(out)
+        assert tuple(out.token[: len(rows)].tolist()) == drafted
