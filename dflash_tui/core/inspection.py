@@ -83,7 +83,9 @@ class Inspection:
             return ""
         verified, drafted = num_verified(step), len(step.draft)
         edge = min(verified + 1, drafted)
-        said = f"the {ordinal(edge)} is {_percent(choice.chance)} likely and costs {choice.cost_ms:.2f} ms"
+        # A pass may be no slower for one row more: then even a hopeless guess is worth a look.
+        cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs nothing"
+        said = f"the {ordinal(edge)} is {_percent(choice.chance)} likely and {cost}"
         return f"verified {'all' if verified == drafted else f'{verified} of'} {drafted}: {said}"
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, heights, note_text, 
 from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge, _interval_cell
 from dflash_tui.app.widgets.meters import CostGauge, meter, thousands
 from dflash_tui.core.gpu import GpuReading
-from dflash_tui.core.statistics import PositionRate
+from dflash_tui.core.statistics import PositionRate, Rate
 
 from .conftest import Driver, Launch
 
@@ -99,6 +101,17 @@ async def test_gauges_fit_at_every_size(launch: Launch, size: tuple[int, int], c
             for words in ("tokens/s", "mean", "first", "accepted per round", "±95%", "draft 3.1", "context"):
                 assert words in everything
             assert ("486 W" in everything) == (card is not None)
+
+
+async def test_a_gpus_speeds_are_not_cut(launch: Launch) -> None:
+    async with launch(size=(120, 36)) as chat:
+        await chat.ask_and_wait()
+        gauge = chat.screen.query_one(RateGauge)
+        await chat.until(lambda: gauge.facts.turn.finished)
+        fast = replace(gauge.facts.turn, rate=Rate(26461.0, 26461.0, 26461.0), ttft_ms=150.0)
+        gauge.facts = replace(gauge.facts, turn=fast)
+        assert "mean 26461 · peak 26461" in gauge.render().plain
+        assert max(map(len, gauge.render().plain.splitlines())) <= gauge.size.width
 
 
 async def test_the_speed_up_shows_only_once_it_was_measured(launch: Launch) -> None:

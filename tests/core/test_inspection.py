@@ -109,6 +109,8 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert "only 3 guesses in this round" in corrected.why(3)
     chosen = inspect_step(replace(step, verify_width=4, choice=WidthChoice(0.12, 0.4, 700.0)), 0, 0, SEED)
     assert chosen.width == f"verified 3 of {len(step.draft)}: the 4th is 12 % likely and costs 0.40 ms"
+    free = inspect_step(replace(step, choice=WidthChoice(0.0004, 0.0, 700.0)), 0, 0, SEED)
+    assert free.width.endswith("is under 0.1 % likely and costs nothing")
     assert inspect_step(step, 0, 0, SEED).width == ""
     assert "chance of 12 % and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
 

@@ -132,8 +132,10 @@ class RateGauge(Gauge):
         turn = self.facts.turn
         if turn.step is None:
             return Content.styled("no answer yet", MUTED)
+        words = f"mean {turn.rate.mean:.0f} · peak {turn.rate.peak:.0f}"
         first = "" if turn.ttft_ms is None else f" · first {milliseconds(turn.ttft_ms)}"
-        return Content.styled(f"mean {turn.rate.mean:.0f} · peak {turn.rate.peak:.0f}{first}", MUTED)
+        # Beside a GPU's speeds there may be no room; the table behind the gauge has it.
+        return Content.styled(words + first if len(words + first) <= self.size.width else words, MUTED)
 
     def _speedup(self) -> Content:
         speedup, plain = self.facts.speedup, self.facts.plain_ms
