@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
     except Failure as failure:
         return _give_up(Problem(str(failure), failure.hint))
     except click.ClickException as error:
-        return _give_up(Problem(error.format_message(), HELP_HINT))
+        return _give_up(Problem(error.format_message(), _where_flags_are(error)))
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
@@ -102,6 +102,14 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
     except OSError as error:  # stdout on a full disk, for one
         message = f"The output could not be written: {error.strerror or error}."
         return _give_up(Problem(message, "Make room, and ask again.", ExitCode.GENERATION))
+
+
+def _where_flags_are(error: click.ClickException) -> str:
+    """A command of its own lists its flags itself."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or context.command is chat:
+        return HELP_HINT
+    return f"{context.command_path} --help lists the flags."
 
 
 def _give_up(problem: Problem) -> ExitCode:

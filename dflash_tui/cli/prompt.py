@@ -22,7 +22,7 @@ def read_prompt(argument: str | None, stdin: TextIO | None) -> str | None:
         return None
     prompt = "\n\n".join(part for part in (argument, piped) if part and part.strip())
     if not prompt:
-        raise Problem("The prompt is empty.", 'Say what you want to know: dflash-chat -p "Write a quicksort in Python"')
+        raise Problem("The prompt is empty.", 'Say what you want to know: -p "Write a quicksort in Python"')
     if len(prompt.encode(errors="replace")) > MAX_PROMPT_BYTES:
         raise _too_long()
     return prompt

@@ -52,7 +52,7 @@ def replay(trace: str, pace: float, stream_json: bool, list_them: bool, out: Pat
     """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is
     loaded, and no GPU is needed. Into a pipe: the answers' text."""
     if list_them:
-        print("\n".join(bundled_traces()))
+        print("\n".join([DEMO, *bundled_traces()]))
         return ExitCode.OK
     path = find_trace(trace)
     if stream_json or not has_screen():

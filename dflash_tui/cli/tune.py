@@ -23,7 +23,7 @@ FEW_PROMPTS = 8
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @pair_flags
-@click.option("-p", "--prompt", "prompts", multiple=True, metavar="TEXT", help="Ask this, instead of the usual five.")
+@click.option("-p", "--prompt", "prompts", multiple=True, metavar="TEXT", help="Instead of the usual five; repeatable.")
 @click.option("--tokens", type=click.IntRange(min=16), default=256, show_default=True, help="Per answer, at most.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def tune(
@@ -73,6 +73,8 @@ def _lines(found: Sweep, answers: int) -> list[str]:
     rows = [_row("plain" if size == 1 else f"block {size}", each) for size, each in found.fixed.items()]
     best = found.fixed[found.best_size]
     few = answers < FEW_PROMPTS * len(TEMPERATURES)
+    each_at = " and ".join(f"{temperature:g}" for temperature in TEMPERATURES)
+    more = f"From {answers} answers, each prompt at temperature {each_at}: eight prompts of your own would say more."
     return [
         f"{'':10}{'tok/s':>8}   95 % of such sets of answers",
         *rows,
@@ -82,7 +84,7 @@ def _lines(found: Sweep, answers: int) -> list[str]:
         f"Choosing every round yields {found.auto.tok_s / best.tok_s:.2f} times the best fixed size"
         f" ({'plain decoding' if found.best_size == 1 else f'block {found.best_size}'}),"
         f" and {found.auto.tok_s / found.oracle.tok_s:.2f} times what knowing every draft's fate would.",
-        *([f"From {answers} answers: with eight prompts of your own (-p) it would say more."] if few else []),
+        *([more] if few else []),
     ]
 
 

@@ -67,7 +67,7 @@ def test_a_newer_trace_is_refused(program: Program, tmp_path: Path) -> None:
 
 def test_the_bundled_traces_have_names(program: Program) -> None:
     names = program.run("replay", "--list").out.decode().split()
-    assert {"code", "html", "maths", "lesson"} <= set(names)
+    assert {"demo", "code", "html", "maths", "lesson"} <= set(names)
 
 
 def test_replaying_imports_neither_torch_nor_in_a_pipe_textual() -> None:

@@ -52,11 +52,16 @@ def test_one_output_format_at_a_time(program: Program, formats: list[str]) -> No
 @pytest.mark.parametrize("stdin", [b"", b" \n\t", None])
 @pytest.mark.parametrize("prompt", ["", " \n"])
 def test_an_empty_prompt(program: Program, prompt: str, stdin: bytes | None) -> None:
-    refused(program.run("-p", prompt, stdin=stdin), "The prompt is empty", 'dflash-chat -p "')
+    refused(program.run("-p", prompt, stdin=stdin), "The prompt is empty", '-p "')
 
 
 def test_empty_stdin_alone(program: Program) -> None:
-    refused(program.run(stdin=b""), "The prompt is empty", 'dflash-chat -p "')
+    refused(program.run(stdin=b""), "The prompt is empty", '-p "')
+
+
+@pytest.mark.parametrize("command", ["tune", "race", "export"])
+def test_a_command_that_is_called_wrongly_points_at_its_own_help(program: Program, command: str) -> None:
+    refused(program.run(command, "--nonsense"), "--nonsense", f"dflash-chat {command} --help")
 
 
 def test_five_megabytes_on_stdin(program: Program) -> None:
