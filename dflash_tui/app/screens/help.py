@@ -66,7 +66,8 @@ class HelpScreen(LeavesOnce[None], ModalScreen[None]):
         self._actions = actions
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll():
+        with VerticalScroll() as box:
+            box.border_subtitle = "↑ ↓ scroll · Esc closes"
             yield Static()
 
     def on_resize(self, event: events.Resize) -> None:
