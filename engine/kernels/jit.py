@@ -37,11 +37,17 @@ INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
 
 if INTERPRETED:
-    from .interpreter import allow_computed_loop_bounds, prepare_once_per_launch, round_as_gpus_do
+    from .interpreter import (
+        allow_computed_loop_bounds,
+        describe_types_once,
+        prepare_once_per_launch,
+        round_as_gpus_do,
+    )
 
     round_as_gpus_do()
     allow_computed_loop_bounds()
     prepare_once_per_launch()
+    describe_types_once()
 
 MAX_ROWS = 16
 """The most rows of one decoding pass: one tile of a matrix product, at every width."""
