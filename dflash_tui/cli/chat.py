@@ -53,6 +53,7 @@ EXIT_LINE = """\
 Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
 or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader
 of stdout gone, 143 terminated. A partial answer is printed."""
+MORE_COMMANDS = "More commands: race | export | sessions | tune | selftest | config | completion"
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
@@ -77,7 +78,7 @@ class _Command(click.Command):
         formatter.write(f"\n{EXAMPLES}")
         common = [option for option in self.get_params(ctx) if not isinstance(option, Flag) or option.common]
         write_options(self, ctx, formatter, common)
-        formatter.write(f"\nMore flags: dflash-chat help {' | '.join(TOPICS)}\n{EXIT_LINE}")
+        formatter.write(f"\n{MORE_COMMANDS}\nMore flags: dflash-chat help {' | '.join(TOPICS)}\n{EXIT_LINE}")
 
 
 def _setting(
@@ -125,7 +126,7 @@ def _setting(
 )
 @flag("--no-speculation", topic="decoding", common=True, is_flag=True, help="Decode one token at a time.")
 @flag("--thinking", topic="decoding", common=True, is_flag=True, help="Let the model think first.")
-@_setting("--block-size", METAVAR, "Tokens per draft, or auto.", common=True, type=BlockSizeType())
+@_setting("--block-size", METAVAR, "Tokens per block, or auto.", common=True, type=BlockSizeType())
 @_setting("--temperature", "0-2", "0 is greedy.", common=True)
 @_setting("--top-p", "0-1", "Nucleus to sample from.")
 @_setting("--top-k", "N", "Tokens to sample from, 0 all.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import pytest
 
 from dflash_tui.cli.chat import chat
 from dflash_tui.cli.help import TOPICS, Flag
+from dflash_tui.cli.main import commands
 from dflash_tui.cli.prompt import MAX_PROMPT_BYTES
 from dflash_tui.core.exit_codes import ExitCode
 
@@ -149,6 +151,11 @@ def test_help_fits_on_a_screen_and_begins_with_examples(program: Program, monkey
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 84
     assert lines.index('  dflash-chat -p "Write a quicksort in Python"    print the answer') < lines.index("Options:")
+
+
+def test_help_names_every_command(program: Program) -> None:
+    words = re.findall(r"[\w-]+", program.run("--help").out.decode())
+    assert [name for name in commands() if name not in words] == []
 
 
 def test_every_flag_has_a_topic_that_describes_it(program: Program) -> None:
