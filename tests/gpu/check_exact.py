@@ -31,7 +31,6 @@ from engine.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter, load_t
 from engine.commands import GenerationSettings
 from engine.config import DrafterConfig, TargetConfig
 from engine.decoder import Decoder, HostRounds, Prompt, Round
-from engine.device_rounds import DeviceRounds
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
 from engine.rounds import Rounds
@@ -47,7 +46,7 @@ from tests.engine.checkpoints import (
 from tests.engine.divergence import allowed_margin, first_divergence
 from tests.engine.published import PUBLISHED, write_published
 from tests.engine.reference_drafter import ReferenceDrafter
-from tests.gpu.check_rounds import OracleRounds, spoiled
+from tests.gpu.check_rounds import OracleRounds, device_rounds, spoiled
 from tests.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from tests.gpu.report import Report
 
@@ -229,10 +228,10 @@ def check_answers(target: Gemma4, drafter: DFlashDrafter, tokens: int, report: R
     settings = GenerationSettings(max_new_tokens=tokens, block_size=16)
     for temperature in (0.0, 0.8):
         warm = replace(settings, temperature=temperature, seed=5)
-        plain = answer(decoder, DeviceRounds(decoder), prompt, replace(warm, speculation=False))
+        plain = answer(decoder, device_rounds(decoder), prompt, replace(warm, speculation=False))
         report.line(f"T {temperature}, plain", str(plain))
         oracle = OracleRounds(decoder, spoiled([*prompt, *plain.ids]))
-        for what, rounds in (("the drafter's own", DeviceRounds(decoder)), ("right but every fifth", oracle)):
+        for what, rounds in (("the drafter's own", device_rounds(decoder)), ("right but every fifth", oracle)):
             told = answer(decoder, rounds, prompt, warm)
             report.line(f"T {temperature}, drafts {what}", str(told))
             same = told.ids == plain.ids

@@ -25,6 +25,7 @@ from engine.commands import GenerationSettings
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
 from engine.hub.pairs import BUNDLED_PAIR
+from engine.kernels.head import QuantisedEmbedding
 from engine.kernels.jit import MAX_ROWS
 from engine.rounds import Prompt, Round
 from tests.engine.divergence import first_divergence
@@ -38,13 +39,18 @@ class OracleRounds(DeviceRounds):
     """Drafts what follows in a text, instead of what the drafter says; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
-        super().__init__(decoder)
+        super().__init__(decoder, QuantisedEmbedding.of(decoder.target.embed_tokens.weight))
         self._text = torch.tensor([*text, *[0] * 64], device=decoder.device)
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=decoder.device)
 
     def _draft(self) -> None:
         super()._draft()
         self._ids[1:].copy_(self._text[self._state.cursor.long() + self._ahead])
+
+
+def device_rounds(decoder: Decoder) -> DeviceRounds:
+    """As the program uses them: with an 8-bit head for drafting."""
+    return DeviceRounds(decoder, QuantisedEmbedding.of(decoder.target.embed_tokens.weight))
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ def check_shape(decoder: Decoder, tokens: int, blocks: Sequence[int], report: Re
     prompt = [rng.randrange(vocab) for _ in range(PROMPT_LENGTH)]
     host = decoder.rounds
     for way in WAYS:
-        decoder.rounds = DeviceRounds(decoder)
+        decoder.rounds = device_rounds(decoder)
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
@@ -193,7 +199,7 @@ def main() -> int:
         del target, drafter, decoder
     if options.prompts:
         decoder = bundled_decoder(device)
-        decoder.rounds = DeviceRounds(decoder)
+        decoder.rounds = device_rounds(decoder)
         prompts = held_out_prompts(options.prompts)
         check_bundled(decoder, prompts, options.tokens, report)
         if options.soak:
