@@ -47,11 +47,12 @@ class Talk:
 
     def require_idle(self) -> None:
         """Raises ``SlashError`` while an answer runs, and in a replay, which takes no questions."""
-        self._refuse_in_replay()
+        self.refuse_in_replay()
         if self._screen.chat.busy:
             raise SlashError("An answer is on its way. Esc stops it first.")
 
-    def _refuse_in_replay(self) -> None:
+    def refuse_in_replay(self) -> None:
+        """Raises ``SlashError`` in a replay, where nothing is decoded."""
         if self._screen.replay is not None:
             raise SlashError("This is a replay: no model is loaded, and nothing can be asked. A chat: dflash-chat")
 
@@ -60,7 +61,7 @@ class Talk:
     def ask(self, text: str) -> None:
         """Send a question, after the answer that runs. Raises ``SlashError`` when none can be asked any more."""
         screen = self._screen
-        self._refuse_in_replay()
+        self.refuse_in_replay()
         if screen.chat.reducer.phase == "failed":
             raise SlashError("The engine has ended and can't answer. The message above says what to do.")
         if screen.chat.busy:

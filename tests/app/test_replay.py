@@ -17,7 +17,7 @@ from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.app.source import EventQueue, replay_source
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.replay_bar import ReplayBar
-from dflash_tui.app.widgets.slider import TemperatureSlider
+from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.reducer import Reducer
 from dflash_tui.core.sessions import SessionLog
@@ -108,6 +108,11 @@ async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
         prompt.text = "/new"
         await replay.pilot.press("enter")
         assert len(replay.screen.chat.reducer.turns) == 3
+        slider = replay.screen.query_one(BlockSlider)
+        recorded = slider.value
+        prompt.text = "/block 3"
+        await replay.pilot.press("enter")
+        assert slider.value == recorded and prompt.text == "/block 3", "a recording keeps its settings"
 
 
 async def test_keys_pause_step_and_change_the_pace() -> None:

@@ -34,22 +34,27 @@ def cooler(screen: ChatScreen, _: Argument) -> None:
 
 
 def set_block(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.refuse_in_replay()
     screen.set_block(argument.block_size())
 
 
 def set_temperature(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.refuse_in_replay()
     screen.set_temperature(argument.number())
 
 
 def set_seed(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.refuse_in_replay()
     screen.chat.reseed(argument.integer())
 
 
 def set_system(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.refuse_in_replay()
     screen.chat.system = argument.text or None
 
 
 def think(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.refuse_in_replay()
     thinking = argument.switch()
     screen.chat.think(thinking)
     screen.notify(f"Thinking is {'on' if thinking else 'off'} from the next question on.", timeout=3)
@@ -57,6 +62,7 @@ def think(screen: ChatScreen, argument: Argument) -> None:
 
 def speculate(screen: ChatScreen, argument: Argument) -> None:
     """Without speculation the target's own speed is measured, which answers after that are compared with."""
+    screen.talk.refuse_in_replay()
     speculation = argument.switch()
     ready = screen.chat.reducer.ready
     if speculation and ready is not None and ready.drafter is None:
