@@ -22,18 +22,19 @@ BRANCH_ENDS = ("post_attention_layernorm.weight", "post_feedforward_layernorm.we
 def random_tensor(name: str, shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype) -> Tensor:
     """A parameter of this name, of a size that keeps activations near one through any depth.
 
-    Norms are near one with small keys, as in trained models. What a layer adds to the residual stream is a tenth of
-    it: with more, thirty random layers are chaotic, and bf16 rounding alone decorrelates the output entirely. The
-    final norm has either sign, or the tied head would only find the last token's own embedding again.
+    Norms are near one with small keys, as in trained models. What a branch adds to the residual stream is a twentieth of
+    it, and no layer shrinks the stream (at 0.9 a layer, additions soon are half of it): with more, thirty random layers
+    are chaotic, and bf16 rounding alone decorrelates the output entirely. The final norm has either sign, or the tied
+    head would only find the last token's own embedding again.
     """
     noise = torch.randn(shape, generator=generator, device=generator.device, dtype=dtype)
     parts = name.split(".")
     if name.endswith("layer_scalar"):
-        return noise.mul_(0.05).add_(0.9)
+        return noise.mul_(0.02).add_(1)
     if len(parts) > 1 and parts[-2] == "norm":
         return noise.mul_(2)
     if name.endswith(BRANCH_ENDS):
-        return noise.mul_(0.25).add_(1).mul_(0.1)
+        return noise.mul_(0.25).add_(1).mul_(0.05)
     if len(shape) == 1:
         return noise.mul_(0.25).add_(1).mul_(0.25 if "k_norm" in name else 1.0)
     return noise.mul_(1.2 * shape[-1] ** -0.5)
