@@ -15,7 +15,7 @@ from dflash_tui.core.traces.bundled import TRACES
 from dflash_tui.core.traces.format import SUFFIX
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import MAX_BLOCK_SIZE, EngineOptions, GenerationSettings, Message
+from engine.commands import AUTO, MAX_BLOCK_SIZE, EngineOptions, GenerationSettings, Message
 from engine.events import TurnFinished
 
 from .recording import Answering, RecordingError
@@ -47,7 +47,9 @@ RECORDINGS: dict[str, Recording] = {
     "chat-sampled": Recording(
         ("Hello, who are you?", "What is speculative decoding?", "Why is the draft a block?", "Thank you!"), SAMPLED
     ),
-    "gpu": Recording(("create a single-file HTML animation of a drone swarm",), device="cuda"),
+    "gpu": Recording(
+        ("create a single-file HTML animation of a drone swarm",), replace(GREEDY, block_size=AUTO), device="cuda"
+    ),
 }
 """By the name under which they are replayed."""
 
