@@ -1,4 +1,4 @@
-"""A chat on the scripted engine, driven by Textual's pilot."""
+"""A chat on the scripted engine, driven by keys and clicks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.screens.chat import ChatScreen
@@ -22,6 +21,7 @@ from dflash_tui.core.look import Look
 from dflash_tui.core.sessions import SessionLog
 from engine.commands import Command, GenerationSettings
 
+from .pilot import SteadyPilot
 from .scripted_engine import ScriptedEngine
 
 
@@ -30,7 +30,7 @@ class Driver:
     """The running application and short words for what tests do with it."""
 
     app: ChatApp
-    pilot: Pilot[None]
+    pilot: SteadyPilot
     engine: ScriptedEngine
     out_dir: Path
 
@@ -90,8 +90,8 @@ async def running(
 
     queue = EventQueue(SessionLog.create())
     app = ChatApp(GenerationSettings(), out_dir, queue, source, theme, look=look)
-    async with app.run_test(size=size, notifications=notices) as pilot:
-        driver = Driver(app, pilot, engines[0], out_dir)
+    async with app.run_test(size=size, notifications=notices):
+        driver = Driver(app, SteadyPilot(app), engines[0], out_dir)
         if ready:
             await driver.until(lambda: driver.screen.chat.reducer.ready is not None)
         yield driver

@@ -23,7 +23,8 @@ from engine.events import EngineError
 from .conftest import Launch
 from .scripted_engine import PAGE
 
-LONG = PAGE * 40
+LONG = PAGE * 400
+"""Does not end while a test runs: it takes a minute."""
 SIZES = [(120, 36), (100, 30), (80, 24), (60, 18), (30, 8)]
 
 

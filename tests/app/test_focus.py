@@ -119,7 +119,7 @@ def test_letters_differ(ids: list[str | None]) -> None:
 
 
 async def test_choosing_the_width_shows_on_the_slider(launch: Launch) -> None:
-    async with launch(answer=PAGE * 40) as chat:
+    async with launch(answer=PAGE * 400) as chat:
         await chat.ask()
         await chat.until(lambda: chat.screen.chat.reducer.busy)
         block = chat.screen.query_one(BlockSlider)
