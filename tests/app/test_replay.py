@@ -22,6 +22,7 @@ from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.reducer import Reducer
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.traces.bundled import find_trace
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
@@ -168,7 +169,7 @@ async def test_a_trace_of_the_chat_so_far(launch: Launch, tmp_path: Path) -> Non
 
 async def test_a_broken_trace_is_told_on_the_screen(tmp_path: Path) -> None:
     path = tmp_path / "broken.dft"
-    path.write_bytes(b"dflash-trace 2\nno frames at all")
+    path.write_bytes(MAGIC + b"%d\nno frames at all" % FORMAT_VERSION)
     async with replaying(path) as replay:
         await replay.until(lambda: replay.screen.chat.reducer.failure is not None)
         assert "nothing to replay" in replay.screen.chat.reducer.failure.message

@@ -6,16 +6,20 @@ written up to any byte can be read up to there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isqrt
+
 TOP, FULL = 2**24, 2**32
 """The range is kept between these."""
-SEEN, MOST = 40, 2**12
-"""What a symbol counts for each time that it comes, and what all may count together: then every count is halved, so
-that the latest weigh most. A symbol that never came counts as 1."""
+MOST = 2**12
+"""What all symbols of a place may count together: then every count is halved, so that the latest weigh most."""
 RAW_BITS = 8
 SMALL = 4
 """Numbers below are symbols of their own; others share one by their length and their second bit."""
-SYMBOLS = SMALL + 2 * 54
-"""For numbers of up to 56 bits."""
+SYMBOLS, SHORT = SMALL + 2 * 54, SMALL + 2 * 8
+"""For numbers of up to 56 bits, and for those below 1024."""
+EVEN = (*(1,) * SMALL, *(1 + isqrt(2 << symbol // 2) for symbol in range(SHORT - SMALL)))
+"""First counts of numbers of which many are large: those that share a symbol count for more."""
 
 
 class Cut(Exception):
@@ -25,14 +29,15 @@ class Cut(Exception):
 class Counts:
     """How often each symbol came in one place."""
 
-    __slots__ = ("counts", "total")
+    __slots__ = ("_seen", "counts", "total")
 
-    def __init__(self, symbols: int) -> None:
-        self.counts, self.total = [1] * symbols, symbols
+    def __init__(self, first: Sequence[int], seen: int = 40) -> None:
+        """``first``: what each symbol counts for before it came, at least 1; ``seen``: each time that it comes."""
+        self.counts, self.total, self._seen = list(first), sum(first), seen
 
     def learn(self, symbol: int) -> None:
-        self.counts[symbol] += SEEN
-        self.total += SEEN
+        self.counts[symbol] += self._seen
+        self.total += self._seen
         if self.total > MOST:
             self.counts = [(count + 1) >> 1 for count in self.counts]
             self.total = sum(self.counts)

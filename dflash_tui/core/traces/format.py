@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MAGIC = b"dflash-trace "
 """A file begins with this, the version in decimal digits, and a newline. Frames follow."""
 SUFFIX = ".dft"

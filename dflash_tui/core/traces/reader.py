@@ -171,6 +171,8 @@ class _Reader:
         self._unpacker = Unpacker(self._pieces)
         self._headed = False
         self._turn: int | None = None
+        """The latest one; what is said of it, nobody need say again."""
+        self._settings: dict[str, Any] = {}
         self._open: int | None = None
         """The turn whose end has not come yet."""
         self._teller = Teller(0)
@@ -240,7 +242,13 @@ class _Reader:
         self.trace.spans.append(self._teller.tell(step))
 
     def _event(self, data: dict[str, Any]) -> None:
-        if data.get("event") == "TurnFinished":
+        kind = data.get("event")
+        if kind == "TurnStarted":
+            data.setdefault("turn", (self._turn or 0) + 1)
+            data.setdefault("settings", self._settings)
+        elif kind in ("PrefillDone", "TurnFinished"):
+            data.setdefault("turn", self._turn)
+        if kind == "TurnFinished":
             for key, said in self._texts.items():
                 data.setdefault(key, "".join(said))
             data.setdefault("statistics", asdict(self._meter.statistics()))
@@ -252,6 +260,7 @@ class _Reader:
         if isinstance(event, TurnStarted):
             self._seconds = 0.0
             self._turn = self._open = event.turn
+            self._settings = event.settings
             self._texts, self._teller = {"text": [], "thought": []}, Teller(event.turn)
             self._meter = TurnMeter(event.num_prompt_tokens, event.num_reused_tokens)
         elif isinstance(event, TurnFinished):

@@ -6,22 +6,41 @@ packed again.
 
 from __future__ import annotations
 
-from array import array
+import json
+from functools import cache
+from pathlib import Path
 from typing import Protocol
 
-from .coding import SYMBOLS, Counts, Decoder, Encoder, get, put
+from .coding import EVEN, SHORT, SYMBOLS, Counts, Decoder, Encoder, get, put
 from .packing import CHOICE, COUNTS, PLACE, SETTINGS, PackingError, put_number, signed, unsigned
 
 MAX_LIST, MAX_PIECE_BYTES = 256, 2**16
 """Of a step's draft, or of its answer; and of a token's text. No honest one has so many."""
-SAME, FOLLOWS, EARLIER, NEW = range(4)
+SAME, FOLLOWS, RECENT, OLDER, NEW = range(5)
 """How a piece is told: as the discarded draft that stood there, as what came after the piece before it the last time,
-as the one so many pieces ago, or as one that was never met."""
-HOWS, BYTES = 4, 256
-DOUBTS = 6
-"""Sorts of places that a chance can stand at, by how unsure a drafter was: see :func:`_doubtful`."""
+as one of the latest, by its place in the table, or as one that was never met."""
+NEAR = 256
+"""How many different pieces are the latest."""
+HOWS, BYTES = 5, 256
+WORDS = Path(__file__).with_name("words.json")
+"""Texts that pieces often have, so that they need no spelling."""
+CHANCES = ("doubt", "given", "own doubt")
+SMALL_NUMBERS = ("head", "drafted", "judged", "kept", "own", "verdict")
+"""Kinds of numbers below 1024."""
 Kind = tuple[str, int]
 """What a number means, and what it depends on."""
+
+
+@cache
+def words() -> tuple[bytes, ...]:
+    """Those of ``WORDS``."""
+    return tuple(word.encode() for word in json.loads(WORDS.read_bytes()))
+
+
+@cache
+def _numbers_of_words() -> dict[bytes, int]:
+    """Counted from 1."""
+    return {word: number for number, word in enumerate(words(), start=1)}
 
 
 class Fields(Protocol):
@@ -33,8 +52,11 @@ class Fields(Protocol):
     def piece(self, guesses: tuple[int | None, int | None]) -> int:
         """A reference into the table of pieces; ``guesses``: what ``SAME`` and ``FOLLOWS`` would stand for."""
 
-    def data(self, size: int, text: bool) -> bytes:
-        """Bytes."""
+    def data(self, size: int) -> bytes:
+        """Bytes of which nothing is known."""
+
+    def text(self) -> bytes:
+        """How many bytes, and the text."""
 
 
 class StepModel:
@@ -42,20 +64,20 @@ class StepModel:
 
     def __init__(self) -> None:
         self._counts: dict[Kind, Counts] = {}
-        self.met = array("I")
-        """Every reference so far, in order."""
-        self.last: dict[int, int] = {}
-        """Of every reference, the place in ``met`` where it was last."""
+        self.pieces = 0
+        """How many are in the table."""
+        self.recent: list[int] = []
+        """The ``NEAR`` latest references, each once, the latest first."""
         self._follower: dict[int, int] = {}
         self._before = -1
         self._discarded: list[int] = []
         self._drafted = 0
 
-    def counts(self, kind: Kind, symbols: int = SYMBOLS) -> Counts:
+    def counts(self, kind: Kind) -> Counts:
         """How often each symbol came for this kind."""
         found = self._counts.get(kind)
         if found is None:
-            found = self._counts[kind] = Counts(symbols)
+            found = self._counts[kind] = _first_counts(kind[0])
         return found
 
     def walk(self, fields: Fields) -> None:
@@ -67,16 +89,16 @@ class StepModel:
                 number(("place", place))
         if head & SETTINGS:
             number(("settings", 0))
-            fields.data(8, text=False)
+            fields.data(8)
         if head & COUNTS:
             number(("counts", 0))
             number(("counts", 1))
         if head & CHOICE:
             for place in range(3):
                 number(("choice", place))
-        for place in range(4):
-            number(("times", place))
         self._tokens(fields)
+        for place in range(4):
+            number(("times", 2 * place + (self._drafted > 0)))
 
     def _tokens(self, fields: Fields) -> None:
         number = fields.number
@@ -103,12 +125,15 @@ class StepModel:
     def _piece(self, fields: Fields, same: int | None) -> int:
         follows = self._follower.get(self._before)
         reference = fields.piece((same, follows if follows != same else None))
-        if reference not in self.last:
+        if reference == self.pieces:
             fields.number(("id", 0))
-            fields.data(fields.number(("text", 0)), text=True)
+            fields.text()
+            self.pieces += 1
         self._follower[self._before] = self._before = reference
-        self.last[reference] = len(self.met)
-        self.met.append(reference)
+        if reference in self.recent:
+            self.recent.remove(reference)
+        self.recent.insert(0, reference)
+        del self.recent[NEAR:]
         return reference
 
 
@@ -125,21 +150,39 @@ class Coding:
 
     def piece(self, guesses: tuple[int | None, int | None]) -> int:
         model, reference = self._model, self._plain()
-        known = reference in model.last
-        how = guesses.index(reference) if reference in guesses else EARLIER if known else NEW
-        self._encoder.symbol(model.counts(("how", _choices(guesses)), HOWS), how)
-        if how == EARLIER:
-            self._put(("ago", 0), len(model.met) - 1 - model.last[reference])
+        if reference in guesses:
+            how = guesses.index(reference)
+        elif reference == model.pieces:
+            how = NEW
+        else:
+            how = RECENT if reference in model.recent else OLDER
+        self._encoder.symbol(model.counts(("how", _choices(guesses))), how)
+        if how == RECENT:
+            self._put(("ago", 0), model.recent.index(reference))
+        elif how == OLDER:
+            self._put(("older", 0), reference)
         return reference
 
-    def data(self, size: int, text: bool) -> bytes:
+    def data(self, size: int) -> bytes:
         data = self._packed[self._next : self._next + size]
         self._next += size
-        before = 0
         for byte in data:
-            self._encoder.symbol(self._model.counts(("byte", _sort(before) if text else -1), BYTES), byte)
-            before = byte
+            self._encoder.symbol(self._model.counts(("any byte", 0)), byte)
         return data
+
+    def text(self) -> bytes:
+        size = self._plain()
+        text = self._packed[self._next : self._next + size]
+        self._next += size
+        word = _numbers_of_words().get(text, 0)
+        self._put(("word", 0), word)
+        if not word:
+            self._put(("letters", 0), size)
+            before = 0
+            for byte in text:
+                self._encoder.symbol(self._model.counts(("byte", _sort(before))), byte)
+                before = byte
+        return text
 
     def _put(self, kind: Kind, number: int) -> None:
         put(self._encoder, self._model.counts(kind), number)
@@ -173,29 +216,57 @@ class Decoding:
 
     def piece(self, guesses: tuple[int | None, int | None]) -> int:
         model = self._model
-        how = self._decoder.symbol(model.counts(("how", _choices(guesses)), HOWS))
-        reference: int | None = len(model.last) if how == NEW else None
-        if how == EARLIER:
+        how = self._decoder.symbol(model.counts(("how", _choices(guesses))))
+        reference: int | None
+        if how == NEW:
+            reference = model.pieces
+        elif how == RECENT:
             ago = get(self._decoder, model.counts(("ago", 0)))
-            if ago >= len(model.met):
-                raise PackingError("a step refers to a piece before the first one")
-            reference = model.met[-1 - ago]
-        elif how < EARLIER:
+            reference = model.recent[ago] if ago < len(model.recent) else None
+        elif how == OLDER:
+            older = get(self._decoder, model.counts(("older", 0)))
+            reference = older if older < model.pieces else None
+        else:
             reference = guesses[how]
         if reference is None:
-            raise PackingError("a step refers to a piece that nobody can guess")
+            raise PackingError("a step refers to a piece that there is not")
         put_number(self.packed, reference)
         return reference
 
-    def data(self, size: int, text: bool) -> bytes:
+    def data(self, size: int) -> bytes:
+        data = bytes(self._decoder.symbol(self._model.counts(("any byte", 0))) for _ in range(size))
+        self.packed += data
+        return data
+
+    def text(self) -> bytes:
+        word = get(self._decoder, self._model.counts(("word", 0)))
+        if word > len(words()):
+            raise PackingError("a piece is a word that there is not")
+        text = words()[word - 1] if word else self._spelled()
+        put_number(self.packed, len(text))
+        self.packed += text
+        return text
+
+    def _spelled(self) -> bytes:
+        size = get(self._decoder, self._model.counts(("letters", 0)))
         if size > MAX_PIECE_BYTES:
             raise PackingError("a piece is longer than pieces are")
-        data, before = bytearray(), 0
+        text, before = bytearray(), 0
         for _ in range(size):
-            before = self._decoder.symbol(self._model.counts(("byte", _sort(before) if text else -1), BYTES))
-            data.append(before)
-        self.packed += data
-        return bytes(data)
+            before = self._decoder.symbol(self._model.counts(("byte", _sort(before))))
+            text.append(before)
+        return bytes(text)
+
+
+def _first_counts(name: str) -> Counts:
+    """Those of a kind of which nothing was seen yet."""
+    if name in CHANCES:
+        return Counts(EVEN, seen=20)
+    if name == "how":
+        return Counts((1,) * HOWS)
+    if name in ("byte", "any byte"):
+        return Counts((1,) * BYTES)
+    return Counts((1,) * (SHORT if name in SMALL_NUMBERS else SYMBOLS))
 
 
 def _length(count: int) -> int:
@@ -211,7 +282,8 @@ def _choices(guesses: tuple[int | None, int | None]) -> int:
 
 
 def _doubtful(doubt: int) -> int:
-    return min(doubt.bit_length() >> 1, DOUBTS - 1)
+    """Sorts of places that a chance can stand at, by how unsure the drafter was."""
+    return (doubt >= 20) + (doubt >= 200) + (doubt >= 600)
 
 
 def _sort(byte: int) -> int:

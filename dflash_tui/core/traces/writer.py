@@ -56,6 +56,9 @@ class TraceWriter:
         self._texts = {"text": StringIO(), "thought": StringIO()}
         self._meter = TurnMeter()
         """What the steps of this turn say: ``TurnFinished`` need not say it again."""
+        self._turn = 0
+        self._settings: dict[str, Any] | None = None
+        """Of the latest turn: the next events need not say them again."""
         self._write(MAGIC + b"%d\n" % FORMAT_VERSION)
         self._frames.line(asdict(_header(source)))
         self._thread = threading.Thread(target=self._run, name="trace", daemon=True)
@@ -98,12 +101,19 @@ class TraceWriter:
                 self._frames.line(self._as_dict(event))
 
     def _as_dict(self, event: JsonEvent) -> dict[str, Any]:
-        """The event without what the steps before it say already, nor digits that no clock knows."""
+        """The event without what the steps and events before it say already, nor digits that no clock knows."""
         data = event_to_dict(event)
         if isinstance(event, TurnStarted):
+            if event.turn == self._turn + 1:
+                del data["turn"]
+            if event.settings == self._settings:
+                del data["settings"]
+            self._turn, self._settings = event.turn, event.settings
             self._texts = {"text": StringIO(), "thought": StringIO()}
             self._meter = TurnMeter(event.num_prompt_tokens, event.num_reused_tokens)
-        elif isinstance(event, TurnFinished):
+        elif isinstance(event, PrefillDone | TurnFinished) and event.turn == self._turn:
+            del data["turn"]
+        if isinstance(event, TurnFinished):
             for key, said in self._texts.items():
                 if data[key] == said.getvalue():
                     del data[key]

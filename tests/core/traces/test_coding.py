@@ -17,7 +17,7 @@ numbers = st.lists(
 
 
 def coded(told: list[tuple[int, int]]) -> bytes:
-    encoder, places = Encoder(), [Counts(SYMBOLS) for _ in range(3)]
+    encoder, places = Encoder(), [Counts((1,) * SYMBOLS) for _ in range(3)]
     for place, number in told:
         put(encoder, places[place], number)
     return encoder.finished()
@@ -25,7 +25,7 @@ def coded(told: list[tuple[int, int]]) -> bytes:
 
 def decoded(block: bytes, asked: list[int], whole: bool) -> list[int]:
     """The numbers in places ``asked``, as far as the block goes."""
-    places, found = [Counts(SYMBOLS) for _ in range(3)], []
+    places, found = [Counts((1,) * SYMBOLS) for _ in range(3)], []
     try:
         decoder = Decoder(block, whole)
         for place in asked:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.reducer import Reducer
 from dflash_tui.core.traces.coding import Encoder
-from dflash_tui.core.traces.format import MAGIC, SYNC, Frame
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, SYNC, Frame
 from dflash_tui.core.traces.packing import Packer, put_number
 from dflash_tui.core.traces.reader import TraceError
 from dflash_tui.core.traces.step_coding import Coding, StepModel
@@ -58,9 +58,10 @@ def steps(*packed: bytes) -> bytes:
 
 
 def file_of(*frames: bytes) -> bytes:
-    return MAGIC + b"2\n" + HEAD + b"".join(frames)
+    return FIRST_LINE + HEAD + b"".join(frames)
 
 
+FIRST_LINE = MAGIC + b"%d\n" % FORMAT_VERSION
 HEAD = event_line(program="test")
 STARTED = event_line(event="TurnStarted", turn=1, num_prompt_tokens=1, num_reused_tokens=0, settings={})
 FIRST = bytes([4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -91,7 +92,7 @@ def test_a_trace_whose_turns_are_muddled_jumps_as_it_plays() -> None:
 @settings(max_examples=400)
 def test_random_bytes_are_refused_or_read(noise: bytes) -> None:
     some = frame(Frame.STEPS, b"\x05" + noise)
-    for data in (noise, MAGIC + b"2\n" + noise, file_of(noise), file_of(STARTED, lines(noise)), file_of(STARTED, some)):
+    for data in (noise, FIRST_LINE + noise, file_of(noise), file_of(STARTED, lines(noise)), file_of(STARTED, some)):
         try:
             list(read(data).events())
         except TraceError as error:
@@ -166,7 +167,7 @@ def bomb(megabytes: int) -> bytes:
 def drafting(first: bool) -> bytes:
     """A step that drafts the same token 200 times, in few bits."""
     piece = bytes([0, 0, 0] if first else [0])
-    return bytes([0, 0, 0, 0, 0, 200, 1]) + piece + bytes(199 + 200 + 3)
+    return bytes([0, 200, 1]) + piece + bytes(199 + 200 + 3 + 4)
 
 
 HOSTILE = {
@@ -176,7 +177,7 @@ HOSTILE = {
     "huge frame": "file_of(STARTED, bytes([2, 255, 255, 255, 127]) + bytes(10**6))",
     "deep nesting": "file_of(STARTED, lines(b'[' * (4 * 2**20 - 1) + b'\\n'))",
     "wide nesting": "file_of(STARTED, lines(b'[' + b'[],' * 1_300_000 + b'[]]\\n'))",
-    "a year in a step": "file_of(STARTED, steps(bytes([4, 1, 0, 0, 0, 0, 0, *[128] * 5, 8, 0, 0, 0, 0])))",
+    "a year in a step": "file_of(STARTED, steps(bytes([4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, *[128] * 5, 8])))",
     "countless accepted": "file_of(STARTED, steps(bytes([20, 1, 0, 0, *[128] * 5, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0])))",
     "countless drafted": "file_of(STARTED, steps(FIRST, drafting(True), *[drafting(False)] * 11_000))",
     "many events": "file_of(*[STARTED] * 12_000)",

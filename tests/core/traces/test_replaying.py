@@ -21,6 +21,7 @@ from dflash_tui.core.traces.bundled import TRACES, bundled_traces, find_trace
 from dflash_tui.core.traces.packing import Unpacker
 from dflash_tui.core.traces.reader import TraceError, read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
+from dflash_tui.core.traces.step_coding import words
 from dflash_tui.core.traces.writer import TraceWriter
 from dflash_tui.core.wrapping import Document
 from engine.commands import Close, GenerationSettings, Stop
@@ -283,9 +284,8 @@ def test_bundled_traces_are_whole_small_and_of_the_bundled_pair(name: str) -> No
     assert all(mark.event.reason == "stop" for mark in trace.marks if isinstance(mark.event, TurnFinished))
 
 
-@pytest.mark.parametrize("name", sorted(bundled_traces().keys() - {"chat-sampled"}))
-def test_typical_answers_take_at_most_twelve_bytes_a_token(name: str) -> None:
-    """Not those of the sampled chat, 45 tokens each of which hardly any was guessed: they take 13.4."""
+@pytest.mark.parametrize("name", sorted(bundled_traces()))
+def test_answers_take_at_most_twelve_bytes_a_token(name: str) -> None:
     path = bundled_traces()[name]
     assert path.stat().st_size / read_trace(path).steps.num_tokens <= 12
 
@@ -304,4 +304,6 @@ def test_the_format_is_documented_as_it_is() -> None:
     text = (Path(format.__file__).parent / "FORMAT.md").read_text()
     dictionary = format.DICTIONARY
     assert f"{len(dictionary)} of them, with the Adler-32 checksum {zlib.adler32(dictionary):08x}" in text
+    texts = b"\0".join(words())
+    assert f"{len(texts)} bytes when texts by zero bytes, with the Adler-32 checksum {zlib.adler32(texts):08x}" in text
     assert f"Traces, format {format.FORMAT_VERSION}" in text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.reducer import Reducer, TurnState
 from dflash_tui.core.stretch import Stretch
-from dflash_tui.core.traces.format import MAGIC
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
 from engine.events import (
@@ -246,11 +246,12 @@ def test_a_turn_that_never_started_has_no_events_but_its_end() -> None:
 
 def test_a_trace_of_the_future_is_refused_in_words(tmp_path: Path) -> None:
     data = recorded(long_run(), tmp_path / "run.dft")
+    known = MAGIC + b"%d\n" % FORMAT_VERSION
     with pytest.raises(TraceError, match="newer dflash-chat") as caught:
-        read(data.replace(MAGIC + b"2\n", MAGIC + b"3\n"))
+        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION + 1)))
     assert "Update" in caught.value.hint
     with pytest.raises(TraceError, match="older dflash-chat"):
-        read(data.replace(MAGIC + b"2\n", MAGIC + b"1\n"))
+        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION - 1)))
 
 
 def test_whoever_records_waits_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
