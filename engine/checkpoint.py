@@ -71,16 +71,33 @@ def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
     return config
 
 
+def target_shape(config: TargetConfig, device: torch.device, attention: AttentionBackend = "auto") -> Gemma4:
+    """A target that will compute on a device, still on the ``meta`` device: with shapes and no weights.
+
+    Raises ``UsageFailure`` for an attention backend that can't run every layer there.
+    """
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--attention-backend")
+    with torch.device("meta"):
+        model = Gemma4(config)
+    model.use_attention(backends)
+    return model
+
+
+def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> DFlashDrafter:
+    """The same of a drafter."""
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--draft-attention-backend")
+    with torch.device("meta"):
+        model = DFlashDrafter(config)
+    model.use_attention(backends)
+    return model
+
+
 def load_target(folder: Path, device: torch.device, progress: Progress, attention: AttentionBackend = "auto") -> Gemma4:
     """Loads a Gemma 4 text model; vision and audio tensors stay on disk.
 
     Raises ``UsageFailure`` for an attention backend that can't run every layer here.
     """
-    config = read_target_config(folder)
-    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--attention-backend")
-    with torch.device("meta"):
-        model = Gemma4(config)
-    model.use_attention(backends)
+    model = target_shape(read_target_config(folder), device, attention)
     _load_weights(model, folder, TARGET_PREFIX, device, lambda done, total: progress("target", done, total))
     model.prepare()
     return model
@@ -102,10 +119,7 @@ def load_drafter(
     if noise_embed_scale is not None:
         config = replace(config, embedding_scale=noise_embed_scale)
     device = target.embed_tokens.weight.device
-    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--draft-attention-backend")
-    with torch.device("meta"):
-        model = DFlashDrafter(config)
-    model.use_attention(backends)
+    model = drafter_shape(config, device, attention)
     _load_weights(model, folder, "", device, lambda done, total: progress("drafter", done, total))
     model.prepare()
     return model
