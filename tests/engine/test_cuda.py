@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 
+from engine import checkpoint
 from engine.cache import Cache
 from engine.checkpoint import load_drafter, load_target
 from engine.decoder import Decoder
+from engine.models.gemma4 import Gemma4
 from tests.engine.conftest import TinyPair, no_progress
 from tests.engine.decoding import faulty, oracle, prompt_ids, run_turn, scripted, set_stops, settings
 from tests.engine.divergence import first_divergence
@@ -56,15 +59,28 @@ def test_bf16_answers_part_only_at_near_ties(
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("name", ["dense_pair", "moe_pair"])
 @torch.inference_mode()
-def test_bf16_logits_stay_near_fp32(moe_pair: TinyPair) -> None:
-    device = torch.device("cuda")
-    target = load_target(moe_pair.folder / "target", device, no_progress)
-    ids = torch.tensor(prompt_ids(100))
-    exact = Cache(target.config.layers, 128, 128, torch.float32, torch.device("cpu"))
-    rounded = Cache(target.config.layers, 128, 128, torch.bfloat16, device)
-    expected = moe_pair.target.logits(moe_pair.target(ids, 0, exact).hidden)
-    actual = target.logits(target(ids.to(device), 0, rounded).hidden).cpu()
+def test_bf16_logits_stay_as_near_to_fp32_as_on_the_cpu(
+    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bf16 strays as far as the weights let it: 0.02 in the dense pair, 0.24 where it changes the choice of experts."""
+    pair: TinyPair = request.getfixturevalue(name)
+    expected = _logits(pair.target)
+    strays = _relative_error(_logits(load_target(pair.folder / "target", torch.device("cuda"), no_progress)), expected)
+    monkeypatch.setattr(checkpoint, "compute_dtype", lambda _device: torch.bfloat16)
+    allowed = _relative_error(_logits(load_target(pair.folder / "target", torch.device("cpu"), no_progress)), expected)
+    assert strays <= 1.25 * allowed, f"relative error {strays:.3f}, on the CPU {allowed:.3f}"
+
+
+def _logits(target: Gemma4) -> Tensor:
+    """Logits [100, vocab] of one text in one pass, on the CPU."""
+    weight = target.embed_tokens.weight
+    cache = Cache(target.config.layers, 128, 128, weight.dtype, weight.device)
+    ids = torch.tensor(prompt_ids(100), device=weight.device)
+    return target.logits(target(ids, 0, cache).hidden).cpu()
+
+
+def _relative_error(actual: Tensor, expected: Tensor) -> float:
     assert actual.dtype is torch.float32
-    error = (actual - expected).norm() / expected.norm()
-    assert error < 0.1, f"relative error {error:.3f}"
+    return float((actual - expected).norm() / expected.norm())
