@@ -86,12 +86,21 @@ class Packer:
             put_number(out, _whole(step.choice.cost_ms, MICROSECONDS))
             put_number(out, _whole(step.choice.tok_s, 1))
         out[0] = head
+        self._put_times(out, step)
         self._put_draft(out, step.draft)
         self._put_emitted(out, step, plain)
-        self._put_times(out, step)
         place.turn, place.index, place.context = step.turn, step.index, step.context_length
         place.block_size, place.temperature = step.block_size, step.temperature
         return bytes(out)
+
+    def _put_times(self, out: bytearray, step: Step) -> None:
+        draft, verify = _whole(step.draft_ms, MICROSECONDS), _whole(step.verify_ms, MICROSECONDS)
+        total, time = _whole(step.total_ms, MICROSECONDS), _whole(step.time, SECOND)
+        put_number(out, draft)
+        put_number(out, verify)
+        _put_signed(out, total - draft - verify)
+        _put_signed(out, time - self.place.time_us - total)
+        self.place.time_us = time
 
     def _put_draft(self, out: bytearray, draft: tuple[DraftToken, ...]) -> None:
         put_number(out, len(draft))
@@ -114,15 +123,6 @@ class Packer:
             out.append(VERDICTS.index(token.verdict) | CHANNELS.index(token.channel) << 2)
             self._put_piece(out, (token.id, token.text))
             put_number(out, _doubt(token.probability))
-
-    def _put_times(self, out: bytearray, step: Step) -> None:
-        draft, verify = _whole(step.draft_ms, MICROSECONDS), _whole(step.verify_ms, MICROSECONDS)
-        total, time = _whole(step.total_ms, MICROSECONDS), _whole(step.time, SECOND)
-        put_number(out, draft)
-        put_number(out, verify)
-        _put_signed(out, total - draft - verify)
-        _put_signed(out, time - self.place.time_us - total)
-        self.place.time_us = time
 
     def _put_piece(self, out: bytearray, piece: Piece) -> None:
         reference = self._references.get(piece)
@@ -173,11 +173,11 @@ class Unpacker:
             place.temperature = self._temperature()
         counts = (self._number(), self._number()) if head & COUNTS else None
         choice = self._choice() if head & CHOICE else None
-        draft = self._draft()
-        emitted = self._emitted(draft, CHANNELS[head & 3])
         draft_us, verify_us = self._number(), self._number()
         total_us = self._checked(draft_us + verify_us + self._signed())
         place.time_us = self._checked(place.time_us + total_us + self._signed())
+        draft = self._draft()
+        emitted = self._emitted(draft, CHANNELS[head & 3])
         place.context = context if head & PLACE else self._checked(place.context + len(emitted))
         accepted, width = counts or (self._plain, len(draft) + 1)
         return Step(

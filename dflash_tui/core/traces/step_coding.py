@@ -96,9 +96,9 @@ class StepModel:
         if head & CHOICE:
             for place in range(3):
                 number(("choice", place))
-        self._tokens(fields)
         for place in range(4):
             number(("times", 2 * place + (self._drafted > 0)))
+        self._tokens(fields)
 
     def _tokens(self, fields: Fields) -> None:
         number = fields.number

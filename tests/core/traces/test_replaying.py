@@ -305,5 +305,5 @@ def test_the_format_is_documented_as_it_is() -> None:
     dictionary = format.DICTIONARY
     assert f"{len(dictionary)} of them, with the Adler-32 checksum {zlib.adler32(dictionary):08x}" in text
     texts = b"\0".join(words())
-    assert f"{len(texts)} bytes when texts by zero bytes, with the Adler-32 checksum {zlib.adler32(texts):08x}" in text
+    assert f"{len(texts)} bytes when joined by zero bytes, with the Adler-32 checksum {zlib.adler32(texts):08x}" in text
     assert f"Traces, format {format.FORMAT_VERSION}" in text
