@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 Verdict = Literal["accepted", "corrected", "bonus", "plain"]
 """Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
-first draft that differed (``corrected``), it came free after a fully accepted draft (``bonus``), or nothing was
-drafted at its position (``plain``: the first token of an answer, and every token without speculation)."""
+first draft that differed (``corrected``), it came free after everything that was verified had been accepted
+(``bonus``), or no draft was verified (``plain``: the first token of an answer, and every token without speculation)."""
 
 Channel = Literal["answer", "thought", "control"]
 """Where a token belongs: the answer, the model's thinking, or markup nobody reads (stop and channel tokens)."""

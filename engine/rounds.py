@@ -83,7 +83,7 @@ class Round:
     def verdicts(self) -> tuple[Verdict, ...]:
         """One per emitted token: the accepted drafts, then what the target added of its own."""
         verified = self.verify_width - 1
-        own: Verdict = "plain" if not self.draft_ids else "corrected" if self.num_accepted < verified else "bonus"
+        own: Verdict = "plain" if verified < 1 else "corrected" if self.num_accepted < verified else "bonus"
         return tuple("accepted" if index < self.num_accepted else own for index in range(len(self.emitted)))
 
 

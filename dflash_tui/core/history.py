@@ -182,7 +182,7 @@ class StepHistory:
             column.append(value)
             total.append(value + (total[-1] if total else 0))
         self._drafted.append(bool(step.draft))
-        self._outcomes.append(accepted + CORRECTED * is_corrected(step) if verified else NOT_SPECULATIVE)
+        self._outcomes.append(accepted + CORRECTED * is_corrected(step) if step.draft else NOT_SPECULATIVE)
 
 
 def _less(values: array[int], base: int) -> array[int]:

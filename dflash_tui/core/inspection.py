@@ -58,6 +58,8 @@ class Inspection:
         step, verified = self.step, num_verified(self.step)
         if not step.draft:
             return "the prompt's token: nothing to draft yet" if step.index == 0 else "nothing drafted"
+        if not verified:
+            return f"verified none of {len(step.draft)} drafted: the target wrote this token alone"
         looked_at = "" if verified == len(step.draft) else f" of {verified} verified"
         kept = f"kept {step.num_accepted}{looked_at} of {len(step.draft)} drafted"
         last = step.emitted[-1].verdict if step.emitted else "accepted"
@@ -124,6 +126,8 @@ class Inspection:
                 return f"Every guess it looked at was right, so the target adds one: {_lower(_picked(column))}."
             case "plain" if self.step.index == 0:
                 return f"The first token comes from reading the prompt: {_lower(_picked(column))}."
+            case "plain" if draft:
+                return f"No guess was looked at{self._choice}. {_picked(column)}."
             case "discarded":
                 return "Never judged: it stands behind a wrong guess, so the target read another text here."
             case "unverified":

@@ -58,6 +58,8 @@ def round_summary(step: Step) -> str:
     verdicts = {token.verdict for token in step.emitted}
     if not step.draft:
         return "no draft: the target wrote this token alone"
+    if step.verify_width <= 1:
+        return f"none of {len(step.draft)} verified: the target wrote this token alone"
     kept = f"kept {step.num_accepted} of {len(step.draft)}"
     if "corrected" in verdicts:
         return f"{kept}, then corrected"

@@ -43,7 +43,10 @@ class PositionRate:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceStatistics:
-    """Acceptance over the speculative rounds of a turn; rounds without a draft do not count."""
+    """Acceptance over the speculative rounds of a turn, as the engine counts them; rounds without a draft do not count.
+
+    A draft of which nothing was verified counts as a round that accepted nothing: it was paid for.
+    """
 
     num_draft_tokens: int = 0
     """Drafted tokens that the target verified."""
@@ -54,9 +57,9 @@ class AcceptanceStatistics:
 
     def after(self, step: Step) -> AcceptanceStatistics:
         """The counts with one more round."""
-        verified = num_verified(step)
-        if verified == 0:
+        if not step.draft:
             return self
+        verified = num_verified(step)
         accepted = min(step.num_accepted, verified)
         return AcceptanceStatistics(
             self.num_draft_tokens + verified,

@@ -115,6 +115,16 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert "chance of 12 % and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
 
 
+def test_a_draft_of_which_nothing_was_looked_at() -> None:
+    own = EmittedToken(5, " sun", "plain", probability=0.625)
+    step = replace(step_at(0, verify_width=1), num_accepted=0, emitted=(own,), choice=WidthChoice(0.12, 0.4, 700.0))
+    seen = inspect_step(step, 0, 0, SEED)
+    assert [column.outcome for column in seen.columns] == ["plain", "unverified", "unverified", "unverified"]
+    assert seen.summary == "verified none of 4 drafted: the target wrote this token alone"
+    assert seen.why(0).startswith("No guess was looked at, for the next had a chance of 12 %")
+    assert seen.why(0).endswith("The target's most likely token is “·sun” (62.5 %).")
+
+
 @pytest.mark.parametrize(
     ("step", "word"),
     [

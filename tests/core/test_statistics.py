@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 
 from dflash_tui.core.statistics import AcceptanceStatistics, RateMeter
 from engine.events import Step
+from engine.statistics import TurnMeter
 from tests.core.events_for_tests import make_step, rounds
 
 
@@ -50,6 +52,19 @@ def test_only_verified_drafts_count() -> None:
     step = make_step(3, 15)
     narrow = Step(*(getattr(step, name) if name != "verify_width" else 5 for name in Step.__dataclass_fields__))
     assert count([narrow]).num_draft_tokens == 4
+
+
+def test_a_draft_of_which_nothing_is_verified_counts_as_the_engine_counts_it() -> None:
+    """The status line and the line behind the answer must say the same."""
+    whole = make_step(3, 15)
+    unverified = replace(make_step(0, 15, ending="stop"), verify_width=1)
+    meter, shown = TurnMeter(), count([whole, unverified])
+    for step in (whole, unverified):
+        meter.add(step)
+    told = meter.statistics()
+    assert shown.mean_acceptance_length == told.mean_acceptance_length == 2.5
+    assert (shown.num_spec_steps, shown.num_draft_tokens) == (told.num_spec_steps, told.num_draft_tokens)
+    assert shown.positions[0].reached == 1, "what was not verified says nothing about the drafter"
 
 
 def test_rate_at_a_steady_pace() -> None:

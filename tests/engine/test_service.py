@@ -149,7 +149,7 @@ def check_steps(steps: list[Step], finished: TurnFinished) -> None:
         assert stopped_inside or len(step.emitted) == step.num_accepted + 1
         assert [t.id for t in step.emitted[: step.num_accepted]] == [t.id for t in step.draft[: step.num_accepted]]
         assert all(0 < token.probability <= 1 for token in step.draft)
-        own = "plain" if not step.draft else "bonus" if step.num_accepted == verified else "corrected"
+        own = "plain" if verified < 1 else "bonus" if step.num_accepted == verified else "corrected"
         assert [t.verdict for t in step.emitted] == ["accepted"] * step.num_accepted + [own] * (not stopped_inside)
         assert 0 <= step.draft_ms <= step.total_ms and 0 < step.verify_ms <= step.total_ms
     assert [step.time for step in steps] == sorted(step.time for step in steps)
