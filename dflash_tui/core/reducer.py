@@ -20,6 +20,7 @@ from engine.events import (
     TurnStatistics,
 )
 
+from .growing_text import GrowingText
 from .history import StepHistory
 from .statistics import AcceptanceStatistics, RateMeter, RoundCost, TurnSnapshot
 from .stretch import Stretch
@@ -85,7 +86,7 @@ class TurnState:
     started: TurnStarted | None = None
     finished: TurnFinished | None = None
     prefill_ms: float = 0.0
-    pieces: list[str] = field(default_factory=list)
+    answer: GrowingText = field(default_factory=GrowingText)
     rate: RateMeter = field(default_factory=RateMeter)
     acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
     speculation: bool = True
@@ -131,11 +132,11 @@ class TurnState:
         return stretch.spans
 
     def _write(self, spans: list[Span]) -> None:
-        self.pieces += [span.text for span in spans if span.token is not None and span.look != "thought"]
+        self.answer.append("".join(span.text for span in spans if span.token is not None and span.look != "thought"))
 
     @property
     def text(self) -> str:
-        return "".join(self.pieces)
+        return str(self.answer)
 
     @property
     def num_tokens(self) -> int:

@@ -7,14 +7,15 @@ drawn does not matter here, so that a look can change without wrapping anything 
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
-from io import StringIO
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from rich.cells import cell_len, set_cell_size, split_graphemes
 
+from .growing_text import GrowingText
 from .harmless import is_harmless, sanitise
 from .marks import Mark, Marks
 from .reducer import Span
@@ -85,20 +86,61 @@ class Row(NamedTuple):
     """Where its text begins in the document's."""
 
 
+class Rows(Sequence[Row]):
+    """The rows of a text, in some five bytes each."""
+
+    def __init__(self, text: GrowingText) -> None:
+        self._text = text
+        self._starts = array("I", (0,))
+        self._soft = bytearray()
+        """Of every row but the last."""
+
+    def begin(self, start: int, soft: bool) -> None:
+        """The last row ends, where it is wrapped or at a newline, and the next one begins at character ``start``."""
+        self._starts.append(start)
+        self._soft.append(soft)
+
+    def at(self, offset: int) -> int:
+        """The row that holds a character."""
+        return max(bisect_right(self._starts, offset) - 1, 0)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        places = range(len(self))[index]
+        return self._row(places) if isinstance(places, int) else [self._row(place) for place in places]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and len(self) == len(other) and all(map(Row.__eq__, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # as lists have none
+
+    def _row(self, place: int) -> Row:
+        start = self._starts[place]
+        if place == len(self._soft):
+            return Row(self._text.between(start, len(self._text)), False, start)
+        soft = bool(self._soft[place])
+        return Row(self._text.between(start, self._starts[place + 1] - (not soft)), soft, start)
+
+
 class Document:
     """A growing text as rows of ``width`` cells, and what each of its pieces is."""
 
     def __init__(self, width: int) -> None:
         self.width = max(width, 1)
-        self.rows: list[Row] = []
         self.folded = False
         """Thoughts are left out; they come back when unfolded."""
         self.clear()
 
     def clear(self) -> None:
-        self._source = StringIO(newline="")
+        self._everything = self._text = GrowingText()
         self._all = self.marks = Marks()
-        self.rows = [Row("", False, 0)]
+        self.rows = Rows(self._text)
 
     def append(self, spans: list[Span]) -> int:
         """Add spans at the end; returns the first row that changed."""
@@ -106,9 +148,9 @@ class Document:
         texts = [span.text for span in spans]
         if not is_harmless("".join(texts)):
             texts = [sanitise(text) for text in texts]
-        self._source.write("".join(texts))
         self._all.extend([len(text) for text in texts], spans)
         if self.folded:
+            self._everything.append("".join(texts))
             shown = [(text, span) for text, span in zip(texts, spans, strict=True) if span.look != "thought"]
             texts = [text for text, _ in shown]
             self.marks.extend([len(text) for text in texts], [span for _, span in shown])
@@ -138,7 +180,7 @@ class Document:
 
     def row_of(self, offset: int) -> int:
         """The row that holds a character."""
-        return max(bisect_right(self.rows, offset, key=lambda row: row.start) - 1, 0)
+        return self.rows.at(offset)
 
     def resize(self, width: int) -> None:
         """Wrap everything again."""
@@ -151,23 +193,32 @@ class Document:
         self._wrap_all()
 
     def _wrap_all(self) -> None:
-        text = self._source.getvalue()
+        text = str(self._everything)
         self.marks = self._all
+        self._text = GrowingText()
         if self.folded:
             shown = [(text[start:end], span) for start, end, thought, span in self._all.thoughts() if not thought]
             self.marks = Marks()
             self.marks.extend([len(piece) for piece, _ in shown], [span for _, span in shown])
             text = "".join(piece for piece, _ in shown)
-        self.rows = [Row("", False, 0)]
+        else:
+            self._everything = self._text
+        self.rows = Rows(self._text)
         self._wrap(text)
 
     def _wrap(self, text: str) -> None:
-        last = self.rows.pop()
-        start = last.start
-        for line in (last.text + text).split("\n"):
+        """Put ``text`` at the end of what is shown."""
+        rows = self.rows
+        before, _, start = rows[-1]
+        self._text.append(text)
+        *ended, last = (before + text).split("\n")
+        for line in ended:
             *soft, rest = wrap(line, self.width)
             for row in soft:
-                self.rows.append(Row(row, True, start))
                 start += len(row)
-            self.rows.append(Row(rest, False, start))
+                rows.begin(start, soft=True)
             start += len(rest) + 1
+            rows.begin(start, soft=False)
+        for row in wrap(last, self.width)[:-1]:
+            start += len(row)
+            rows.begin(start, soft=True)

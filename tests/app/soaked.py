@@ -8,6 +8,7 @@ import os
 import statistics
 import sys
 import time
+from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -30,7 +31,7 @@ SETTLING = 2.0
 class Observation:
     """What the process saw of itself from the first step of a turn to its end. Seconds, unless the name says more."""
 
-    lags: list[float] = field(default_factory=list)
+    lags: array[float] = field(default_factory=lambda: array("d"))
     """How much later than asked the event loop came back, every ``PROBE``."""
     wall: float = 0.0
     process_cpu: float = 0.0

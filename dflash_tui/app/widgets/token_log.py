@@ -29,7 +29,7 @@ from textual.widget import Widget
 from dflash_tui.core.lenses import Shade
 from dflash_tui.core.marks import Mark
 from dflash_tui.core.reducer import Look, Span
-from dflash_tui.core.wrapping import Document, Row, width_of
+from dflash_tui.core.wrapping import Document, Row, Rows, width_of
 
 from .lens_legend import SHADE_STYLES
 
@@ -123,7 +123,7 @@ class TokenLog(ScrollView, can_focus=True):
         self._seen_rows = 0
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> Rows:
         return self._document.rows
 
     @property
@@ -300,7 +300,7 @@ class TokenLog(ScrollView, can_focus=True):
             stop = len(row.text) if last == -1 else last
             return self._draw(_cut(self._document.pieces(row), first, stop), width, row.start)
         cached = self._cache.get(index)
-        if cached is not None and cached[0] is row and cached[1].cell_length == width:
+        if cached is not None and cached[0] == row and cached[1].cell_length == width:
             return cached[1]
         strip = self._draw(((text, mark, False) for text, mark in self._document.pieces(row)), width, row.start)
         self._cache[index] = (row, strip)
