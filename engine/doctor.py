@@ -12,7 +12,6 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import Any, Literal
 
 from .errors import EngineFailure
@@ -99,16 +98,17 @@ def _gpus() -> Iterator[Finding]:
 
 
 def _attention() -> Iterator[Finding]:
-    """Backends by name, and what ``auto`` picks: importable is not yet picked."""
-    yield Finding("attention", "sdpa", True)
-    for name in OPTIONAL_PACKAGES:
-        yield Finding("attention", name, find_spec(name) is not None)
+    """Backends by name, whether they run here, and what ``auto`` picks: able is not yet picked."""
     try:
-        from .backends import TRITON, auto_choice
+        from .backends import BACKENDS, TRITON, auto_choice
         from .checkpoint import compute_dtype, pick_device
     except (ImportError, OSError):  # without torch, which was reported already
         return
     device = pick_device("auto")
+    for name, backend in BACKENDS.items():
+        reason = backend.why_not(min(size for _, size in HEADS), device, compute_dtype(device))
+        hint = "" if reason is None else f"{reason[0].upper()}{reason[1:]}."
+        yield Finding("attention", name, reason is None, hint=hint)
     picked = {f"{role} {size}": auto_choice(size, device, compute_dtype(device)) for role, size in HEADS}
     yield Finding("attention", "auto", picked)
     reason = TRITON.why_not(max(size for _, size in HEADS), device, compute_dtype(device))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from .problems import value_problem
@@ -18,4 +20,6 @@ def bench(flags: tuple[str, ...]) -> int:
     except ValueError as error:
         raise value_problem(error, "dflash-chat bench --help lists the flags.") from error
     except SystemExit as done:  # how argparse ends after --help and after a wrong flag, each of which it has explained
+        if done.code:
+            print("  dflash-chat bench --help lists the flags.", file=sys.stderr)
         return int(done.code or 0)

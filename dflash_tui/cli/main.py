@@ -60,6 +60,8 @@ def commands() -> dict[str, click.Command]:
     }
 
 
+SURE = 0.75
+"""How alike two words are, in [0, 1], when one is offered for the other."""
 WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
 """Commands that must work when a configuration file doesn't."""
 
@@ -92,6 +94,10 @@ def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = 
         return _give_up(engine_problem(failure))
     except Failure as failure:
         return _give_up(Problem(str(failure), failure.hint))
+    except click.NoSuchOption as error:
+        near = get_close_matches(error.option_name, error.possibilities or (), 1, cutoff=SURE)
+        message = click.NoSuchOption(error.option_name, possibilities=near).format_message()
+        return _give_up(Problem(message, _where_flags_are(error)))
     except click.ClickException as error:
         return _give_up(Problem(error.format_message(), _where_flags_are(error)))
     except (click.Abort, KeyboardInterrupt):
@@ -136,7 +142,7 @@ def _run(arguments: list[str], engine: EngineFactory | None) -> int:
 
 def _refuse_typo(word: str) -> None:
     """Raise :class:`Problem` for a word that is nearly a command's name, and nothing that could be a model's."""
-    near = [] if word.startswith("-") or "/" in word else get_close_matches(word, commands(), 1, cutoff=0.7)
+    near = [] if word.startswith("-") or "/" in word else get_close_matches(word, commands(), 1, cutoff=SURE)
     if near and not Path(word).exists():
         raise Problem(
             f"There is no command {word!r}. Did you mean {near[0]}?",

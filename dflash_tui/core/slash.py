@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from engine.commands import AUTO, BlockSize
 
@@ -63,6 +64,7 @@ def parse_slash(text: str, known: Collection[str]) -> SlashCommand | str:
         return text
     name, _, argument = text[1:].partition(" ")
     if name not in known:
-        names = " ".join(f"/{command}" for command in known)
-        raise SlashError(f"There is no command /{name}. Known: {names}. A prompt that begins with / is written //")
+        near = get_close_matches(name, known, 1)
+        hint = f"Did you mean /{near[0]}?" if near else "/ lists them all, as does F1."
+        raise SlashError(f"There is no command /{name}. {hint} A prompt that begins with / is written //")
     return SlashCommand(name, argument.strip())

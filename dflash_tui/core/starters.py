@@ -4,4 +4,5 @@ STARTERS = (
     "Write a quicksort in Python",
     "create a single-file HTML animation of a drone swarm",
     "What is speculative decoding?",
+    "What can you do?",
 )

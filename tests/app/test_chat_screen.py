@@ -379,6 +379,16 @@ async def test_a_notice_stands_in_one_place_while_something_is_open(launch: Laun
         await chat.until(lambda: chat.app.screen is chat.screen and len(chat.screen.query("Toast")) == 1)
 
 
+@pytest.mark.parametrize("key", ["f1", "/stats"])
+async def test_no_notice_lies_over_what_is_opened_to_be_read(launch: Launch, key: str) -> None:
+    async with launch(answer="ok", notices=True) as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask("/retry")
+        assert chat.screen.query("Toast")
+        await (chat.ask(key) if key.startswith("/") else chat.pilot.press(key))
+        assert chat.app.screen is not chat.screen and not chat.app.screen.query("Toast")
+
+
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
 async def test_a_narrow_header_leaves_out_whole_words(launch: Launch, columns: int) -> None:
     async with launch(size=(columns, 24)) as chat:

@@ -31,6 +31,11 @@ def test_what_cannot_be_measured(words: str, code: ExitCode, about: str, program
     assert about in program.err and not program.out
 
 
+def test_a_wrong_flag_says_where_the_flags_are(program: Program) -> None:
+    program.run("bench", "--what-is-this")
+    assert program.err.splitlines()[-1].strip() == "dflash-chat bench --help lists the flags."
+
+
 def test_help_fits_on_a_screen(program: Program) -> None:
     assert program.run("bench", "--help").code == ExitCode.OK
     assert program.out.startswith(b"usage: dflash-chat bench") and len(program.out.splitlines()) <= 40

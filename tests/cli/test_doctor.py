@@ -36,6 +36,7 @@ def test_the_facts_of_a_machine_that_works(report: dict[str, Any], tmp_path: Pat
     assert report["code"] == ExitCode.OK
     assert report["versions"]["torch"] == version("torch") and report["versions"]["textual"] == version("textual")
     assert report["attention"]["sdpa"] is True
+    assert report["attention"]["triton"] is (report["gpu"]["usable"] and report["versions"]["triton"] is not None)
     assert report["models"]["bundled_pair"] == "dflash-demo"
     assert report["models"]["cache"] == str(tmp_path / "cache") and report["models"]["cache_free_bytes"] > 0
     assert report["machine"]["memory_bytes"] > 1e9

@@ -66,6 +66,11 @@ def test_a_command_that_is_called_wrongly_points_at_its_own_help(program: Progra
     refused(program.run(command, "--nonsense"), "--nonsense", f"dflash-chat {command} --help")
 
 
+def test_a_mistyped_flag_is_met_by_one_that_is_nearly_it_or_by_none(program: Program) -> None:
+    refused(program.run("--tempature", "1"), "Did you mean '--temperature'?", "dflash-chat --help")
+    refused(program.run("--verify"), "No such option '--verify'.", "dflash-chat --help")
+
+
 def test_five_megabytes_on_stdin(program: Program) -> None:
     refused(program.run(stdin=b"word " * 1024 * 1024), "longer than 2 MiB", "head -c")
 

@@ -111,7 +111,7 @@ def _choose(screen: ChatScreen, number: str) -> CodeBlock:
 ACTIONS = (
     Action(
         "save",
-        "save code block n of the newest answer, else the last; all of them",
+        "save the last code block, or number n, or all of them",
         save,
         "ctrl+s",
         "save",

@@ -152,6 +152,7 @@ class ChatScreen(Drawing, Looking):
         if facts.turn.step is None:
             raise SlashError("There are no numbers before the first answer.")
         where = f"at round {facts.turn.step}" if self.viewer.place else "newest answer"
+        self.app.clear_notifications()  # they would lie over the figures
         self.app.push_screen(StatisticsScreen(where, tables(facts), section))
 
     @on(Gauge.Opened)
@@ -159,6 +160,7 @@ class ChatScreen(Drawing, Looking):
         self._look(lambda: self.show_statistics(message.section))
 
     def show_help(self) -> None:
+        self.app.clear_notifications()  # they would lie over the text
         self.app.push_screen(HelpScreen(self.active_bindings, ACTIONS.values()))
 
     def open_replay(self, path: Path | None) -> None:
