@@ -10,6 +10,7 @@ from time import perf_counter
 import torch
 
 from . import checkpoint
+from .ahead import compiling_beside
 from .chat import AnswerStream, ChatTokenizer
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoder import Decoder, PrefillStarted, Prompt, Round
@@ -46,6 +47,9 @@ DEFAULT_MAX_CONTEXT = 32_768
 
 PROGRESS_INTERVAL = 0.05
 """Seconds between two reports of loading; tensors can be much faster than anybody reads."""
+
+COMPILING_INTERVAL = 0.1
+"""Seconds between two looks at whether somebody wants to stop, while kernels are still being compiled."""
 
 MAX_CPU_THREADS = 4
 
@@ -107,22 +111,25 @@ class Runner:
                 reported = perf_counter()
                 emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
 
-        target = checkpoint.load_target(folders.target, device, progress, options.attention_backend)
-        drafter = None
-        if folders.drafter is not None:
-            drafter = checkpoint.load_drafter(
-                folders.drafter, target, progress, options.draft_attention_backend, options.noise_embed_scale
+        with compiling_beside(folders, plan, options.draft_attention_backend) as compiling:
+            target = checkpoint.load_target(folders.target, device, progress, options.attention_backend)
+            drafter = None
+            if folders.drafter is not None:
+                drafter = checkpoint.load_drafter(
+                    folders.drafter, target, progress, options.draft_attention_backend, options.noise_embed_scale
+                )
+            emit(LoadProgress("loading the tokenizer", 0, 0))
+            tokenizer = ChatTokenizer(folders.target)
+            runner = cls(Decoder(target, drafter, plan.context), tokenizer)
+            runner.weights = (
+                fingerprint(folders.target),
+                fingerprint(folders.drafter) if folders.drafter is not None else "",
             )
-        emit(LoadProgress("loading the tokenizer", 0, 0))
-        tokenizer = ChatTokenizer(folders.target)
-        runner = cls(Decoder(target, drafter, plan.context), tokenizer)
+            emit(LoadProgress("warming up", 0, 0))
+            while compiling is not None and not compiling.finished(COMPILING_INTERVAL) and not cancelled():
+                pass
         if cancelled():
             raise LoadCancelled
-        emit(LoadProgress("warming up", 0, 0))
-        runner.weights = (
-            fingerprint(folders.target),
-            fingerprint(folders.drafter) if folders.drafter is not None else "",
-        )
         runner._choose_rounds(plan)
         runner._warm_up()
         if options.time_rounds:

@@ -1,0 +1,81 @@
+"""Compiling kernels ahead of their launches, in processes of their own that leave the GPU alone.
+
+Triton compiles a kernel when it is first launched with arguments of some types, one kernel after the other, and keeps
+the machine code on disk under a name made of the kernel's source and those types. So what will be launched is launched
+here first, with tensors that have types and shapes and no memory; the launches are noted instead, and several
+processes compile what was noted. Whoever launches the same later finds it on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from multiprocessing import get_context
+from typing import Any
+
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.driver import CudaLauncher, CudaUtils
+from triton.runtime.driver import driver
+
+WARP_SIZE = 32
+
+
+class AbsentGPU:
+    """Stands in for Triton's driver: kernels are compiled for it, and none runs."""
+
+    def __init__(self, capability: int):
+        self._target = GPUTarget("cuda", capability, WARP_SIZE)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_current_target(self) -> GPUTarget:
+        return self._target
+
+
+def compile_for(capability: int) -> None:
+    """From now on this process compiles for a GPU of a compute capability, 90 say, and can launch nothing."""
+    driver.set_active(AbsentGPU(capability))
+
+
+def noted_launches(run: Callable[[], None]) -> list[str]:
+    """What ``run`` launches, once per piece of machine code, as Triton writes it down (JSON). Nothing is compiled."""
+    noted: dict[str, None] = {}
+
+    def note(compile: dict[str, Any], **_others: object) -> bool:
+        noted.setdefault(compile["specialization_data"])
+        return True  # says that somebody else compiles; the launch is then left out
+
+    knobs.runtime.jit_cache_hook = note
+    try:
+        run()
+    finally:
+        knobs.runtime.jit_cache_hook = None
+    return list(noted)
+
+
+def compile_all(noted: Sequence[str], processes: int) -> None:
+    """Puts the machine code of noted launches, and the small libraries that launch it, into Triton's cache on disk.
+
+    Forks: only for a process that has neither threads nor a GPU.
+    """
+    with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
+        for built in [pool.submit(_build_loader), *(pool.submit(_compile, launch) for launch in noted)]:
+            built.result()
+
+
+def _build_loader() -> None:
+    """The library that hands machine code to a GPU: one per machine."""
+    CudaUtils()
+
+
+def _compile(launch: str) -> None:
+    module, _, name = json.loads(launch)["name"].rpartition(".")
+    kernel = getattr(import_module(module), name).preload(launch)
+    CudaLauncher(kernel.src, kernel.metadata)

@@ -1,0 +1,63 @@
+"""``python -m tests.kernels.offline_ahead`` compiles a few launches ahead, for Hopper, into an empty cache of Triton's.
+
+Then it launches the same as a program would, up to the launch itself, and prints (JSON) how many kernels were found in
+the cache, how many were not, and how many files the launches added to it. Needs no GPU; a library named
+``libcuda.so.1`` must be found, and may be empty.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+
+import torch
+from triton import knobs
+from triton.backends.nvidia.driver import CudaLauncher
+from triton.runtime.jit import JITFunction
+
+from engine.kernels.ahead import compile_all, compile_for, noted_launches
+from engine.kernels.dense import project
+from engine.kernels.head import HeadOutput, QuantisedEmbedding, head_rows
+from engine.kernels.jit import MAX_ROWS
+from engine.kernels.tiles import Tiles
+
+META = torch.device("meta")
+
+
+def launch_some() -> None:
+    """Two widths of one machine code, another alignment, a constant that is a float, an argument that is missing."""
+    x = torch.empty(MAX_ROWS, 256, dtype=torch.bfloat16, device=META)
+    weight = torch.empty(512, 256, dtype=torch.bfloat16, device=META)
+    out = torch.empty(MAX_ROWS, 512, dtype=torch.bfloat16, device=META)
+    tiles = Tiles(columns=32, depth=64)
+    project(x, weight, out, tiles)
+    project(x, weight, out, tiles, max_rows=1)
+    project(x, weight.flatten()[1 : 1 + 256 * 256].view(256, 256), out[:, :256].contiguous(), tiles)
+    for copy in (weight, QuantisedEmbedding.allocate(512, 256, META)):
+        head_rows(x, copy, 30.0, HeadOutput.allocate(512, tiles, META), tiles)
+
+
+def main() -> None:
+    compile_for(90)
+    noted = noted_launches(launch_some)
+    compile_all(noted, processes=2)
+    found: Counter[bool] = Counter()
+    knobs.compilation.listener = lambda *, cache_hit, **_others: found.update([cache_hit])
+    folder = Path(os.environ["TRITON_CACHE_DIR"])
+    before = {path for path in folder.rglob("*") if path.is_file()}
+    run = JITFunction.run
+
+    def compiled_only(self: JITFunction, *args: object, grid: object, warmup: bool, **kwargs: object) -> None:
+        kernel = run(self, *args, grid=grid, warmup=True, **kwargs)
+        CudaLauncher(kernel.src, kernel.metadata)
+
+    JITFunction.run = compiled_only
+    launch_some()
+    added = {path for path in folder.rglob("*") if path.is_file()} - before
+    print(json.dumps({"noted": len(noted), "found": found[True], "missed": found[False], "added": len(added)}))
+
+
+if __name__ == "__main__":
+    main()
