@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .backends import TRITON
 from .cache import Cache, Snapshot
-from .commands import AUTO, GenerationSettings
+from .commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from .events import FinishReason
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4, TargetOutput
@@ -212,6 +212,8 @@ class Turn:
         self.settings = settings
         started, context = perf_counter(), self.cache.length
         policy = self.decoder.auto if settings.block_size == AUTO else None
+        if self.pending is not None and len(self.pending) >= MAX_BLOCK_SIZE:
+            self._ingest()  # what the target wrote alone waits, but not for ever
         draft_ids, draft_probabilities = self._draft() if policy is None or policy.wants_draft(context) else ((), ())
         draft_probabilities = self._scripted_confidences(draft_probabilities)
         choice = policy.choose(draft_probabilities, context) if policy is not None and draft_ids else None

@@ -41,6 +41,7 @@ from .kernels.accept import (
 )
 from .kernels.head import QuantisedEmbedding
 from .kernels.jit import MAX_ROWS
+from .kernels.keep import keep_row
 from .kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from .kernels.tiles import DRAFT_TILES, DraftTiles, TargetTiles
 from .kernels.width import NUM_NUMBERS, choose_width, policy_numbers
@@ -52,8 +53,11 @@ from .width import Auto, Choice
 if TYPE_CHECKING:
     from .decoder import Decoder, Turn
 
-Kind = Literal["draft", "verify", "plain", "rest"]
+Kind = Literal["draft", "verify", "plain", "ingest"]
 """Pieces of rounds. A round drafts and verifies; or the target writes alone: with no drafter, or while it rests."""
+
+TOGETHER = MAX_ROWS
+"""Tokens that the target wrote alone wait for the drafter: it takes in so many at once, or all when it must draft."""
 
 AHEAD = 1
 """Rounds enqueued beyond the one being read."""
@@ -73,6 +77,8 @@ class _Departed:
     """What chose the width, if anything did."""
     price: float
     """What it thought a millisecond worth."""
+    ingests: bool
+    """Whether all that was committed before it enters the drafter's context."""
 
 
 class DeviceRounds:
@@ -101,7 +107,7 @@ class DeviceRounds:
         if drafter is not None and decoder.draft_cache is not None:
             state = self._state
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
-            tokens, features = self._ids[1:], self._target.features
+            tokens, features = self._ids[1:], self._target.features[:MAX_ROWS]
             self._drafter = DrafterRows(
                 drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, embedding
             )
@@ -115,6 +121,8 @@ class DeviceRounds:
         self._steps: dict[tuple[Kind, bool], Step] = {}
         self._free = [Flight(NUM_NUMBERS, RECORD_SIZE, device, READ + 1) for _ in range(AHEAD + 1)]
         self._in_force: GenerationSettings | None = None
+        self._waiting = 0
+        """Rows that wait to enter the drafter's context once all that is enqueued has run, at most."""
 
     def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
         """Runs rounds until one has a ``finish``, or ``poll`` says stop; asked before each is enqueued."""
@@ -143,9 +151,15 @@ class DeviceRounds:
             self._step("plain", greedy)
             if self._drafter is not None:
                 self._step("verify", greedy)
-                self._step("rest", greedy)
         if self._drafter is not None:
             self._step("draft", True)
+            self._step("ingest", True)
+
+    def rehearse(self) -> None:
+        """Launches all that rounds launch, once, while nothing is to be done."""
+        self.prepare()
+        for step in self._steps.values():
+            step()
 
     def time_draft(self, text: Sequence[int], context: int) -> float:
         """Milliseconds of a draft behind ``context`` positions, and of taking in what was accepted before it."""
@@ -158,11 +172,16 @@ class DeviceRounds:
         self._pose(text, context, width)
         return self._time(self._step("verify", True))
 
-    def time_rest(self, text: Sequence[int], context: int) -> float:
-        """Milliseconds of a round without a draft, of which the drafter takes in what the round before said."""
+    def time_plain(self, text: Sequence[int], context: int) -> float:
+        """Milliseconds of a round without a draft, of which the drafter is not told yet."""
         self._pose(text, context, 1)
-        self._state.pending.fill_(1)
-        return self._time(self._step("rest", True))
+        return self._time(self._step("plain", True))
+
+    def time_ingest(self, text: Sequence[int], context: int) -> float:
+        """Milliseconds of telling the drafter of as many rounds without a draft as can wait."""
+        self._pose(text, context, 1)
+        self._state.pending.fill_(min(context, MAX_ROWS))
+        return self._time(self._step("ingest", True))
 
     def _pose(self, text: Sequence[int], context: int, width: int) -> None:
         """Puts the device where a round of a turn begins. The caches then hold nobody's conversation."""
@@ -173,6 +192,7 @@ class DeviceRounds:
         state.block_size.fill_(MAX_ROWS)
         state.cursor.fill_(context)
         state.anchor.fill_(text[0])
+        state.pending.zero_()
         state.width.fill_(width)
         self._ids[:MAX_ROWS] = torch.tensor(text[:MAX_ROWS])
 
@@ -205,7 +225,7 @@ class DeviceRounds:
         state.anchor.fill_(turn.anchor)
         state.pending.zero_()
         state.done.zero_()
-        self._in_force = None
+        self._in_force, self._waiting = None, 0
 
     def _depart(self, turn: Turn, settings: GenerationSettings) -> _Departed:
         """Enqueues a round under these settings."""
@@ -215,18 +235,22 @@ class DeviceRounds:
         policy = self._decoder.auto if settings.block_size == AUTO and turn.drafter is not None else None
         policy = policy if isinstance(policy, Auto) else None
         drafts = turn.drafter is not None and (policy is None or policy.wants_draft(context))
-        verify = self._step("verify" if drafts else "plain" if turn.drafter is None else "rest", greedy)
+        ingests = drafts or (turn.drafter is not None and self._waiting >= TOGETHER)
+        verify = self._step("verify" if drafts else "plain", greedy)
         flight = self._free.pop()
         flight.stopwatch.mark(BEGUN)
         if drafts:
             flight.send(policy_numbers(policy, context), self._policy_numbers)
             self._step("draft", True)()
+        elif ingests:
+            self._step("ingest", True)()
+        self._waiting = MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
         flight.stopwatch.mark(DRAFTED)
         verify()
         flight.stopwatch.mark(VERIFIED)
         flight.depart(self._state.record)
         flight.stopwatch.mark(READ)
-        return _Departed(flight, settings, context, policy, policy.price(context) if policy else 0.0)
+        return _Departed(flight, settings, context, policy, policy.price(context) if policy else 0.0, ingests)
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         block = 1 if turn.drafter is None else min(settings.block_rows(turn.drafter.config.block_size), MAX_ROWS)
@@ -249,8 +273,9 @@ class DeviceRounds:
             return None
         turn.settings = oldest.settings
         emitted, accepted = int(record[EMITTED]), int(record[ACCEPTED])
-        self._commit(turn, _ints(record, ROWS, emitted), width)
-        drafts, watch = int(record[DRAFTED_ROWS]) - 1, oldest.flight.stopwatch
+        written = int(record[DRAFTED_ROWS])
+        self._commit(turn, _ints(record, ROWS, emitted), width, written, oldest.ingests)
+        drafts, watch = written - 1, oldest.flight.stopwatch
         probabilities = _reals(record, DRAFT_PROBABILITIES, drafts)
         choice = None
         if oldest.policy is not None:
@@ -273,19 +298,20 @@ class DeviceRounds:
             )
         )
 
-    def _commit(self, turn: Turn, rows: tuple[int, ...], width: int) -> None:
+    def _commit(self, turn: Turn, rows: tuple[int, ...], width: int, drafted: int, ingests: bool) -> None:
         """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
         start = turn.cache.length
         turn.cache.note_written(start + width)
-        if turn.draft_cache is not None:
-            turn.draft_cache.note_written(start + width)
+        if turn.draft_cache is not None and ingests:
+            turn.draft_cache.note_written(start + drafted)
             turn.draft_cache.commit(start)
         turn.commit(rows)
 
     def _step(self, kind: Kind, greedy: bool) -> Step:
         """One of the pieces that rounds are made of, captured when it is first wanted."""
         if (kind, greedy) not in self._steps:
-            step = self._draft if kind == "draft" else partial(self._verify, kind, greedy)
+            of_drafter = {"draft": self._draft, "ingest": self._ingest}
+            step = of_drafter.get(kind) or partial(self._verify, kind, greedy)
             was_done = self._state.done.clone()
             self._state.done.fill_(1)  # trying it out must change nothing
             self._state.width.zero_()
@@ -293,23 +319,30 @@ class DeviceRounds:
             self._state.done.copy_(was_done)
         return self._steps[kind, greedy]
 
-    def _begin(self, alone: bool) -> None:
-        begin_round(self._state, self._target.ids, self._block, self._mask_token, alone)
+    def _begin(self, alone: bool, ingests: bool) -> None:
+        begin_round(self._state, self._target.ids, self._block, self._mask_token, alone=alone, ingests=ingests)
+
+    def _ingest(self) -> None:
+        assert self._drafter is not None
+        self._begin(alone=True, ingests=True)
+        self._drafter.ingest()
 
     def _draft(self) -> None:
         assert self._drafter is not None
-        self._begin(alone=False)
+        self._begin(alone=False, ingests=True)
         self._drafter.ingest()
         self._drafter.draft()
         choose_width(self._state, self._policy_numbers, self._drafter_probability, self._scripted)
 
     def _verify(self, kind: Kind, greedy: bool) -> None:
         """The target's pass and what follows from it; alone in a round when nothing is drafted."""
-        if kind != "verify":
-            self._begin(alone=True)
-        if kind == "rest" and self._drafter is not None:
-            self._drafter.ingest()  # it must know the text when it drafts again
-        self._target.forward(MAX_ROWS if kind == "verify" else 1)
+        if kind == "plain":
+            self._begin(alone=True, ingests=False)
+            self._target.forward(1, beside=True)
+            if self._drafter is not None:
+                keep_row(self._target.features, self._state.pending, self._state.width)
+        else:
+            self._target.forward()
         state, sampled = self._state, None if greedy else self._sampled
         if sampled is not None:
             drafted = self._ids[1:]

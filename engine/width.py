@@ -24,9 +24,10 @@ class RoundCosts:
     draft: float
     """A drafting pass, with the ingestion of what was accepted before it."""
     verify: tuple[float, ...]
-    """Entry r - 1: the target's pass over r rows, the anchor and r - 1 drafted tokens."""
+    """Entry r - 1: the target's pass over r rows, the anchor and r - 1 drafted tokens. The first is also that of a
+    round without a draft; where such a round has a pass of its own, it is that one's."""
     ingest: float = 0.0
-    """What a round without a draft takes beyond its pass, when the drafter is told of its token."""
+    """What a round without a draft takes beyond its pass, on average: the drafter is told of sixteen tokens at once."""
 
     @property
     def plain(self) -> float:

@@ -42,14 +42,14 @@ class RoundState:
     done: Tensor
     """1 once the answer has ended."""
     pending: Tensor
-    """Rows of the last pass that are committed and not yet in the drafter's context."""
+    """Rows that are committed and not yet in the drafter's context."""
     width: Tensor
     """Rows of this round's verification; 0 when the answer has ended."""
     draft_width: Tensor
     """Rows of this round's draft; 0 when there is no room for one."""
     ingest_start: Tensor
     ingest_rows: Tensor
-    """Which rows enter the drafter's context this round."""
+    """Which rows enter the drafter's context, where a round takes some in."""
     script_length: Tensor
     script_place: Tensor
     """For measuring: how many scripted acceptances there are (0: none), and the next one."""
@@ -87,6 +87,7 @@ def _begin(
     block: tl.tensor,
     mask_token: tl.tensor,
     ALONE: tl.constexpr,
+    INGESTS: tl.constexpr,
     DRAFTED: tl.constexpr,
 ) -> None:
     # Every load before the first store: they don't pass each other, and each round trip costs 0.5 us.
@@ -100,8 +101,10 @@ def _begin(
     tl.store(width_out, tl.maximum(width, 1) * live)
     tl.store(draft_width_out, tl.where(width >= 2, width, 0) * live)
     tl.store(record + DRAFTED, tl.maximum(width, 1) * live)
-    tl.store(ingest_start, position - waiting)
-    tl.store(ingest_rows, waiting * live)
+    if INGESTS:
+        tl.store(ingest_start, position - waiting)
+        tl.store(ingest_rows, waiting * live)
+        tl.store(pending, waiting * (1 - live))
     lane = tl.arange(0, 16)
     row = tl.where(lane == 0, first, mask_token).to(tl.int64)
     tl.store(ids + lane, row)
@@ -150,6 +153,7 @@ def _accept(
     steps = tl.load(script_length)
     place = tl.load(script_place)
     before = tl.load(cursor)
+    waiting = tl.load(pending)
     last = tl.load(end)
     given = tl.load(probability + lane)
     by_drafter = tl.load(drafter_probability + lane)
@@ -175,7 +179,7 @@ def _accept(
         tl.store(script_place, place + scripted.to(tl.int32))
         tl.store(cursor, position)
         tl.store(anchor, tl.sum(tl.where(lane == emitted - 1, token, 0), 0).to(tl.int32))
-        tl.store(pending, emitted)
+        tl.store(pending, waiting + emitted)
         tl.store(done, ((first_stop < 16) | (position + 1 >= last)).to(tl.int32))
         tl.store(record + ACCEPTED, tl.minimum(accepted, emitted))
         tl.store(record + EMITTED, emitted)
@@ -187,10 +191,11 @@ def _accept(
         tl.store(record + TARGET_PROBABILITIES + lane, of_draft.to(tl.int32, bitcast=True))
 
 
-def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, alone: bool) -> None:
+def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, *, alone: bool, ingests: bool) -> None:
     """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks behind it.
 
-    ``alone``: the target writes this token by itself, whatever the block size.
+    ``alone``: the target writes this token by itself, whatever the block size. ``ingests``: what is pending enters the
+    drafter's context; otherwise it stays pending.
     """
     _begin[(1,)](
         state.cursor,
@@ -208,6 +213,7 @@ def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, 
         block,
         mask_token,
         ALONE=alone,
+        INGESTS=ingests,
         DRAFTED=DRAFTED,
         num_warps=1,
     )

@@ -76,8 +76,8 @@ class TargetRows:
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
         """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
         self.tiles = target_tiles(target.config) if tiles is None else tiles
-        self.features = torch.zeros(MAX_ROWS, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
-        """Outputs of the tapped layers side by side, [16, taps * hidden]."""
+        self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
+        """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
         self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)
         """Logits, and the most likely token of each row."""
         self._target = target
@@ -87,17 +87,18 @@ class TargetRows:
         self._scratch = AttendScratch(target.config.layers, capacities, device)
         self._layers = target_layers(target, cache)
 
-    def forward(self, max_rows: int = MAX_ROWS) -> None:
+    def forward(self, max_rows: int = MAX_ROWS, beside: bool = False) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
 
         ``max_rows``, fixed when a pass is captured, bounds the rows that any replay of it may ask for; fewer read
-        less. A row's results have the same bits whatever the bound and whatever stands in the other rows.
+        less. A row's results have the same bits whatever the bound and whatever stands in the other rows. ``beside``:
+        the features of a pass over one row go behind the sixteen places, which hold what the drafter has yet to see.
         """
         self._embed(max_rows)
         config, embedding = self._target.config, self._target.embed_tokens.weight
         for index, layer in enumerate(self._layers):
             self._attend(layer, max_rows)
-            self._feed_forward(layer, self._feature_columns(index), max_rows)
+            self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
         head_rows(self._buffers.normed, embedding, config.logit_softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
 
@@ -186,12 +187,12 @@ class TargetRows:
         expert_gate_up_rows(buffers.expert_input, weights.gate_up_proj, found, act, up_tiles, dense, max_rows)
         expert_down_rows(act, weights.down_proj, found, buffers.pairs, tiles.expert_down, max_rows)
 
-    def _feature_columns(self, index: int) -> Tensor | None:
-        """A tapped layer's part of the features."""
+    def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
+        """A tapped layer's part of the features, from a row on."""
         if index not in self._taps:
             return None
         hidden = self._target.config.hidden_size
-        return self.features[:, self._taps[index] * hidden :][:, :hidden]
+        return self.features[first_row:, self._taps[index] * hidden :][:, :hidden]
 
 
 def _qkv_columns(layer: AttentionConfig) -> int:

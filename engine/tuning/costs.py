@@ -15,6 +15,7 @@ import torch
 
 from ..decoder import Decoder
 from ..device_rounds import DeviceRounds
+from ..kernels.jit import MAX_ROWS
 from ..width import CostTable, RoundCosts
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
@@ -37,7 +38,7 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
     forgotten.
     """
     longest = decoder.max_context - WIDTHS[-1] - 1
-    if decoder.drafter is None or longest < TYPICAL:
+    if decoder.drafter is None or longest < MAX_ROWS:
         return None
     contexts = sorted({min(context, longest) for context in CONTEXTS})
     rows = (list(text) * WIDTHS[-1])[: WIDTHS[-1]]
@@ -54,10 +55,12 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
 def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
-    passes = {width: _typical(lambda width=width: rounds.time_verify(text, context, width)) for width in WIDTHS}  # type: ignore[misc]
+    passes = {1: _typical(lambda: rounds.time_plain(text, context))}
+    for width in WIDTHS[1:]:
+        passes[width] = _typical(lambda width=width: rounds.time_verify(text, context, width))  # type: ignore[misc]
     draft = _typical(lambda: rounds.time_draft(text, context))
-    rest = _typical(lambda: rounds.time_rest(text, context))
-    return RoundCosts(draft, every_width(passes), max(rest - passes[1], 0.0))
+    fed = _typical(lambda: rounds.time_ingest(text, context))
+    return RoundCosts(draft, every_width(passes), fed / MAX_ROWS)
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
@@ -66,7 +69,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     decoder.cache.commit(context)
     taps = drafter.config.target_layer_ids
     rows = torch.tensor(text, device=decoder.device)
-    features = decoder.target(rows[:TYPICAL], context, decoder.cache, taps).features
+    features = decoder.target(rows, context, decoder.cache, taps).features
 
     def verify(width: int) -> None:
         output = decoder.target(rows[:width], context, decoder.cache, taps)
@@ -81,8 +84,8 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
         drafter.draft(decoder.target, text[0], drafter.config.block_size, draft_cache).ids.tolist()
 
     passes = {width: _typical(lambda width=width: _milliseconds(lambda: verify(width))) for width in WIDTHS}  # type: ignore[misc]
-    fed = _typical(lambda: _milliseconds(lambda: ingest(1)))
-    return RoundCosts(_typical(lambda: _milliseconds(draft)), every_width(passes), fed)
+    fed = _typical(lambda: _milliseconds(lambda: ingest(MAX_ROWS)))
+    return RoundCosts(_typical(lambda: _milliseconds(draft)), every_width(passes), fed / MAX_ROWS)
 
 
 def _milliseconds(work: Callable[[], None]) -> float:

@@ -17,6 +17,7 @@ import torch
 
 from engine.bench.floor import floor_of
 from engine.bench.shapes import SHAPES, read_shape
+from engine.kernels.jit import MAX_ROWS
 from engine.tuning.costs import every_width
 from engine.width import CostTable, RoundCosts
 
@@ -26,6 +27,8 @@ BYTES_PER_MS = 3.3e9
 """Three quarters of what an H200's memory copies: what passes of large products reach."""
 DENSE_ROW_MS = 0.02
 """What a row adds to a dense pass: no weights, only arithmetic and attention."""
+KEEP_MS = 0.003
+"""A launch that copies 34 KB."""
 
 
 def record(path: Path) -> None:
@@ -65,12 +68,13 @@ def _costs(shape: str, rounds: list[dict[str, Any]]) -> RoundCosts:
 
 
 def ingest_ms(shape: str) -> float:
-    """Telling the drafter of a token, by the weights that this reads."""
+    """Telling the drafter of a token: a sixteenth of the weights that this reads, and a copy that keeps it till then."""
     drafter = read_shape(shape).drafter
     assert drafter is not None
     hidden, taps = drafter.hidden_size, len(drafter.target_layer_ids)
     keys_values = sum(2 * layer.num_kv_heads * layer.head_dim for layer in drafter.layers)
-    return hidden * (taps * hidden + keys_values) * torch.bfloat16.itemsize / BYTES_PER_MS
+    weights = hidden * (taps * hidden + keys_values) * torch.bfloat16.itemsize
+    return weights / BYTES_PER_MS / MAX_ROWS + KEEP_MS
 
 
 def _dense(shape: str) -> CostTable:

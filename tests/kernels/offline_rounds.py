@@ -33,7 +33,7 @@ def launches() -> list[Launch]:
     target.prepare()
     drafter.prepare()
     rounds = DeviceRounds(Decoder(target, drafter, CONTEXT))
-    rounds._target.forward = lambda max_rows=16: None  # type: ignore[method-assign,assignment]
+    rounds._target.forward = lambda max_rows=16, beside=False: None  # type: ignore[method-assign,assignment]
     with record() as made:
         rounds._draft()
         rounds._verify("verify", greedy=True)

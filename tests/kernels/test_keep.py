@@ -1,0 +1,27 @@
+"""A row that waits for the drafter is kept behind the others."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.kernels.jit import INTERPRETED
+from engine.kernels.keep import BLOCK, keep_row, reference_keep_row
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+
+def number(value: int) -> torch.Tensor:
+    return torch.tensor([value], dtype=torch.int32)
+
+
+@pytest.mark.parametrize("columns", [96, BLOCK, 2 * BLOCK + 32])
+@pytest.mark.parametrize(("waiting", "width"), [(0, 1), (7, 1), (15, 1), (16, 1), (2000, 1), (3, 0)])
+def test_it_equals_the_reference(columns: int, waiting: int, width: int) -> None:
+    """Also where no more fit, and in a round after the end: then nothing changes."""
+    features = torch.randn(17, columns, generator=torch.Generator().manual_seed(0)).bfloat16()
+    expected = features.clone()
+    reference_keep_row(expected, waiting, live=width > 0)
+    assert torch.equal(expected, features) == (waiting >= 16 or width == 0)
+    keep_row(features, number(waiting), number(width))
+    assert torch.equal(features, expected)
