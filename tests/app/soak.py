@@ -1,7 +1,7 @@
 """``python -m tests.app.soak [--seconds 60] [SCENE ...]``: does the screen keep up with 1000 tokens per second?
 
 Plays a recorded answer in a loop into the real chat in a pseudo-terminal of 120x36, types, scrolls and resizes
-meanwhile, and prints what that did to it beside what is allowed. The scene ``stopping`` stops the bundled pair instead.
+meanwhile, and prints what that did to it beside what is allowed. How long a user waits for it: ``waits.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from .terminal import Terminal
 
 SIZE = (120, 36)
 PAGE_UP, PAGE_DOWN, CLEAR_LINE, QUIT = "\x1b[5~", "\x1b[6~", "\x15", "\x11"
-ESCAPE, NEW_CHAT = "\x1b", "\x0e"
 LETTERS = [chr(code) for code in range(0x400, 0x530) if chr(code).isprintable()]
 """One cell each, and in no recorded answer: where one appears it was typed."""
 PAUSE = 0.2
@@ -39,7 +38,6 @@ LIMITS = {
     "CPU %": 50.0,
     "growth MB": 10.0,
     "echo p95 ms": 30.0,
-    "Esc p95 ms": 100.0,
 }
 """What the chat has to stay below while an answer streams."""
 
@@ -175,29 +173,6 @@ def play(scene: Scene, seconds: float, folder: Path) -> dict[str, float]:
     )
 
 
-def play_stops(times: int = 20) -> dict[str, float]:
-    """How long Esc takes to be seen as a stop, with the bundled pair at work."""
-    reader, writer = os.pipe()
-    source = "engine_source(EngineOptions())(emit)"
-    waits = []
-    with Terminal(CODE.format(source=source, report=writer), SIZE, pass_fds=(writer,)) as terminal:
-        os.close(writer)
-        user, reports = User(terminal), Reports(reader)
-        reports.wait_for("ready", user, 120)
-        for number in range(times):
-            terminal.send("Write a page with a drone swarm\r")
-            reports.wait_for("streaming", user, 60)
-            user.watch(PAUSE + number / 100)  # at another moment of a round, and of a frame, each time
-            waits.append(user.press(ESCAPE, "⏹ stopped"))
-            reports.wait_for("done", user, 60)
-            terminal.send(NEW_CHAT)
-            user.watch(PAUSE)
-        terminal.send(QUIT)
-        terminal.wait_for_exit()
-    os.close(reader)
-    return {"Esc p50 ms": percentile(waits, 50), "Esc p95 ms": percentile(waits, 95), "Esc max ms": max(waits)}
-
-
 def record(path: Path, seconds: float) -> None:
     """A trace of an answer that came at 1000 tokens per second for so long."""
     writer = TraceWriter(path)
@@ -213,7 +188,7 @@ def record(path: Path, seconds: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenes", nargs="*", help=", ".join([*(scene.name for scene in SCENES), "stopping"]))
+    parser.add_argument("scenes", nargs="*", help=", ".join(scene.name for scene in SCENES))
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
     os.environ.setdefault("DFLASH_CHAT_CONFIG", "")
@@ -222,8 +197,6 @@ def main() -> None:
         for scene in SCENES:
             if not options.scenes or scene.name in options.scenes:
                 show(scene.name, play(scene, options.seconds, Path(folder)))
-        if not options.scenes or "stopping" in options.scenes:
-            show("stopping", play_stops())
 
 
 def show(name: str, facts: dict[str, float]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from .soak import LIMITS, SCENES, Scene, play
+from .waits import WAITS
 
 SLACK = 10
 """Times the limits of an idle machine; for latencies, since memory does not depend on the load."""
@@ -21,3 +22,10 @@ def test_the_screen_keeps_up(scene: Scene, tmp_path: Path) -> None:
         if name in facts:
             allowed = limit if name in ("growth MB", "CPU %") else limit * SLACK
             assert facts[name] <= allowed, f"{name}: {facts[name]:.1f}"
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("name", ["paste of 5 MB, streaming", "line of 200 000, streaming"])
+def test_nobody_waits_long(name: str) -> None:
+    limit, take = WAITS[name]
+    assert max(take()) <= limit * SLACK
