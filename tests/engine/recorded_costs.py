@@ -68,7 +68,7 @@ def _costs(shape: str, rounds: list[dict[str, Any]]) -> RoundCosts:
 
 
 def ingest_ms(shape: str) -> float:
-    """Telling the drafter of a token: a sixteenth of the weights that this reads, and a copy that keeps it till then."""
+    """Telling the drafter of a token: a sixteenth of the weights that it takes, and a copy that keeps it till then."""
     drafter = read_shape(shape).drafter
     assert drafter is not None
     hidden, taps = drafter.hidden_size, len(drafter.target_layer_ids)

@@ -82,7 +82,7 @@ def continued(answer: Answer, number: int = 1) -> list[int]:
 
 @DENSE
 def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After rests of 1 and 17 rounds: one of them as long as the drafter is told of at once, and one more."""
+    """After rests of 1 and 17 rounds: the longer one fills all the places that there are."""
     sum_in_order(monkeypatch)
     at_once, one_by_one = (drafting(on_device(pair), 0, 2, 20) for _ in range(2))
     wanted = replace(AUTO, max_new_tokens=24)
