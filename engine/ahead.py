@@ -25,8 +25,8 @@ from .commands import AttentionBackend
 from .decoder import Decoder
 from .device_rounds import DeviceRounds
 from .hub.pairs import PairFolders
-from .kernels.head import QuantisedEmbedding
 from .kernels.jit import MAX_ROWS
+from .kernels.quantised import QuantisedWeight
 from .plan import META, MemoryPlan
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Order:
             drafter = drafter_shape(draft_config, CUDA, self.draft_attention).to(compute_dtype(CUDA))
             drafter.prepare()
         decoder = Decoder(target, drafter, self.context)
-        copy = QuantisedEmbedding.allocate(config.vocab_size, config.hidden_size, META)
+        copy = QuantisedWeight.allocate(config.vocab_size, config.hidden_size, META)
         DeviceRounds(decoder, copy if self.drafts_in_8_bits else None).rehearse()
         rehearse_prompt(decoder)
 

@@ -39,9 +39,9 @@ from .kernels.accept import (
 from .kernels.accept import (
     DRAFTED as DRAFTED_ROWS,
 )
-from .kernels.head import QuantisedEmbedding
 from .kernels.jit import MAX_ROWS
 from .kernels.keep import keep_row
+from .kernels.quantised import QuantisedWeight
 from .kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from .kernels.tiles import DRAFT_TILES, DraftTiles, TargetTiles
 from .kernels.width import NUM_NUMBERS, choose_width, policy_numbers
@@ -87,7 +87,7 @@ class DeviceRounds:
     def __init__(
         self,
         decoder: Decoder,
-        embedding: QuantisedEmbedding | None = None,
+        embedding: QuantisedWeight | None = None,
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles = DRAFT_TILES,
     ):

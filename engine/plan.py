@@ -17,7 +17,7 @@ from .config import AttentionConfig, DrafterConfig, TargetConfig
 from .decoder import PREFILL_CHUNK
 from .errors import DeviceFailure
 from .hub.pairs import KNOWN_PAIRS
-from .kernels.head import QuantisedEmbedding
+from .kernels.quantised import QuantisedWeight
 from .kernels.row_attention import AttendScratch
 from .models.dflash import DFlashDrafter
 from .models.gemma4 import Gemma4
@@ -131,7 +131,7 @@ def plan_memory(
     draft_layers = draft_config.layers if draft_config is not None else ()
     dtype = compute_dtype(device)
     device_rounds = why_host_rounds(attention_backend, (*config.layers, *draft_layers), device, dtype) is None
-    draft_head = QuantisedEmbedding.allocate(config.vocab_size, config.hidden_size, META).nbytes
+    draft_head = QuantisedWeight.allocate(config.vocab_size, config.hidden_size, META).nbytes
     return MemoryPlan(
         target=config.layers,
         drafter=draft_layers,

@@ -35,7 +35,7 @@ from .events import (
 from .fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
-from .kernels.head import QuantisedEmbedding
+from .kernels.quantised import QuantisedWeight
 from .plan import MemoryPlan, plan_memory
 from .statistics import TurnMeter
 from .tuning.costs import time_rounds
@@ -203,7 +203,7 @@ class Runner:
         """Lets the GPU run the rounds by itself, where it can; drafting with an 8-bit head, where that has room."""
         if plan.device_rounds:
             embedding = self.decoder.target.embed_tokens.weight
-            rounds = DeviceRounds(self.decoder, QuantisedEmbedding.of(embedding) if plan.drafts_in_8_bits else None)
+            rounds = DeviceRounds(self.decoder, QuantisedWeight.of(embedding) if plan.drafts_in_8_bits else None)
             rounds.prepare()
             self.decoder.rounds = rounds
 

@@ -15,10 +15,11 @@ from torch import Tensor
 from ..config import AttentionConfig, MoeConfig, TargetConfig
 from ..kernels.dense import Activation, gate_up, partial_sums, project
 from ..kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
-from ..kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
+from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
 from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
+from ..kernels.quantised import QuantisedWeight
 from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
 from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
@@ -335,10 +336,10 @@ def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int, *, quant
     vocab, hidden = config.vocab_size, config.hidden_size
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        embedding: Tensor | QuantisedEmbedding = _noise(device, dtype, vocab, hidden)
+        embedding: Tensor | QuantisedWeight = _noise(device, dtype, vocab, hidden)
         if quantised:
             assert isinstance(embedding, Tensor)
-            embedding = QuantisedEmbedding.of(embedding)
+            embedding = QuantisedWeight.of(embedding)
         x = _rows(device, dtype, hidden)
 
         def launches(tiles: Tiles) -> list[Launch]:

@@ -19,7 +19,7 @@ from ..commands import AUTO, BlockSize
 from ..decoder import Decoder, HostRounds
 from ..device_rounds import DeviceRounds
 from ..errors import EngineFailure
-from ..kernels.head import QuantisedEmbedding
+from ..kernels.quantised import QuantisedWeight
 from ..kernels.tiles import DRAFT_TILES, target_tiles
 from ..models.dflash import DFlashDrafter
 from ..models.gemma4 import Gemma4
@@ -224,7 +224,7 @@ def choose_rounds(decoder: Decoder, who: str, tiles: Path | None) -> float:
         decoder.rounds = HostRounds()
     else:
         copied = who == DEVICE and decoder.drafter is not None
-        copy = QuantisedEmbedding.of(decoder.target.embed_tokens.weight) if copied else None
+        copy = QuantisedWeight.of(decoder.target.embed_tokens.weight) if copied else None
         rounds = DeviceRounds(decoder, copy, for_target, for_drafter)
         rounds.prepare()
         decoder.rounds = rounds

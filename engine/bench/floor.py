@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ..config import AttentionConfig
-from ..kernels.head import QuantisedEmbedding
+from ..kernels.quantised import QuantisedWeight
 from ..models.dflash import DFlashDrafter
 from ..models.gemma4 import Gemma4
 from .shapes import Shape
@@ -65,7 +65,7 @@ def floor_of(shape: Shape, dtype: torch.dtype, drafts_in_8_bits: bool = False) -
     moe = shape.target.moe
     all_experts = sum(p.numel() for name, p in target.named_parameters() if ".experts." in name)
     size = dtype.itemsize
-    copy = QuantisedEmbedding.allocate(shape.target.vocab_size, shape.target.hidden_size, torch.device("meta"))
+    copy = QuantisedWeight.allocate(shape.target.vocab_size, shape.target.hidden_size, torch.device("meta"))
     return Floor(
         shape=shape,
         itemsize=size,

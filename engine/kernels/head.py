@@ -1,4 +1,4 @@
-"""The language-model head: logits of a vocabulary, softly capped; its most likely token; a copy in 8 bits."""
+"""The language-model head: logits of a vocabulary, softly capped, and its most likely token."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from torch import Tensor
 
 from .dense import multiply_rows
 from .jit import MAX_ROWS, cdiv, jit, tl
+from .quantised import Weight, values_and_scales
 from .tiles import ROW_TILES, RowTiles, Tiles
-
-QUANTISED_ROWS_AT_ONCE = 8192
-"""Rows of an embedding that are fp32 at a time: 92 MB of a hidden size of 2816, and nothing larger is needed."""
 
 
 def capped_logits(hidden: Tensor, embedding: Tensor, softcap: float | None) -> Tensor:
@@ -23,41 +21,6 @@ def capped_logits(hidden: Tensor, embedding: Tensor, softcap: float | None) -> T
     """
     logits = torch.nn.functional.linear(hidden, embedding).float()
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
-
-
-@dataclass(frozen=True, slots=True)
-class QuantisedEmbedding:
-    """An embedding in 8 bits, for drafting alone: a draft that is wrong costs time, never the answer."""
-
-    weight: Tensor
-    """int8 [vocab, hidden]."""
-    scales: Tensor
-    """fp32 [vocab]: what one step of each row is worth."""
-
-    @classmethod
-    def allocate(cls, vocab: int, hidden: int, device: torch.device) -> QuantisedEmbedding:
-        weight = torch.empty(vocab, hidden, dtype=torch.int8, device=device)
-        return cls(weight, torch.empty(vocab, device=device))
-
-    @classmethod
-    def of(cls, embedding: Tensor) -> QuantisedEmbedding:
-        """Rounds each row of an embedding [vocab, hidden] to 255 levels, symmetric around zero."""
-        vocab, hidden = embedding.shape
-        copy = cls.allocate(vocab, hidden, embedding.device)
-        for start in range(0, vocab, QUANTISED_ROWS_AT_ONCE):
-            part = slice(start, start + QUANTISED_ROWS_AT_ONCE)
-            highest = torch.linalg.vector_norm(embedding[part], torch.inf, dim=-1, dtype=torch.float32)
-            copy.scales[part] = highest.clamp(min=1e-30) / 127
-            copy.weight[part] = (embedding[part] / copy.scales[part, None]).round_()
-        return copy
-
-    @property
-    def nbytes(self) -> int:
-        return self.weight.nbytes + self.scales.nbytes
-
-    def restored(self) -> Tensor:
-        """fp32 [vocab, hidden]: what products with this copy multiply by."""
-        return self.weight.float() * self.scales[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +58,7 @@ class HeadOutput:
 
 def head_rows(
     hidden: Tensor,
-    embedding: Tensor | QuantisedEmbedding,
+    embedding: Weight,
     softcap: float | None,
     out: HeadOutput,
     tiles: Tiles,
@@ -105,8 +68,7 @@ def head_rows(
 
     ``tiles`` are those that ``out`` was allocated for. ``pick_rows`` makes the tokens of it.
     """
-    weight = embedding.weight if isinstance(embedding, QuantisedEmbedding) else embedding
-    scales = embedding.scales if isinstance(embedding, QuantisedEmbedding) else None
+    weight, scales = values_and_scales(embedding)
     vocab, size = weight.shape
     assert hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
     _head[(cdiv(vocab, tiles.columns),)](

@@ -15,9 +15,10 @@ from torch import Tensor
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig
 from ..kernels.dense import gate_up, partial_sums, project
-from ..kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
+from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import add_and_norm, embed_rows
+from ..kernels.quantised import QuantisedWeight
 from ..kernels.rope import HeadNorms, norm_rope_store
 from ..kernels.row_attention import AttendScratch, attend_rows
 from ..kernels.tiles import DRAFT_TILES, DraftTiles
@@ -64,7 +65,7 @@ class DrafterRows:
         tokens: Tensor,
         rows: RoundRows,
         tiles: DraftTiles = DRAFT_TILES,
-        embedding: QuantisedEmbedding | None = None,
+        embedding: QuantisedWeight | None = None,
     ):
         """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
         the first of them in place 0. ``embedding`` is a copy of the target's to use as the head.

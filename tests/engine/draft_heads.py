@@ -18,7 +18,8 @@ from engine.checkpoint import load_drafter, load_target
 from engine.commands import GenerationSettings
 from engine.demo.confirm import questions
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.kernels.head import QuantisedEmbedding, capped_logits
+from engine.kernels.head import capped_logits
+from engine.kernels.quantised import QuantisedWeight
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
 from engine.tuning.record import drafted_answer
@@ -48,7 +49,7 @@ class Answer:
 @torch.inference_mode()
 def drafted_by_both(target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int], max_new_tokens: int) -> Answer:
     """A greedy answer."""
-    copy = QuantisedEmbedding.of(target.embed_tokens.weight).restored()
+    copy = QuantisedWeight.of(target.embed_tokens.weight).restored()
     eighth: list[tuple[int, ...]] = []
 
     def pick(norm: nn.Module, inputs: object, rows: Tensor) -> None:

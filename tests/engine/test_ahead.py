@@ -22,8 +22,8 @@ from engine.commands import EngineOptions
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
 from engine.events import EngineReady, Event
-from engine.kernels.head import QuantisedEmbedding
 from engine.kernels.jit import INTERPRETED, UNSPECIALISED
+from engine.kernels.quantised import QuantisedWeight
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding import prompt_ids, run_turn, settings
@@ -85,7 +85,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
     def turns() -> None:
         decoder = Decoder(target, drafter, CONTEXT)
-        decoder.rounds = DeviceRounds(decoder, QuantisedEmbedding.of(target.embed_tokens.weight))
+        decoder.rounds = DeviceRounds(decoder, QuantisedWeight.of(target.embed_tokens.weight))
         for length, wanted in (
             (1, settings(max_new_tokens=3)),
             (31, settings(max_new_tokens=2, temperature=0.8, top_k=40, top_p=0.9)),

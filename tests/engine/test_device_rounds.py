@@ -18,8 +18,8 @@ from engine.commands import GenerationSettings
 from engine.decoder import Decoder, Prompt, Round
 from engine.device_rounds import DeviceRounds
 from engine.kernels.accept import CURSOR, WIDTH
-from engine.kernels.head import QuantisedEmbedding
 from engine.kernels.jit import INTERPRETED
+from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.tiles import DraftTiles, TargetTiles, Tiles
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
@@ -306,7 +306,7 @@ def test_acceptance_can_be_scripted(pair: Pair) -> None:
 def test_drafting_with_an_8_bit_head_says_the_same(pair: Pair) -> None:
     wanted = settings(max_new_tokens=3, block_size=4)
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
-    eighth = QuantisedEmbedding.of(pair.target.embed_tokens.weight)
+    eighth = QuantisedWeight.of(pair.target.embed_tokens.weight)
     decoder.rounds = DeviceRounds(decoder, eighth, TILES, DRAFT_TILES)
     answer = run_turn(decoder, PROMPT, wanted)
     assert answer.ids == spoken(pair, wanted)[len(PROMPT) :]

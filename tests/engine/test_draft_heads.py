@@ -16,8 +16,9 @@ from torch import Tensor
 
 from engine.checkpoint import load_drafter, load_target
 from engine.demo.confirm import questions
-from engine.kernels.head import HeadOutput, QuantisedEmbedding, head_rows, pick_rows
+from engine.kernels.head import HeadOutput, head_rows, pick_rows
 from engine.kernels.jit import INTERPRETED, MAX_ROWS
+from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.tiles import Tiles
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
@@ -53,7 +54,7 @@ def test_the_kernels_pick_what_it_drafts(pair: tuple[Gemma4, DFlashDrafter]) -> 
     (_, ids), *_ = islice(questions(1), 1)
     answer = drafted_by_both(target, drafter, ids, max_new_tokens=12)
     hook.remove()
-    copy = QuantisedEmbedding.of(target.embed_tokens.weight)
+    copy = QuantisedWeight.of(target.embed_tokens.weight)
     out = HeadOutput.allocate(len(copy.weight), TILES, CPU, keep_logits=False)
     for rows, drafted in zip(blocks, answer.eighth, strict=True):
         padded = torch.zeros(MAX_ROWS, rows.shape[1])

@@ -18,7 +18,7 @@ from engine.config import TargetConfig
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
 from engine.errors import DeviceFailure, WeightsFailure
-from engine.kernels.head import QuantisedEmbedding
+from engine.kernels.quantised import QuantisedWeight
 from engine.plan import MemoryPlan, plan_memory
 from tests.engine.conftest import CPU, TinyPair
 
@@ -78,7 +78,7 @@ def test_an_8_bit_head_is_counted_where_rounds_draft_with_it(
     plan = plan_memory(dense_pair.folder / "target", drafter, 2048, CUDA, backend)
     assert (plan.device_rounds, plan.drafts_in_8_bits) == expected
     embedding = dense_pair.target.embed_tokens.weight
-    assert plan.draft_head == (QuantisedEmbedding.of(embedding).nbytes if expected[1] else 0)
+    assert plan.draft_head == (QuantisedWeight.of(embedding).nbytes if expected[1] else 0)
 
 
 def test_an_8_bit_head_is_left_out_rather_than_the_pair(plan: MemoryPlan) -> None:

@@ -21,7 +21,7 @@ from engine.config import AttentionConfig
 from engine.kernels.attention import reference_attention
 from engine.kernels.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
-from engine.kernels.head import HeadOutput, QuantisedEmbedding, capped_logits, head_rows, pick_rows
+from engine.kernels.head import HeadOutput, capped_logits, head_rows, pick_rows
 from engine.kernels.norm import (
     AttentionJoin,
     FeedForwardJoin,
@@ -31,6 +31,7 @@ from engine.kernels.norm import (
     reference_after_feed_forward,
 )
 from engine.kernels.prefill_attention import chunk_attention
+from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
 from engine.kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from engine.kernels.row_attention import AttendScratch, attend_rows, attend_rows_reference
@@ -320,7 +321,7 @@ class Checks:
         picked = torch.equal(out.token[:16], best.indices) and torch.allclose(out.probability, probability, rtol=1e-4)
         self.report.line("pick", f"the most likely tokens and their probabilities: {picked}", picked)
         self._sampling(out)
-        quantised = QuantisedEmbedding.of(embedding)
+        quantised = QuantisedWeight.of(embedding)
         restored = capped_logits(x.float(), quantised.restored(), softcap)
 
         def run_int8(rows: int) -> Tensor:

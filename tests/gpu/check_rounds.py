@@ -25,8 +25,8 @@ from engine.commands import GenerationSettings
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.kernels.head import QuantisedEmbedding
 from engine.kernels.jit import MAX_ROWS
+from engine.kernels.quantised import QuantisedWeight
 from engine.rounds import Prompt, Round
 from tests.engine.divergence import first_divergence
 from tests.gpu.report import Report
@@ -39,7 +39,7 @@ class OracleRounds(DeviceRounds):
     """Drafts what follows in a text, instead of what the drafter says; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
-        super().__init__(decoder, QuantisedEmbedding.of(decoder.target.embed_tokens.weight))
+        super().__init__(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
         self._text = torch.tensor([*text, *[0] * 64], device=decoder.device)
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=decoder.device)
 
@@ -50,7 +50,7 @@ class OracleRounds(DeviceRounds):
 
 def device_rounds(decoder: Decoder) -> DeviceRounds:
     """As the program uses them: with an 8-bit head for drafting."""
-    return DeviceRounds(decoder, QuantisedEmbedding.of(decoder.target.embed_tokens.weight))
+    return DeviceRounds(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from triton.runtime.jit import JITFunction
 
 from engine.kernels.ahead import compile_all, compile_for, noted_launches
 from engine.kernels.dense import project
-from engine.kernels.head import HeadOutput, QuantisedEmbedding, head_rows
+from engine.kernels.head import HeadOutput, head_rows
 from engine.kernels.jit import MAX_ROWS
+from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.tiles import Tiles
 
 META = torch.device("meta")
@@ -35,7 +36,7 @@ def launch_some() -> None:
     project(x, weight, out, tiles)
     project(x, weight, out, tiles, max_rows=1)
     project(x, weight.flatten()[1 : 1 + 256 * 256].view(256, 256), out[:, :256].contiguous(), tiles)
-    for copy in (weight, QuantisedEmbedding.allocate(512, 256, META)):
+    for copy in (weight, QuantisedWeight.allocate(512, 256, META)):
         head_rows(x, copy, 30.0, HeadOutput.allocate(512, tiles, META), tiles)
 
 

@@ -12,8 +12,9 @@ import torch
 
 from engine.cache import Cache
 from engine.config import TargetConfig
-from engine.kernels.head import HeadOutput, QuantisedEmbedding, head_rows
+from engine.kernels.head import HeadOutput, head_rows
 from engine.kernels.jit import MAX_ROWS
+from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.tiles import DRAFT_TILES
 from engine.models.gemma4 import Gemma4
 from engine.models.target_prompt import TargetPrompt
@@ -48,7 +49,7 @@ def launches_of(name: str) -> list[Launch]:
 def _launch_draft_head(config: TargetConfig) -> None:
     vocab, hidden = config.vocab_size, config.hidden_size
     weight = torch.empty(vocab, hidden, dtype=torch.int8, device=META)
-    copy = QuantisedEmbedding(weight, torch.empty(vocab, device=META))
+    copy = QuantisedWeight(weight, torch.empty(vocab, device=META))
     out = HeadOutput.allocate(vocab, DRAFT_TILES.head, META, keep_logits=False)
     rows = torch.empty(MAX_ROWS, hidden, dtype=torch.bfloat16, device=META)
     head_rows(rows, copy, config.logit_softcap, out, DRAFT_TILES.head)

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.head import HeadOutput, QuantisedEmbedding, capped_logits, head_rows, pick_rows
+from engine.kernels.head import HeadOutput, capped_logits, head_rows, pick_rows
 from engine.kernels.jit import INTERPRETED
+from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.tiles import Tiles
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -21,9 +22,9 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
 
 
 def run(
-    hidden: Tensor, embedding: Tensor | QuantisedEmbedding, softcap: float | None, max_rows: int = 16, keep: bool = True
+    hidden: Tensor, embedding: Tensor | QuantisedWeight, softcap: float | None, max_rows: int = 16, keep: bool = True
 ) -> HeadOutput:
-    vocab = (embedding.weight if isinstance(embedding, QuantisedEmbedding) else embedding).shape[0]
+    vocab = (embedding.weight if isinstance(embedding, QuantisedWeight) else embedding).shape[0]
     out = HeadOutput.allocate(vocab, TILES, torch.device("cpu"), keep)
     head_rows(hidden, embedding, softcap, out, TILES, max_rows)
     pick_rows(out, max_rows=max_rows)
@@ -38,7 +39,7 @@ def test_logits_argmax_and_probability(
     vocab: int, size: int, softcap: float | None, quantised: bool, dtype: torch.dtype
 ) -> None:
     hidden, embedding = noise(16, size).to(dtype), noise(vocab, size, seed=1).to(dtype)
-    copy = QuantisedEmbedding.of(embedding)
+    copy = QuantisedWeight.of(embedding)
     out = run(hidden, copy if quantised else embedding, softcap)
     expected = capped_logits(hidden.float(), copy.restored() if quantised else embedding.float(), softcap)
     assert out.logits is not None
@@ -77,7 +78,7 @@ def test_a_row_has_the_same_bits_at_every_width(max_rows: int, dtype: torch.dtyp
 def test_a_copy_in_8_bits_is_off_by_half_a_step_at_most() -> None:
     embedding = noise(50, 64) * torch.logspace(-3, 3, 50)[:, None]
     embedding[7] = 0
-    copy = QuantisedEmbedding.of(embedding.bfloat16())
+    copy = QuantisedWeight.of(embedding.bfloat16())
     steps = embedding.bfloat16().float().abs().amax(-1) / 127
     error = (copy.restored() - embedding.bfloat16().float()).abs().amax(-1)
     assert copy.weight.dtype is torch.int8 and (error <= 0.5001 * steps + 1e-30).all()
