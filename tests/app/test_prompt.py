@@ -55,12 +55,23 @@ async def test_enter_takes_a_choice_that_was_made_in_the_menu(launch: Launch) ->
         assert chat.app.theme == names[-1]
 
 
-async def test_enter_alone_runs_what_was_typed(launch: Launch) -> None:
-    async with launch() as chat:
-        await type_in(chat, "/th")
-        assert menu(chat)
+async def test_enter_completes_half_a_name_and_runs_what_needs_no_more(launch: Launch) -> None:
+    async with launch(answer="ok") as chat:
+        await chat.ask_and_wait("one")
+        await type_in(chat, "/ret")
         await chat.pilot.press("enter")
-        assert "There is no command /th" in chat.notices() and chat.prompt.text == "/th"
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert len(chat.sent(Ask)) == 2 and chat.prompt.text == ""
+        await type_in(chat, "/th")
+        await chat.pilot.press("enter")
+        assert chat.prompt.text.startswith("/th") and chat.prompt.text.endswith(" "), "what it takes is still to come"
+
+
+async def test_an_unknown_name_is_explained_and_typed_over(launch: Launch) -> None:
+    async with launch() as chat:
+        await type_in(chat, "/nope")
+        await chat.pilot.press("enter")
+        assert "There is no command /nope" in chat.notices() and chat.prompt.text == "/nope"
         await type_in(chat, "hi")
         assert chat.prompt.text == "hi"
 

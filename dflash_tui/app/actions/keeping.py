@@ -111,7 +111,7 @@ def _choose(screen: ChatScreen, number: str) -> CodeBlock:
 ACTIONS = (
     Action(
         "save",
-        "save the last code block, or number n, or all of them",
+        "save the last code block; /save takes its number, or all",
         save,
         "ctrl+s",
         "save",

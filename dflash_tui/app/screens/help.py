@@ -36,6 +36,7 @@ _PROMPT_KEYS = {
     "PageUp  PageDown": "scroll the transcript; End follows it again",
     "→": "an example, and the next one, before the first question",
     "Tab": "completes a command, else leads to the sliders: arrows, Home, End, digits",
+    "Ctrl+P": "the palette: everything by its name",
     "Ctrl+Q  Ctrl+D": "quit; Ctrl+D when the prompt is empty",
 }
 
@@ -63,7 +64,7 @@ class HelpScreen(LeavesOnce[None], ModalScreen[None]):
     def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Action]) -> None:
         super().__init__()
         self._active = bindings
-        self._actions = actions
+        self._actions = list(actions)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll() as box:
@@ -89,8 +90,9 @@ class HelpScreen(LeavesOnce[None], ModalScreen[None]):
     def _effective_keys(self) -> list[tuple[str, str]]:
         """What each key of the screen below does now, keys of one action together."""
         merged: dict[str, list[str]] = {}
-        for active in self._active.values():
-            binding = active.binding
+        order = [action.id for action in self._actions]
+        own = [active.binding for active in self._active.values() if active.binding.id in order]
+        for binding in sorted(own, key=lambda binding: order.index(str(binding.id))):
             if binding.show and binding.description:
                 merged.setdefault(binding.description, []).append(key_name(binding.key))
         return [("  ".join(keys), does) for does, keys in merged.items()]

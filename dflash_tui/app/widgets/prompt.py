@@ -169,9 +169,11 @@ class Prompt(TextArea):
         return marker
 
     def action_submit(self) -> None:
-        if self._moved and self._candidates:
+        if self._candidates and (self._moved or self._is_half_a_name):
+            only = len(self._candidates) == 1 and not self._moved
             self._take_candidate()
-            return
+            if not only or self.text.endswith(" "):
+                return
         if self.text.endswith("\\") and self.cursor_location == self.document.end:
             self.action_delete_left()
             self.action_newline()
@@ -181,6 +183,11 @@ class Prompt(TextArea):
         if message.text.strip():
             self._take()
         self.post_message(message)
+
+    @property
+    def _is_half_a_name(self) -> bool:
+        """A command's name is being typed, and Enter can only mean what the menu offers."""
+        return " " not in self.text and all(self.text != candidate.text.rstrip() for candidate in self._candidates)
 
     def action_newline(self) -> None:
         self.insert("\n")
