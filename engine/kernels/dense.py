@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .jit import MAX_ROWS, cdiv, dot, jit, tl
+from .quantised import Weight, values_and_scales
 from .tiles import Tiles
 
 Activation = Literal["gelu_tanh", "silu"]
@@ -42,18 +43,20 @@ def partial_sums(tiles: Tiles, columns: int, device: torch.device) -> Tensor:
     return torch.zeros(tiles.splits, MAX_ROWS, columns, dtype=torch.float32, device=device)
 
 
-def project(x: Tensor, weight: Tensor, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS) -> None:
+def project(x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS) -> None:
     """Products of rows x [16, depth] with a weight [columns, depth].
 
     ``out`` is [16, columns] of any float dtype where ``tiles.splits`` is 1, or ``partial_sums``, whose sum over the
     first dimension, in order, is the result.
     """
-    columns, depth = weight.shape
+    values, scales = values_and_scales(weight)
+    columns, depth = values.shape
     assert x.shape[1] == depth and out.numel() == tiles.splits * MAX_ROWS * columns
-    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
+    assert x.is_contiguous() and values.is_contiguous() and out.is_contiguous()
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
         x,
-        weight,
+        values,
+        scales,
         out,
         max_rows,
         N=columns,
@@ -67,15 +70,17 @@ def project(x: Tensor, weight: Tensor, out: Tensor, tiles: Tiles, max_rows: int 
 
 
 def gate_up(
-    x: Tensor, weight: Tensor, out: Tensor, activation: Activation, tiles: Tiles, max_rows: int = MAX_ROWS
+    x: Tensor, weight: Weight, out: Tensor, activation: Activation, tiles: Tiles, max_rows: int = MAX_ROWS
 ) -> None:
     """``out`` [16, inter] = act(gate) * up of rows x [16, depth]; ``weight`` [2 * inter, depth], the gate first."""
-    inter, depth = weight.shape[0] // 2, weight.shape[1]
+    values, scales = values_and_scales(weight)
+    inter, depth = values.shape[0] // 2, values.shape[1]
     assert x.shape[1] == depth and out.shape[1] == inter
-    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
+    assert x.is_contiguous() and values.is_contiguous() and out.is_contiguous()
     _gate_up[(cdiv(inter, tiles.columns),)](
         x,
-        weight,
+        values,
+        scales,
         out,
         max_rows,
         INTER=inter,
@@ -97,6 +102,22 @@ def load_weights(
     if ALIGNED:
         return tl.load(pointers)
     return tl.load(pointers, mask=(columns[:, None] < N) & (at[None, :] < K), other=0.0)
+
+
+@jit
+def as_factor(tile: tl.tensor, x: tl.tensor) -> tl.tensor:
+    """A tile of a weight as what rows x are multiplied by. Of 8 bits that is exact: bf16 holds every integer to 256."""
+    if tile.dtype == tl.int8:
+        tile = tile.to(tl.float32).to(x.dtype.element_ty)
+    return tile
+
+
+@jit
+def scaled(total: tl.tensor, scales: tl.tensor, columns: tl.tensor, N: tl.constexpr) -> tl.tensor:
+    """Sums [rows, columns] with a weight in 8 bits, times the scales [N] of its rows; others as they are."""
+    if scales is not None:
+        total *= tl.load(scales + columns, mask=columns < N, other=0.0)[None, :]
+    return total
 
 
 @jit
@@ -127,9 +148,7 @@ def multiply_rows(
     total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
     for step in tl.range(0, DEPTH, BLOCK_K):
         at = start + step + tl.arange(0, BLOCK_K)
-        tile = load_weights(weight, columns, at, N, K, aligned)
-        if weight.dtype.element_ty == tl.int8:  # exact: bf16 holds every integer up to 256
-            tile = tile.to(tl.float32).to(x.dtype.element_ty)
+        tile = as_factor(load_weights(weight, columns, at, N, K, aligned), x)
         total = dot(load_rows(x, max_rows, at, K, even), tile.T, total)
     return total
 
@@ -147,11 +166,13 @@ def project_tile(
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    scales: tl.tensor = None,
 ) -> None:
     """One program's part of ``project``."""
     depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, SPLITS)
+    total = scaled(total, scales, columns, N)
     row = tl.arange(0, 16)[:, None]
     at = out + (split * 16 + row) * N + columns[None, :]
     tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < N))
@@ -161,6 +182,7 @@ def project_tile(
 def _project(
     x: tl.tensor,
     weight: tl.tensor,
+    scales: tl.tensor,
     out: tl.tensor,
     max_rows: tl.tensor,
     N: tl.constexpr,
@@ -169,7 +191,7 @@ def _project(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
-    project_tile(x, weight, out, tl.program_id(0), tl.program_id(1), max_rows, N, K, SPLITS, BLOCK_N, BLOCK_K)
+    project_tile(x, weight, out, tl.program_id(0), tl.program_id(1), max_rows, N, K, SPLITS, BLOCK_N, BLOCK_K, scales)
 
 
 @jit
@@ -201,8 +223,8 @@ def multiply_gate_up(
     up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
     for step in tl.range(0, DEPTH, BLOCK_K):
         at = start + step + tl.arange(0, BLOCK_K)
-        gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
-        up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
+        gate_tile = as_factor(load_weights(weight, columns, at, INTER, K, aligned), x)
+        up_tile = as_factor(load_weights(weight + INTER * K, columns, at, INTER, K, aligned), x)
         rows = load_rows(x, max_rows, at, K, even)
         gate = dot(rows, gate_tile.T, gate)
         up = dot(rows, up_tile.T, up)
@@ -213,6 +235,7 @@ def multiply_gate_up(
 def _gate_up(
     x: tl.tensor,
     weight: tl.tensor,
+    scales: tl.tensor,
     out: tl.tensor,
     max_rows: tl.tensor,
     INTER: tl.constexpr,
@@ -224,6 +247,8 @@ def _gate_up(
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     gate, up = multiply_gate_up(x, weight, columns, 0, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K)
+    gate = scaled(gate, scales, columns, INTER)
+    up = scaled(up, scales, INTER + columns, 2 * INTER)
     act = activate(gate, SILU) * up
     row = tl.arange(0, 16)[:, None]
     mask = (row < max_rows) & (columns[None, :] < INTER)

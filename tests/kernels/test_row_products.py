@@ -8,6 +8,7 @@ from torch import Tensor
 
 from engine.kernels.dense import Activation, gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.jit import INTERPRETED
+from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.tiles import Tiles
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -87,3 +88,22 @@ def test_rows_left_over_from_another_pass_do_no_harm() -> None:
     x[3:] = float("nan")
     project(x, weight, dirty, tiles)
     assert torch.equal(clean[:3], dirty[:3])
+
+
+@FP32_AND_BF16
+@SHAPES
+def test_a_weight_in_8_bits_is_its_restored_self(columns: int, depth: int, tiles: Tiles, dtype: torch.dtype) -> None:
+    x, copy = noise(16, depth, dtype=dtype), QuantisedWeight.of(noise(columns, depth, seed=1))
+    out = partial_sums(tiles, columns, CPU)
+    project(x, copy, out, tiles)
+    torch.testing.assert_close(out.sum(0), reference_project(x, copy.restored()), atol=1e-4, rtol=1e-5)
+
+
+@FP32_AND_BF16
+@pytest.mark.parametrize(("inter", "depth"), [(32, 64), (40, 72)])
+def test_gate_up_in_8_bits(inter: int, depth: int, dtype: torch.dtype) -> None:
+    x, copy = noise(16, depth, dtype=dtype), QuantisedWeight.of(noise(2 * inter, depth, seed=1) / 8)
+    out = torch.zeros(16, inter, dtype=dtype)
+    gate_up(x, copy, out, "silu", Tiles(16, 32))
+    expected = reference_gate_up(x.float(), copy.restored(), "silu").to(dtype)
+    torch.testing.assert_close(out, expected, atol=1e-4, rtol=2**-8 if dtype is torch.bfloat16 else 1e-4)
