@@ -131,7 +131,7 @@ class SessionLog:
     def record(self, event: Event) -> None:
         """Write what an event adds to the conversation; most add nothing."""
         with self._lock:
-            line = self._lines.line_for(event)
+            line = None if self._closed else self._lines.line_for(event)
             if line is None:
                 return
             if self._waiting:

@@ -113,11 +113,12 @@ SCENES = (
 CODE = """
 from pathlib import Path
 from dflash_tui.app.source import engine_source
+from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import EngineOptions
 from tests.app.soaked import run
 from tests.app.tape import Tape
-run(lambda emit: {source}, {report})
+run(lambda emit: {source}, {report}, {log})
 """
 
 
@@ -153,7 +154,8 @@ def play(scene: Scene, seconds: float, folder: Path) -> dict[str, float]:
         record(trace, seconds)
     reader, writer = os.pipe()
     source = scene.source.format(seconds=seconds, trace=str(trace))
-    with Terminal(CODE.format(source=source, report=writer), SIZE, pass_fds=(writer,)) as terminal:
+    log = "SessionLog.create()" if scene.asked else "SessionLog.nowhere()"
+    with Terminal(CODE.format(source=source, report=writer, log=log), SIZE, pass_fds=(writer,)) as terminal:
         os.close(writer)
         user, reports, patience = User(terminal), Reports(reader), seconds + 60
         reports.wait_for("ready", user, patience)

@@ -133,10 +133,10 @@ class ObservedApp(ChatApp):
         self.report.flush()
 
 
-def run(source: SourceFactory, report: int, log: SessionLog | None = None) -> None:
+def run(source: SourceFactory, report: int, log: SessionLog) -> None:
     """The chat on ``source`` until it is left; ``report`` is the descriptor to write to."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    queue = EventQueue(log or SessionLog.create())
+    queue = EventQueue(log)
     app = ObservedApp(GenerationSettings(), Path("dflash-out"), queue, source)
     with os.fdopen(report, "w") as app.report:
         app.run()
