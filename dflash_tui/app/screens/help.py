@@ -41,7 +41,7 @@ _PROMPT_KEYS = {
 }
 
 
-class HelpScreen(LeavesOnce[None], ModalScreen[None]):
+class HelpScreen(ModalScreen[None], LeavesOnce[None]):
     """Any of Esc, F1 or q closes it."""
 
     DEFAULT_CSS = """

@@ -34,7 +34,7 @@ def letters(ids: Iterable[str | None]) -> list[str]:
     return result
 
 
-class JumpScreen(LeavesOnce[Widget | None], ModalScreen[Widget | None]):
+class JumpScreen(ModalScreen[Widget | None], LeavesOnce[Widget | None]):
     """Answers with the part whose letter was pressed; any other key leaves."""
 
     DEFAULT_CSS = """

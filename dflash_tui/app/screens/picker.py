@@ -23,7 +23,7 @@ SHOWN = 200
 """Entries drawn at once; typing brings the others."""
 
 
-class PickerScreen(LeavesOnce[Entry | None], ModalScreen[Entry | None], Generic[Entry]):
+class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[Entry]):
     """Typing narrows the list, ↑ ↓ move in it, Enter chooses, Esc leaves. Subclasses say what is in the list."""
 
     DEFAULT_CSS = """

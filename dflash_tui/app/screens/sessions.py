@@ -86,7 +86,7 @@ class SessionsScreen(PickerScreen[SessionSummary]):
         self.refill()
 
 
-class _Question(LeavesOnce[str | None], ModalScreen[str | None]):
+class _Question(ModalScreen[str | None], LeavesOnce[str | None]):
     """A small box above the list."""
 
     DEFAULT_CSS = """

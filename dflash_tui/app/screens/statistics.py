@@ -19,7 +19,7 @@ from .once import LeavesOnce
 MUTED = "$verdict-pending"
 
 
-class StatisticsScreen(LeavesOnce[None], ModalScreen[None]):
+class StatisticsScreen(ModalScreen[None], LeavesOnce[None]):
     """Shows them all, beginning at one. Any of Esc, Enter or q closes it."""
 
     DEFAULT_CSS = """
