@@ -40,5 +40,5 @@ def run_lesson(
 ) -> int:
     """Show a lesson until it is left; returns the exit code."""
     app = LessonApp(lesson, pages, origin, out_dir, theme, look)
-    app.run()
+    app.run(mouse=app.look.mouse)
     return app.return_code or 0

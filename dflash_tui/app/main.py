@@ -41,7 +41,7 @@ def run_chat(
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(log or SessionLog.create(), trace)
     app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme, begin, look)
-    app.run()
+    app.run(mouse=app.look.mouse)
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     if not app.return_code and queue.log.asked and sys.stdout.isatty():
         print("dflash-chat --continue goes on with this conversation.")
@@ -58,7 +58,7 @@ def run_replay(path: Path, pace: float, out_dir: Path, theme: str | None = None,
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(SessionLog.nowhere())
     app = ChatApp(GenerationSettings(), out_dir, queue, replay_source(path, pace), theme, look=look)
-    app.run()
+    app.run(mouse=app.look.mouse)
     app.chat_screen.join_engine(JOIN_SECONDS)
     if app.return_code == 0 and app.failure_kind is not None:
         return exit_code_for(app.failure_kind)

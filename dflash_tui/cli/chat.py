@@ -192,6 +192,7 @@ def _setting(
 )
 @flag("--ascii", topic="screen", is_flag=True, help="Draw with ASCII characters only.")
 @flag("--reduced-motion", topic="screen", is_flag=True, help="Nothing blinks or plays by itself.")
+@flag("--no-mouse", topic="screen", is_flag=True, help="Leave the mouse to the terminal, which selects text with it.")
 @flag("--plain", topic="screen", is_flag=True, help="Chat in lines, without a screen: for screen readers.")
 @click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
 @click.pass_obj
@@ -268,7 +269,8 @@ def _answer(
 
 def _open_chat(options: EngineOptions, settings: GenerationSettings, flags: dict[str, Any], out_dir: Path) -> int:
     conversation, log = conversation_to_continue(flags["latest"], flags["resume"]) or (None, None)
-    look, trace = chosen_look(flags["ascii"], flags["reduced_motion"]), open_trace(flags["trace"])
+    look = chosen_look(flags["ascii"], flags["reduced_motion"], flags["no_mouse"])
+    trace = open_trace(flags["trace"])
     with suited_theme(flags["theme"]) as suited:
         # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat

@@ -37,7 +37,7 @@ from .problems import Problem
 
 RETIRED = ("verify",)
 """Settings of earlier versions: a file may still have them, and they do nothing."""
-SHARED = ("theme", "ascii", "reduced_motion", "device", "offline")
+SHARED = ("theme", "ascii", "reduced_motion", "no_mouse", "device", "offline")
 """Settings that the other commands follow too."""
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
 
@@ -111,11 +111,11 @@ def _type_of(parameter: click.Parameter) -> type:
     return str
 
 
-def chosen_look(ascii: bool, reduced_motion: bool) -> Look:
+def chosen_look(ascii: bool, reduced_motion: bool, no_mouse: bool) -> Look:
     """What the flags say of the screen, and the keys that only a file can name. A terminal whose encoding is not UTF-8
     gets ASCII without being asked."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    return Look(ascii or encoding != "utf8", reduced_motion, read_all().keys)
+    return Look(ascii or encoding != "utf8", reduced_motion, not no_mouse, read_all().keys)
 
 
 def saved_look() -> Look:
@@ -126,7 +126,7 @@ def saved_look() -> Look:
         given = os.environ.get(variable_of(name))
         return bool(click.BOOL.convert(given, None, None) if given else defaults.get(name, False))
 
-    return chosen_look(wanted("ascii"), wanted("reduced_motion"))
+    return chosen_look(*map(wanted, ("ascii", "reduced_motion", "no_mouse")))
 
 
 def config_command(program: click.Command) -> click.Command:

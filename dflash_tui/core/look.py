@@ -16,5 +16,7 @@ class Look:
     """Draw with the 95 characters that every terminal has."""
     reduced_motion: bool = False
     """Nothing blinks, glides or plays by itself."""
+    mouse: bool = True
+    """Clicks and the wheel are the program's; without, the terminal selects text with them."""
     keys: Mapping[str, Entry] = field(default_factory=dict)
     """Keys instead of an action's own, by its id; where they were written is for the messages."""

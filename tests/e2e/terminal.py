@@ -169,6 +169,11 @@ class Terminal:
         before, after = ((self._folder / f"modes-{when}").read_text() for when in ("before", "after"))
         return TerminalState(*flags, modes_restored=before == after)
 
+    @property
+    def takes_mouse(self) -> bool:
+        """The running program has asked for clicks and the wheel."""
+        return self._tmux("display-message", "-p", "#{mouse_any_flag}").strip() == "1"
+
     def _wait_for_file(self, name: str, seconds: float = PATIENCE_S) -> str:
         path = self._folder / name
         deadline = time.monotonic() + seconds

@@ -51,6 +51,11 @@ def test_a_session(chat: OpenChat, size: tuple[int, int]) -> None:
     assert terminal.state == RESTORED
 
 
+@pytest.mark.parametrize("flags", [[], ["--no-mouse"]])
+def test_the_mouse_is_the_programs_or_the_terminals(chat: OpenChat, flags: list[str]) -> None:
+    assert chat(*flags).terminal.takes_mouse is not bool(flags)
+
+
 def test_the_mouse_moves_the_temperature_of_a_running_answer(chat: OpenChat, greedy_page: str) -> None:
     window = chat("--block-size", "2", size=(80, 24))
     window.ask(DRONE_PAGE)

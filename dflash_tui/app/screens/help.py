@@ -36,6 +36,7 @@ _PROMPT_KEYS = {
     "PageUp  PageDown": "scroll the transcript; End follows it again",
     "→": "an example, and the next one, before the first question",
     "Tab": "completes a command, else leads to the sliders: arrows, Home, End, digits",
+    "Shift+drag": "select text as the terminal does; --no-mouse leaves it the mouse for good",
     "Ctrl+P": "the palette: everything by its name",
     "Ctrl+Q  Ctrl+D": "quit; Ctrl+D when the prompt is empty",
 }
