@@ -180,10 +180,12 @@ SURPRISE, LEAST_ODDS = 0.01, 0.2
 """Drafts that fall at their first token round after round, at odds of less than this: the text has changed. (Where a
 lost draft costs little, the odds must be less.) No single one counts for less than the second, however sure the drafter
 was."""
-FIRST_PAUSE, LONGEST_PAUSE = 4, 40
-"""Tokens that the target writes alone before drafting is tried again; doubled each time it does not pay."""
 TRY = 1
 """Drafted tokens that a try verifies: enough to see whether drafting may pay again."""
+FIRST_PAUSE, LONGEST_PAUSE = 4, 64
+"""Tokens that the target writes alone before drafting is tried again; doubled each time it does not pay."""
+TRIES_SHARE = 0.015
+"""Of a rest goes into tries, once its pauses are as long as they get: where a try costs little, they are short."""
 COMEBACK_ROUNDS, COMEBACK = 3, 1.5
 """A try that pays counts as so many rounds; as much as it yielded, up to so many times the plain yield."""
 
@@ -266,7 +268,7 @@ class Auto:
         costs = self.table.at(context)
         round_ms = costs.round(num_verified)
         if self._trying:
-            self._judge(num_accepted + 1, round_ms, costs.rest)
+            self._judge(num_accepted + 1, costs)
             return
         # Half what came of the round and half what was to be expected of it, which scatters less.
         expected = sum(accumulate(map(self.calibration.chance, confidences[:num_verified]), mul), start=1.0)
@@ -281,7 +283,7 @@ class Auto:
             # The drafter is what it was; only this text is not for it.
             self.calibration = self._before
         if changed or self._tokens * costs.rest < self._milliseconds:
-            self._rest(costs.rest)
+            self._rest(costs)
         else:
             self._next_pause = max(self._next_pause // 2, FIRST_PAUSE)
 
@@ -298,18 +300,20 @@ class Auto:
         self._odds *= max(1 - self.calibration.chance(confidence), LEAST_ODDS)
         return self._odds < SURPRISE * loss
 
-    def _judge(self, tokens: int, round_ms: float, rest_ms: float) -> None:
+    def _judge(self, tokens: int, costs: RoundCosts) -> None:
         """Go on drafting after a try that paid, rest again after another. What went before says little about it."""
         self._trying = False
-        times_rest = tokens * rest_ms / round_ms
+        round_ms = costs.round(TRY)
+        times_rest = tokens * costs.rest / round_ms
         if times_rest < 1:
-            self._rest(rest_ms)
+            self._rest(costs)
             return
         self._resting = False
-        self._trust(COMEBACK_ROUNDS, min(times_rest, COMEBACK), round_ms, rest_ms)
+        self._trust(COMEBACK_ROUNDS, min(times_rest, COMEBACK), round_ms, costs.rest)
 
-    def _rest(self, rest_ms: float) -> None:
+    def _rest(self, costs: RoundCosts) -> None:
         self._resting, self._odds = True, 1.0
-        self._tokens, self._milliseconds = 1.0, rest_ms
-        self._pause = self._next_pause
-        self._next_pause = min(2 * self._next_pause, LONGEST_PAUSE)
+        self._tokens, self._milliseconds = 1.0, costs.rest
+        longest = min(round((costs.round(TRY) / costs.rest - 1) / TRIES_SHARE), LONGEST_PAUSE)
+        self._pause = min(self._next_pause, max(longest, FIRST_PAUSE))
+        self._next_pause = 2 * self._pause

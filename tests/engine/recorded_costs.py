@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from engine.bench.floor import floor_of
 from engine.bench.shapes import SHAPES, read_shape
 from engine.kernels.jit import MAX_ROWS
 from engine.tuning.costs import every_width
@@ -25,8 +24,6 @@ FILE = Path(__file__).with_name("costs.json")
 KEPT = ("width", "context", "routing", "verify_ms", "draft_ms")
 BYTES_PER_MS = 3.3e9
 """Three quarters of what an H200's memory copies: what passes of large products reach."""
-DENSE_ROW_MS = 0.02
-"""What a row adds to a dense pass: no weights, only arithmetic and attention."""
 KEEP_MS = 0.003
 """A launch that copies 34 KB."""
 
@@ -37,6 +34,8 @@ def record(path: Path) -> None:
     if bench["shape"] not in SHAPES:
         raise ValueError(f"{path} measures {bench['shape']}, not one of {', '.join(SHAPES)}")
     rounds = [{name: each[name] for name in KEPT} for each in bench["rounds"]]
+    for each in rounds:
+        each |= {name: round(each[name], 3) for name in ("verify_ms", "draft_ms")}
     recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
     recorded[bench["shape"]] = {"device": bench["device"], "torch": bench["torch"], "rounds": rounds}
     lines = json.dumps(recorded, indent=1).replace("\n    ", " ").replace("\n   }", " }")
@@ -44,13 +43,12 @@ def record(path: Path) -> None:
 
 
 def recorded_tables() -> dict[str, CostTable]:
-    """By shape and routing, such as ``26B-A4B uniform``; 31B is derived from its bytes until it is recorded."""
-    tables = {
+    """By shape and routing, such as ``26B-A4B uniform``."""
+    return {
         f"{shape} {routing}": _table(shape, list(rounds))
         for shape, found in json.loads(FILE.read_text()).items()
         for routing, rounds in groupby(sorted(found["rounds"], key=_routing), _routing)
     }
-    return tables if any(name.startswith("31B") for name in tables) else {**tables, "31B derived": _dense("31B")}
 
 
 def _routing(entry: dict[str, Any]) -> str:
@@ -75,17 +73,6 @@ def ingest_ms(shape: str) -> float:
     keys_values = sum(2 * layer.num_kv_heads * layer.head_dim for layer in drafter.layers)
     weights = hidden * (taps * hidden + keys_values) * torch.bfloat16.itemsize
     return weights / BYTES_PER_MS / MAX_ROWS + KEEP_MS
-
-
-def _dense(shape: str) -> CostTable:
-    floor, contexts = floor_of(read_shape(shape), torch.bfloat16), (128, 2048, 32_768)
-
-    def costs(context: int) -> RoundCosts:
-        one = floor.verify(0, context) / BYTES_PER_MS
-        passes = tuple(one + DENSE_ROW_MS * row for row in range(16))
-        return RoundCosts(floor.draft(context) / BYTES_PER_MS, passes, ingest_ms(shape))
-
-    return CostTable(contexts, tuple(map(costs, contexts)))
 
 
 if __name__ == "__main__":

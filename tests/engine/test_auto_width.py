@@ -74,7 +74,8 @@ def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Pa
     for done in drafted:
         assert 1 <= len(done.draft_ids) <= 15 and done.choice == Choice(done.verify_width - 1)
         assert len(done.target_probabilities) == min(done.num_accepted + 1, done.verify_width - 1)
-        assert done.verdicts[-1] == ("corrected" if done.num_accepted < done.verify_width - 1 else "bonus")
+        whole = "bonus" if done.verify_width > 1 else "plain"
+        assert done.verdicts[-1] == ("corrected" if done.num_accepted < done.verify_width - 1 else whole)
     assert all(done.verdicts == ("plain",) for done in rounds if not done.draft_ids)
     assert policy.told == sum(done.num_accepted for done in drafted)
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from engine.tuning.files import Recording, load_recordings, save_recordings
-from engine.tuning.play import Anchor
-from engine.tuning.rates import rate
+from engine.tuning.play import Anchor, play_oracle
+from engine.tuning.rates import rate, rate_of
 from engine.width import Auto, Fixed
 from tests.engine.recorded_costs import recorded_tables
 
@@ -42,9 +42,14 @@ def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: in
     auto = rate(lambda: Auto(table), answers, table)
     assert auto.tok_s >= 0.98 * max(fixed.values())
     assert auto.low <= auto.tok_s <= auto.high
-    # On a dense model a pass over 16 rows costs what one over a single row does: nobody could be so much faster.
-    if name.startswith("26B") and cell.split()[0] in ("chat", "explain"):
-        assert auto.tok_s >= 1.1 * fixed[16]
+    if cell.split()[0] in ("chat", "explain"):
+        if name.startswith("26B"):
+            assert auto.tok_s >= 1.1 * fixed[16]
+        else:
+            # On a dense model a pass over 16 rows costs hardly more than one over a single row: whoever knew beforehand
+            # which drafts are right would not be a tenth faster than whole blocks (an eighth, at the longest context).
+            known = rate_of([play_oracle(each.anchors, table, each.prompt_length) for each in answers]).tok_s
+            assert 0.99 * fixed[16] <= auto.tok_s < known < (1.13 if ahead else 1.1) * fixed[16]
 
 
 def test_every_domain_and_temperature_is_there() -> None:
