@@ -111,7 +111,7 @@ def _type_of(parameter: click.Parameter) -> type:
     return str
 
 
-def chosen_look(ascii: bool, reduced_motion: bool, no_mouse: bool) -> Look:
+def chosen_look(ascii: bool, reduced_motion: bool, no_mouse: bool = False) -> Look:
     """What the flags say of the screen, and the keys that only a file can name. A terminal whose encoding is not UTF-8
     gets ASCII without being asked."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
