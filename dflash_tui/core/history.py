@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import overload
 
 from engine.events import MICROSECONDS, Step
 
@@ -17,30 +18,51 @@ CHECKPOINT = 32
 NOT_SPECULATIVE, CORRECTED = 255, 64
 
 
+class Differences(Sequence[int]):
+    """What each step added to a sum."""
+
+    __slots__ = ("_sum",)
+
+    def __init__(self, total: array[int]) -> None:
+        """``total``: the sum after each step, which may grow."""
+        self._sum = total
+
+    def __len__(self) -> int:
+        return len(self._sum)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        places = range(len(self._sum))[index]
+        return self._at(places) if isinstance(places, int) else [self._at(place) for place in places]
+
+    def _at(self, place: int) -> int:
+        return self._sum[place] - (self._sum[place - 1] if place else 0)
+
+
 class StepHistory:
     """Append-only. Indexing gives back steps equal to those appended (see :mod:`.traces.packing`).
 
-    The arrays have one entry per step, times in microseconds. ``..._sum`` counts everything up to and with that step,
+    The columns have one entry per step, times in microseconds. ``..._sum`` counts everything up to and with that step,
     so that a difference of two entries is the sum of any stretch.
     """
 
     def __init__(self) -> None:
         self.time = array("q")
         """At the end of the round, since the turn started."""
-        self.accepted, self.verified, self.emitted = array("q"), array("q"), array("q")
-        """Tokens per step: accepted drafts, drafts that the target verified, emitted."""
-        self.draft_us, self.verify_us, self.total_us = array("q"), array("q"), array("q")
         self.accepted_sum, self.verified_sum, self.emitted_sum = array("q"), array("q"), array("q")
         self.draft_us_sum, self.verify_us_sum, self.total_us_sum = array("q"), array("q"), array("q")
-        self.context_length = array("q")
         self._sums = (
-            (self.accepted, self.accepted_sum),
-            (self.verified, self.verified_sum),
-            (self.emitted, self.emitted_sum),
-            (self.draft_us, self.draft_us_sum),
-            (self.verify_us, self.verify_us_sum),
-            (self.total_us, self.total_us_sum),
+            self.accepted_sum, self.verified_sum, self.emitted_sum,
+            self.draft_us_sum, self.verify_us_sum, self.total_us_sum,
+        )  # fmt: skip
+        self.accepted, self.verified, self.emitted, self.draft_us, self.verify_us, self.total_us = map(
+            Differences, self._sums
         )
+        """Tokens per step: accepted drafts, drafts that the target verified, emitted; and the microseconds of its parts."""
+        self.context_length = array("q")
         self._outcomes = bytearray()
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
         self._drafted = bytearray()
@@ -92,8 +114,7 @@ class StepHistory:
             return part
         for own, copy in ((self.time, part.time), (self.context_length, part.context_length)):
             copy.extend(own[start:stop])
-        for (own, own_sum), (copy, copy_sum) in zip(self._sums, part._sums, strict=True):
-            copy.extend(own[start:stop])
+        for own_sum, copy_sum in zip(self._sums, part._sums, strict=True):
             copy_sum.extend(_less(own_sum[start:stop], own_sum[start - 1] if start else 0))
         part._outcomes, part._drafted = self._outcomes[start:stop], self._drafted[start:stop]
         part._take_frames(self, start + self._lead, stop + self._lead)
@@ -178,8 +199,7 @@ class StepHistory:
         self.context_length.append(step.context_length)
         milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)
         values = (accepted, verified, len(step.emitted), *(microseconds(value / 1000) for value in milliseconds))
-        for (column, total), value in zip(self._sums, values, strict=True):
-            column.append(value)
+        for total, value in zip(self._sums, values, strict=True):
             total.append(value + (total[-1] if total else 0))
         self._drafted.append(bool(step.draft))
         self._outcomes.append(accepted + CORRECTED * is_corrected(step) if step.draft else NOT_SPECULATIVE)
