@@ -43,7 +43,7 @@ from .kernels.jit import MAX_ROWS
 from .kernels.keep import keep_row
 from .kernels.quantised import QuantisedWeight
 from .kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
-from .kernels.tiles import DRAFT_TILES, DraftTiles, TargetTiles
+from .kernels.tiles import DraftTiles, TargetTiles
 from .kernels.width import NUM_NUMBERS, choose_width, policy_numbers
 from .models.drafter_rows import DrafterRows, RoundRows
 from .models.target_rows import TargetRows
@@ -61,6 +61,9 @@ TOGETHER = MAX_ROWS
 
 AHEAD = 1
 """Rounds enqueued beyond the one being read."""
+
+MANY = 32
+"""Repeats of what is too short to be timed once."""
 
 BEGUN, DRAFTED, VERIFIED, READ = range(4)
 """Moments of a round."""
@@ -89,9 +92,9 @@ class DeviceRounds:
         decoder: Decoder,
         embedding: QuantisedWeight | None = None,
         tiles: TargetTiles | None = None,
-        draft_tiles: DraftTiles = DRAFT_TILES,
+        draft_tiles: DraftTiles | None = None,
     ):
-        """``embedding`` is an 8-bit copy of the target's, to draft with; tiles other than those in use, to measure."""
+        """With ``embedding``, an 8-bit copy of the target's, it drafts in 8 bits. Tiles are given to be measured."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
         self.drafts_in_8_bits = embedding is not None
         self._decoder, self._device = decoder, device
@@ -182,6 +185,21 @@ class DeviceRounds:
         self._pose(text, context, 1)
         self._state.pending.fill_(min(context, MAX_ROWS))
         return self._time(self._step("ingest", True))
+
+    def time_choice(self, policy: Auto, text: Sequence[int], context: int) -> float:
+        """Milliseconds of choosing a width, with what the host sends for it. An upper bound: each choice here is one of
+        many, and sets the stage for itself."""
+        self._pose(text, context, MAX_ROWS)
+        flight = self._free[0]
+
+        def choices() -> None:
+            for _ in range(MANY):
+                self._state.width.fill_(MAX_ROWS)
+                flight.send(policy_numbers(policy, context), self._policy_numbers)
+                choose_width(self._state, self._policy_numbers, self._drafter_probability, self._scripted)
+
+        step = captured(choices, self._device, what="choices")
+        return self._time(step) / MANY
 
     def _pose(self, text: Sequence[int], context: int, width: int) -> None:
         """Puts the device where a round of a turn begins. The caches then hold nobody's conversation."""

@@ -20,6 +20,7 @@ from .hub.pairs import KNOWN_PAIRS
 from .kernels.quantised import QuantisedWeight
 from .kernels.row_attention import AttendScratch
 from .models.dflash import DFlashDrafter
+from .models.draft_weights import DraftWeights
 from .models.gemma4 import Gemma4
 
 GPU_RESERVE = 2_000_000_000
@@ -45,8 +46,8 @@ class MemoryPlan:
     device: torch.device
     device_rounds: bool
     """Whether the device runs rounds by itself."""
-    draft_head: int
-    """Of the 8-bit copy of the embedding that these rounds would draft with; 0 where nothing drafts."""
+    draft_copy: int
+    """Of the 8-bit copies of embedding and drafter that these rounds would draft with; 0 where nothing drafts."""
 
     @property
     def caches(self) -> int:
@@ -63,12 +64,12 @@ class MemoryPlan:
 
     @property
     def drafts_in_8_bits(self) -> bool:
-        """Whether there is room for the copy of the embedding: it makes drafting faster, and is not needed."""
-        return 0 < self.draft_head <= self.available - self._needed(self.context)
+        """Whether there is room for the copies: they make drafting faster, and are not needed."""
+        return 0 < self.draft_copy <= self.available - self._needed(self.context)
 
     def describe(self) -> str:
         """One line for people."""
-        rounds = self.scratch + (self.draft_head if self.drafts_in_8_bits else 0)
+        rounds = self.scratch + (self.draft_copy if self.drafts_in_8_bits else 0)
         return (
             f"{_gigabytes(self.weights)} of weights and {_gigabytes(self.caches)} of caches for {self.context} tokens,"
             + (f" {_gigabytes(rounds)} to decode with," if rounds else "")
@@ -131,7 +132,6 @@ def plan_memory(
     draft_layers = draft_config.layers if draft_config is not None else ()
     dtype = compute_dtype(device)
     device_rounds = why_host_rounds(attention_backend, (*config.layers, *draft_layers), device, dtype) is None
-    draft_head = QuantisedWeight.allocate(config.vocab_size, config.hidden_size, META).nbytes
     return MemoryPlan(
         target=config.layers,
         drafter=draft_layers,
@@ -140,7 +140,7 @@ def plan_memory(
         available=available_memory(device),
         device=device,
         device_rounds=device_rounds,
-        draft_head=draft_head if device_rounds and draft_layers else 0,
+        draft_copy=_draft_copy(config, draft_config) if device_rounds and draft_config is not None else 0,
     )
 
 
@@ -158,6 +158,13 @@ def _count_parameters(target: TargetConfig, drafter: DrafterConfig | None) -> in
         if drafter is not None:
             models.append(DFlashDrafter(drafter))
     return sum(parameter.numel() for model in models for parameter in model.parameters())
+
+
+def _draft_copy(target: TargetConfig, drafter: DrafterConfig) -> int:
+    with META:
+        model = DFlashDrafter(drafter)
+    embedding = QuantisedWeight.allocate(target.vocab_size, target.hidden_size, META)
+    return embedding.nbytes + DraftWeights.of(model, in_8_bits=True).nbytes
 
 
 def _gigabytes(num_bytes: int) -> str:

@@ -200,7 +200,7 @@ class Runner:
         return prompt
 
     def _choose_rounds(self, plan: MemoryPlan) -> None:
-        """Lets the GPU run the rounds by itself, where it can; drafting with an 8-bit head, where that has room."""
+        """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room."""
         if plan.device_rounds:
             embedding = self.decoder.target.embed_tokens.weight
             rounds = DeviceRounds(self.decoder, QuantisedWeight.of(embedding) if plan.drafts_in_8_bits else None)
@@ -227,8 +227,8 @@ class Runner:
             self._timed = True
             if isinstance(decoder.rounds, DeviceRounds):
                 card = torch.cuda.get_device_name(decoder.device) if decoder.device.type == "cuda" else "cpu"
-                head = "8-bit head" if decoder.rounds.drafts_in_8_bits else "full head"
-                identity = (card, *self.weights, str(decoder.max_context), head, torch.__version__)
+                bits = f"drafts in {8 if decoder.rounds.drafts_in_8_bits else 16} bits"
+                identity = (card, *self.weights, str(decoder.max_context), bits, torch.__version__)
                 self._costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self._costs = self._time_rounds()

@@ -19,11 +19,11 @@ from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
 from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
-from ..kernels.quantised import QuantisedWeight
+from ..kernels.quantised import QuantisedWeight, Weight
 from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
 from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
-from ..kernels.tiles import DRAFT_TILES, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
+from ..kernels.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
 from .candidates import (
     ROUTER_CHOICES,
     ROW_CHOICES,
@@ -98,7 +98,7 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
     yield _after_feed_forward(config, itemsize)
     for layer in dict.fromkeys(config.layers):
         yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize)
-    yield _head("head", config, tiles.head, itemsize, quantised=False, keep_logits=True)
+    yield _head("head", config, tiles.head, itemsize)
     yield _pick(config, tiles.head)
 
 
@@ -106,24 +106,26 @@ def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[C
     config, target = shape.drafter, shape.target
     if config is None:
         return
-    tiles, hidden = DRAFT_TILES, config.hidden_size
+    tiles, hidden = DRAFT_TILES_IN_8_BITS, config.hidden_size
+    draft_product = partial(_product, itemsize=1)
     for layer in dict.fromkeys(config.layers):
         kind = layer.kind.partition("_")[0]
         kv_columns = 2 * layer.num_kv_heads * layer.head_dim
         if layer is config.layers[0]:
             columns = layer.num_heads * layer.head_dim + kv_columns
             width = layer.num_heads * layer.head_dim
-            kv_tiles = tiles.context_kv
-            yield _product("draft qkv", columns, hidden, tiles.qkv, itemsize, "draft.qkv", split=False)
-            yield _product("draft context kv", kv_columns, hidden, kv_tiles, itemsize, "draft.context_kv", split=False)
-            yield _product("draft output", hidden, width, tiles.output, itemsize, "draft.output")
+            all_kv = len(config.layers) * kv_columns
+            yield draft_product("draft qkv", columns, hidden, tiles.qkv, field="draft.qkv", split=False)
+            yield draft_product(
+                "draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv", split=False
+            )
+            yield draft_product("draft output", hidden, width, tiles.output, field="draft.output")
         yield from (_attention(f"draft attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
     inter, features = config.intermediate_size, len(config.target_layer_ids) * hidden
-    yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, itemsize, "draft.gate_up")
-    yield _product("draft down", hidden, inter, tiles.down, itemsize, "draft.down")
-    yield _product("draft context", hidden, features, tiles.context, itemsize, "draft.context")
-    yield _head("draft head", target, tiles.head, itemsize, quantised=False, keep_logits=False)
-    yield _head("draft head, 8 bits", target, tiles.head, 1, quantised=True, keep_logits=False)
+    yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, 1, "draft.gate_up")
+    yield draft_product("draft down", hidden, inter, tiles.down, field="draft.down")
+    yield draft_product("draft context", hidden, features, tiles.context, field="draft.context")
+    yield _head("draft head", target, tiles.head, 1)
 
 
 # --- the cases
@@ -137,9 +139,15 @@ def _rows(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
     return torch.randn(MAX_ROWS, width, device=device, dtype=dtype)
 
 
+def _weight(device: torch.device, dtype: torch.dtype, rows: int, depth: int, itemsize: int) -> Weight:
+    """In 8 bits where a number takes one byte: that is the drafter's."""
+    weight = _noise(device, dtype, rows, depth)
+    return QuantisedWeight.of(weight) if itemsize == 1 else weight
+
+
 def _product(name: str, columns: int, depth: int, tiles: Tiles, itemsize: int, field: str, split: bool = True) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        weights = [_noise(device, dtype, columns, depth) for _ in range(copies)]
+        weights = [_weight(device, dtype, columns, depth, itemsize) for _ in range(copies)]
         x = _rows(device, dtype, depth)
 
         def launches(tiles: Tiles) -> list[Launch]:
@@ -166,10 +174,11 @@ def _gate_up(
     """With experts, the router and its choice are part of the launch, and what is chosen may be the router's tiles."""
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        weights = [_noise(device, dtype, 2 * inter, depth) for _ in range(copies)]
         x, out = _rows(device, dtype, depth), _rows(device, dtype, inter)
         if moe is None:
-            return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles) for weight in weights]
+            alone = [_weight(device, dtype, 2 * inter, depth, itemsize) for _ in range(copies)]
+            return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles) for weight in alone]
+        weights = [_noise(device, dtype, 2 * inter, depth) for _ in range(copies)]
         router = RouterRows(
             x=x,
             weight=_noise(device, dtype, moe.num_experts, depth),
@@ -332,14 +341,11 @@ def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
     return Case(name, size, chunk_tiles(layer.head_dim), choices, prepare)
 
 
-def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int, *, quantised: bool, keep_logits: bool) -> Case:
-    vocab, hidden = config.vocab_size, config.hidden_size
+def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int) -> Case:
+    vocab, hidden, keep_logits = config.vocab_size, config.hidden_size, itemsize > 1
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        embedding: Tensor | QuantisedWeight = _noise(device, dtype, vocab, hidden)
-        if quantised:
-            assert isinstance(embedding, Tensor)
-            embedding = QuantisedWeight.of(embedding)
+        embedding = _weight(device, dtype, vocab, hidden, itemsize)
         x = _rows(device, dtype, hidden)
 
         def launches(tiles: Tiles) -> list[Launch]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..kernels.tiles import DRAFT_TILES, DraftTiles, TargetTiles, Tiles
+from ..kernels.tiles import DRAFT_TILES_IN_8_BITS, DraftTiles, TargetTiles, Tiles
 
 Tried = Mapping[Tiles, float]
 """Microseconds of one kernel with each choice."""
@@ -30,7 +30,7 @@ def read_tiles(sweep: Path, target: TargetTiles) -> tuple[TargetTiles, DraftTile
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{sweep} holds no sweep of the kernels: {error}") from error
     chosen = {field: tiles for field, tried in by_field.items() if (tiles := best_for_all(tried)) is not None}
-    return replace(target, **_of("target.", chosen)), replace(DRAFT_TILES, **_of("draft.", chosen))
+    return replace(target, **_of("target.", chosen)), replace(DRAFT_TILES_IN_8_BITS, **_of("draft.", chosen))
 
 
 def best_for_all(kernels: Iterable[Tried]) -> Tiles | None:

@@ -20,7 +20,7 @@ from ..decoder import Decoder, HostRounds
 from ..device_rounds import DeviceRounds
 from ..errors import EngineFailure
 from ..kernels.quantised import QuantisedWeight
-from ..kernels.tiles import DRAFT_TILES, target_tiles
+from ..kernels.tiles import target_tiles
 from ..models.dflash import DFlashDrafter
 from ..models.gemma4 import Gemma4
 from ..runner import use_fitting_threads
@@ -120,7 +120,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         "--rounds",
         choices=("auto", HOST, DEVICE, DEVICE_FULL_HEAD),
         default="auto",
-        help="who runs them: PyTorch step by step, or the device itself (a GPU's default: with an 8-bit draft head)",
+        help="who runs them: PyTorch step by step, or the device itself (a GPU's default: drafting in 8 bits)",
     )
     how.add_argument("--tiles", type=Path, metavar="FILE", help="choices by the JSON of a sweep of the kernels")
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
@@ -217,7 +217,7 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
 def choose_rounds(decoder: Decoder, who: str, tiles: Path | None) -> float:
     """Sets who runs the rounds, with the choices of a sweep if there is one; returns the seconds until ready."""
     started = perf_counter()
-    for_target, for_drafter = target_tiles(decoder.target.config), DRAFT_TILES
+    for_target, for_drafter = target_tiles(decoder.target.config), None
     if tiles is not None:
         for_target, for_drafter = read_tiles(tiles, for_target)
     if who == HOST:

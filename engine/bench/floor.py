@@ -30,6 +30,7 @@ class Floor:
     draft_head: int
     """What drafting reads of it, or of an 8-bit copy."""
     drafter: int
+    """Its weights, likewise."""
 
     def verify(self, experts: float, context: int) -> float:
         """One pass of the target over the rows of a block (or the one row of plain decoding).
@@ -73,7 +74,7 @@ def floor_of(shape: Shape, dtype: torch.dtype, drafts_in_8_bits: bool = False) -
         expert=size * (all_experts // moe.num_experts if moe else 0),
         head=size * head,
         draft_head=copy.nbytes if drafts_in_8_bits else size * head,
-        drafter=0 if drafter is None else size * _count(drafter),
+        drafter=0 if drafter is None else (1 if drafts_in_8_bits else size) * _count(drafter),
     )
 
 

@@ -92,3 +92,17 @@ class DraftTiles:
 
 
 DRAFT_TILES = DraftTiles()
+DRAFT_TILES_IN_8_BITS = DraftTiles(
+    context=Tiles(columns=32, depth=256, splits=6),
+    context_kv=Tiles(columns=32, depth=256),
+    qkv=Tiles(columns=32, depth=256, stages=5),
+    output=Tiles(columns=32, depth=256, splits=4),
+    gate_up=Tiles(columns=32, depth=256),
+    down=Tiles(columns=32, depth=256, splits=2, stages=5),
+)
+"""Steps twice as deep: as many bytes on their way."""
+
+
+def draft_tiles(in_8_bits: bool) -> DraftTiles:
+    """The tiles in use for a drafter whose weights are read in 8 bits, or in 16."""
+    return DRAFT_TILES_IN_8_BITS if in_8_bits else DRAFT_TILES

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig
+from ..kernels.context_store import ContextStores, store_context
 from ..kernels.dense import gate_up, partial_sums, project
 from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
@@ -21,10 +22,10 @@ from ..kernels.norm import add_and_norm, embed_rows
 from ..kernels.quantised import QuantisedWeight
 from ..kernels.rope import HeadNorms, norm_rope_store
 from ..kernels.row_attention import AttendScratch, attend_rows
-from ..kernels.tiles import DRAFT_TILES, DraftTiles
+from ..kernels.tiles import DraftTiles, draft_tiles
 from .dflash import DFlashDrafter, DraftLayer
+from .draft_weights import DraftWeights, LayerWeights
 from .gemma4 import Gemma4
-from .merged import side_by_side
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,9 @@ class _Layer:
     config: AttentionConfig
     cache: LayerCache
     input_norm: Tensor
-    qkv: Tensor
-    kv: Tensor
-    """The part of ``qkv`` behind the queries."""
     head_norms: HeadNorms
-    output: Tensor
     post_attention_norm: Tensor
-    gate_up: Tensor
-    down: Tensor
+    weights: LayerWeights
 
 
 class DrafterRows:
@@ -64,14 +60,17 @@ class DrafterRows:
         features: Tensor,
         tokens: Tensor,
         rows: RoundRows,
-        tiles: DraftTiles = DRAFT_TILES,
+        tiles: DraftTiles | None = None,
         embedding: QuantisedWeight | None = None,
     ):
         """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
-        the first of them in place 0. ``embedding`` is a copy of the target's to use as the head.
+        the first of them in place 0. ``embedding`` is a copy of the target's to use as the head; with it, the drafter's
+        own products are copied in 8 bits too. ``tiles`` other than those in use, to measure.
 
         Lays the merged weights side by side, which the drafter's modules keep using.
         """
+        in_8_bits = embedding is not None
+        tiles = tiles or draft_tiles(in_8_bits)
         config = drafter.config
         device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
@@ -81,7 +80,10 @@ class DrafterRows:
         """Row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
         self._features = features
-        self._layers = [_layer(module, kept) for module, kept in zip(_modules(drafter), cache.layers, strict=True)]
+        self._weights = DraftWeights.of(drafter, in_8_bits)
+        parts = zip(_modules(drafter), cache.layers, self._weights.layers, strict=True)
+        self._layers = [_layer(*part) for part in parts]
+        self._stores = ContextStores(cache.layers, [layer.head_norms for layer in self._layers])
         self._embedding = target.embed_tokens.weight if embedding is None else embedding
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
         capacities = [layer.capacity for layer in cache.layers]
@@ -92,12 +94,10 @@ class DrafterRows:
         """Appends committed rows to the context: ``features`` become every layer's keys and values."""
         drafter, buffers, tiles, rows = self._drafter, self._buffers, self._tiles, self._rows
         eps, norm = drafter.config.rms_norm_eps, drafter.hidden_norm.weight
-        project(self._features, drafter.fc.weight, buffers.context_sums, tiles.context)
+        project(self._features, self._weights.context, buffers.context_sums, tiles.context)
         add_and_norm(buffers.context_sums, None, norm, eps, buffers.context, "qwen")
-        for layer in self._layers:
-            kv = buffers.kv[layer.config]
-            project(buffers.context, layer.kv, kv, tiles.context_kv)
-            self._store(layer, kv, rows.ingest_start, rows.ingest_rows, None)
+        project(buffers.context, self._weights.context_kv, buffers.context_kv, tiles.context_kv)
+        store_context(buffers.context_kv, self._stores, self._drafter.frequencies, rows.ingest_start, rows.ingest_rows)
 
     def draft(self) -> None:
         """Drafts what follows ``block``'s anchor: fills ``out``. The block's own keys lie past the cursor."""
@@ -109,8 +109,8 @@ class DrafterRows:
         for layer, next_norm in zip(self._layers, next_norms, strict=True):
             self._attend(layer)
             add_and_norm(buffers.output, x, layer.post_attention_norm, eps, normed, "qwen")
-            gate_up(normed, layer.gate_up, buffers.act, "silu", tiles.gate_up)
-            project(buffers.act, layer.down, buffers.down, tiles.down)
+            gate_up(normed, layer.weights.gate_up, buffers.act, "silu", tiles.gate_up)
+            project(buffers.act, layer.weights.down, buffers.down, tiles.down)
             add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
         # Row j of a block predicts position j, so the anchor's row predicts nothing.
         head_rows(buffers.padded[1:], self._embedding, config.logit_softcap, self.out, tiles.head)
@@ -119,15 +119,11 @@ class DrafterRows:
     def _attend(self, layer: _Layer) -> None:
         buffers, tiles, rows, config = self._buffers, self._tiles, self._rows, layer.config
         qkv, q, mixed = buffers.qkv[config], buffers.q[config], buffers.mixed[config]
-        project(buffers.normed, layer.qkv, qkv, tiles.qkv)
-        self._store(layer, qkv, rows.cursor, rows.draft_width, q)
         k, v = layer.cache.k, layer.cache.v
+        project(buffers.normed, layer.weights.qkv, qkv, tiles.qkv)
+        norm_rope_store(qkv, layer.head_norms, self._drafter.frequencies, k, v, rows.cursor, rows.draft_width, q)
         attend_rows(q, k, v, rows.cursor, rows.draft_width, config, mixed, self._scratch)
-        project(mixed, layer.output, buffers.output, tiles.output)
-
-    def _store(self, layer: _Layer, projected: Tensor, start: Tensor, rows: Tensor, q: Tensor | None) -> None:
-        frequencies, cache = self._drafter.frequencies, layer.cache
-        norm_rope_store(projected, layer.head_norms, frequencies, cache.k, cache.v, start, rows, q)
+        project(mixed, layer.weights.output, buffers.output, tiles.output)
 
 
 class _Buffers:
@@ -152,7 +148,7 @@ class _Buffers:
         """The normed rows, and one more: the head reads 16 rows from the second on."""
         self.normed = self.padded[:MAX_ROWS]
         self.qkv = {layer: rows((layer.num_heads + 2 * layer.num_kv_heads) * layer.head_dim) for layer in set(layers)}
-        self.kv = {layer: rows(2 * layer.num_kv_heads * layer.head_dim) for layer in set(layers)}
+        self.context_kv = rows(sum(2 * layer.num_kv_heads * layer.head_dim for layer in layers))
         self.q = {layer: rows(layer.num_heads, layer.head_dim) for layer in set(layers)}
         self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(layers)}
         self.output = partial_sums(tiles.output, hidden, device)
@@ -164,19 +160,13 @@ def _modules(drafter: DFlashDrafter) -> list[DraftLayer]:
     return [module for module in drafter.layers if isinstance(module, DraftLayer)]
 
 
-def _layer(module: DraftLayer, cache: LayerCache) -> _Layer:
-    attention, mlp = module.self_attn, module.mlp
-    qkv = side_by_side(attention.q_proj, attention.k_proj, attention.v_proj)
-    q_norm, k_norm = attention.q_norm, attention.k_norm
+def _layer(module: DraftLayer, cache: LayerCache, weights: LayerWeights) -> _Layer:
+    attention, q_norm, k_norm = module.self_attn, module.self_attn.q_norm, module.self_attn.k_norm
     return _Layer(
         config=attention.config,
         cache=cache,
         input_norm=module.input_layernorm.weight,
-        qkv=qkv,
-        kv=qkv[attention.q_proj.out_features :],
         head_norms=HeadNorms(q_norm.weight, k_norm.weight, q_norm.eps, rounded_first=True, norm_values=False),
-        output=attention.o_proj.weight,
         post_attention_norm=module.post_attention_layernorm.weight,
-        gate_up=side_by_side(mlp.gate_proj, mlp.up_proj),
-        down=mlp.down_proj.weight,
+        weights=weights,
     )

@@ -38,7 +38,7 @@ def test_loading_goes_on_when_nobody_objects(dense_pair: TinyPair) -> None:
 
 
 @pytest.mark.parametrize("room", [1000, 999])
-def test_rounds_on_the_device_draft_with_an_8_bit_head_where_there_is_room(room: int, dense_pair: TinyPair) -> None:
+def test_rounds_on_the_device_draft_in_8_bits_where_there_is_room(room: int, dense_pair: TinyPair) -> None:
     folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
     # Copies: rounds on the device lay the weights side by side.
     decoder = Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), 512)
@@ -46,7 +46,7 @@ def test_rounds_on_the_device_draft_with_an_8_bit_head_where_there_is_room(room:
     plan = plan_memory(*folders, 512, CPU)
     runner._choose_rounds(plan)
     assert isinstance(decoder.rounds, HostRounds)
-    plan = replace(plan, device_rounds=True, draft_head=1000)
+    plan = replace(plan, device_rounds=True, draft_copy=1000)
     runner._choose_rounds(replace(plan, available=plan.weights + plan.caches + plan.scratch + room))
     assert isinstance(decoder.rounds, DeviceRounds)
     assert decoder.rounds.drafts_in_8_bits == (room == 1000)

@@ -19,6 +19,7 @@ from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
 from engine.errors import DeviceFailure, WeightsFailure
 from engine.kernels.quantised import QuantisedWeight
+from engine.models.draft_weights import DraftWeights
 from engine.plan import MemoryPlan, plan_memory
 from tests.engine.conftest import CPU, TinyPair
 
@@ -52,7 +53,7 @@ def test_it_counts_what_is_allocated(context: int, dense_pair: TinyPair) -> None
 @pytest.mark.parametrize("context", [100, 2048])
 def test_it_counts_what_rounds_on_the_device_add(context: int, dense_pair: TinyPair) -> None:
     plan = plan_memory(dense_pair.folder / "target", dense_pair.folder / "drafter", context, CPU)
-    assert (plan.device_rounds, plan.scratch, plan.draft_head) == (False, 0, 0)
+    assert (plan.device_rounds, plan.scratch, plan.draft_copy) == (False, 0, 0)
     # Copies: it lays weights side by side.
     rounds = DeviceRounds(Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), context))
     assert rounds._drafter is not None
@@ -65,7 +66,7 @@ def test_it_counts_what_rounds_on_the_device_add(context: int, dense_pair: TinyP
     ("backend", "drafts", "expected"),
     [("auto", True, (True, True)), ("auto", False, (True, False)), ("sdpa", True, (False, False))],
 )
-def test_an_8_bit_head_is_counted_where_rounds_draft_with_it(
+def test_8_bit_copies_are_counted_where_rounds_draft_with_them(
     backend: AttentionBackend,
     drafts: bool,
     expected: tuple[bool, bool],
@@ -77,12 +78,14 @@ def test_an_8_bit_head_is_counted_where_rounds_draft_with_it(
     drafter = dense_pair.folder / "drafter" if drafts else None
     plan = plan_memory(dense_pair.folder / "target", drafter, 2048, CUDA, backend)
     assert (plan.device_rounds, plan.drafts_in_8_bits) == expected
-    embedding = dense_pair.target.embed_tokens.weight
-    assert plan.draft_head == (QuantisedWeight.of(embedding).nbytes if expected[1] else 0)
+    embedding = QuantisedWeight.of(dense_pair.target.embed_tokens.weight)
+    # A copy: weights are laid side by side.
+    copies = embedding.nbytes + DraftWeights.of(deepcopy(dense_pair.drafter), in_8_bits=True).nbytes
+    assert plan.draft_copy == (copies if expected[1] else 0)
 
 
-def test_an_8_bit_head_is_left_out_rather_than_the_pair(plan: MemoryPlan) -> None:
-    on_device = replace(plan, device_rounds=True, draft_head=1000)
+def test_8_bit_copies_are_left_out_rather_than_the_pair(plan: MemoryPlan) -> None:
+    on_device = replace(plan, device_rounds=True, draft_copy=1000)
     needed = plan.weights + plan.caches + on_device.scratch
     with_room = replace(on_device, available=needed + 1000)
     assert with_room.drafts_in_8_bits
