@@ -6,12 +6,18 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from time import perf_counter
 
 from ..commands import AUTO, MAX_BLOCK_SIZE, BlockSize
+from ..decoder import Decoder
+from ..device_rounds import DeviceRounds
 from ..kernels.accept import MAX_SCRIPT
+from ..kernels.width import policy_numbers
+from ..rounds import Round
 from ..tuning.costs import time_rounds
-from ..tuning.play import Anchor
-from ..width import Auto
+from ..tuning.play import Anchor, Played
+from ..tuning.rates import rate_of
+from ..width import Auto, CostTable
 from .measure import Bench, acceptance_script
 from .report import table
 from .routing import Routing
@@ -31,7 +37,25 @@ BEHIND = (
 """Confidences of the bundled drafter, every twentieth part of them, least first: of drafts that were accepted, of those
 where a block fell, and of those behind. Five domains count alike (``python -m tests.engine.calibration``)."""
 
-HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s")
+HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s", "95 %")
+STRETCH = 8
+"""Rounds that are drawn together for the interval: what a policy does hangs on the rounds before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """What choosing costs, in milliseconds a round."""
+
+    host_ms: float
+    """Of the host's time."""
+    device_ms: float | None
+    """None where the host runs the rounds. Otherwise the device chooses, and the host is a round ahead."""
+    costs_seconds: float
+    """What timing the costs took, once per start at most."""
+
+    @property
+    def delay_ms(self) -> float:
+        return self.host_ms if self.device_ms is None else self.device_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +75,11 @@ class PolicyFigures:
     tokens: float
     """Mean tokens per round."""
     round_ms: float
+    low: float
+    high: float
+    """Bounds of the 95 % interval of the tokens per second."""
+    deciding: Deciding | None
+    """Of ``auto``."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -90,7 +119,9 @@ def measure_policies(
     """
     decoder = bench.decoder
     bench.force(routing, 1)
-    costs = time_rounds(decoder, bench.random_ids(MAX_BLOCK_SIZE))
+    text, started = bench.random_ids(MAX_BLOCK_SIZE), perf_counter()
+    costs = time_rounds(decoder, text)
+    costs_seconds = perf_counter() - started
     if costs is None:
         raise ValueError("--policy needs a drafter")
     found = []
@@ -101,6 +132,11 @@ def measure_policies(
         for policy in policies:
             decoder.auto = Auto(costs) if policy == AUTO else None
             seconds, rounds = bench.run(policy, context, count)
+            low, high = _interval(rounds, seconds)
+            deciding = None
+            if policy == AUTO:
+                host_ms, device_ms = _host_decision(costs, rounds), _device_decision(decoder, costs, text, context)
+                deciding = Deciding(host_ms, device_ms, costs_seconds)
             figures = PolicyFigures(
                 policy=policy,
                 acceptance=acceptance,
@@ -110,10 +146,45 @@ def measure_policies(
                 rows=fmean(done.verify_width for done in rounds),
                 tokens=fmean(len(done.emitted) for done in rounds),
                 round_ms=1e3 * seconds / len(rounds),
+                low=low,
+                high=high,
+                deciding=deciding,
             )
             found.append(figures)
     decoder.script = decoder.script_confidences = decoder.auto = None
     return found
+
+
+def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
+    """By stretches of rounds drawn again."""
+    per_ms = 1e3 * seconds / sum(done.total_ms for done in rounds)
+    stretches = [rounds[start : start + STRETCH] for start in range(0, len(rounds), STRETCH)]
+    played = [
+        Played(sum(len(done.emitted) for done in each), len(each), per_ms * sum(done.total_ms for done in each))
+        for each in stretches
+    ]
+    found = rate_of(played)
+    return found.low, found.high
+
+
+def _host_decision(costs: CostTable, rounds: Sequence[Round]) -> float:
+    """Milliseconds a round of all that a policy does on the host, when these rounds are decided again."""
+    policy, started = Auto(costs), perf_counter()
+    for done in rounds:
+        drafts = policy.wants_draft(done.context_length)
+        if drafts:
+            policy_numbers(policy, done.context_length)
+        policy.price(done.context_length)
+        confidences = done.draft_probabilities if drafts else ()
+        policy.observe(
+            confidences, min(done.verify_width - 1, len(confidences)), done.num_accepted, done.context_length
+        )
+    return 1e3 * (perf_counter() - started) / len(rounds)
+
+
+def _device_decision(decoder: Decoder, costs: CostTable, text: Sequence[int], context: int) -> float | None:
+    rounds = decoder.rounds
+    return rounds.time_choice(Auto(costs), text, context) if isinstance(rounds, DeviceRounds) else None
 
 
 def policy_table(figures: Sequence[PolicyFigures]) -> str:
@@ -127,8 +198,23 @@ def policy_table(figures: Sequence[PolicyFigures]) -> str:
             f"{each.tokens:.2f}",
             f"{each.round_ms:.3f}",
             f"{each.tokens_per_second:.0f}",
+            f"{each.low:.0f} to {each.high:.0f}",
         ]
         for each in figures
     ]
     first = figures[0]
-    return f"\npolicies at context {first.context}, {first.routing} routing\n{table(HEADS, rows)}"
+    chosen = next((each for each in figures if each.deciding is not None), None)
+    return "\n".join(
+        [
+            f"\npolicies at context {first.context}, {first.routing} routing",
+            table(HEADS, rows),
+            *([] if chosen is None or chosen.deciding is None else [_deciding_line(chosen.deciding, chosen.round_ms)]),
+        ]
+    )
+
+
+def _deciding_line(deciding: Deciding, round_ms: float) -> str:
+    costs, share = f"costs timed in {deciding.costs_seconds:.2f} s", 100 * deciding.delay_ms / round_ms
+    host = f"{1e3 * deciding.host_ms:.0f} us of the host"
+    device = "" if deciding.device_ms is None else f"{1e3 * deciding.device_ms:.1f} us of the device, beside it "
+    return f"{costs}; choosing delays a round by {share:.2f} % ({device}{host})"
