@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from ..config import AttentionConfig
 from ..kernels.jit import MAX_ROWS
 from ..kernels.prefill_attention import ChunkTiles
-from ..kernels.row_attention import AttendTiles
+from ..kernels.row_attention import AttendTiles, WindowTiles
 from ..kernels.tiles import RowTiles, Tiles
 
 AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles
@@ -46,16 +45,15 @@ def refinements(tiles: AnyTiles) -> tuple[AnyTiles, ...]:
     return (*warps, *(replace(tiles, programs=programs) for programs in (264, 396, 528, 792)))
 
 
-def attend_choices(default: AttendTiles, layer: AttentionConfig) -> tuple[AttendTiles, ...]:
-    split, keys, rows = default.split, default.keys, default.rows
-    if layer.window is None:
-        more = [(split, keys, rows // 2, 8, ahead) for ahead in (2, 3)]
-        more += [(size, keys, rows, 8, ahead) for size in (split, 2 * split) for ahead in (2, 3)]
-    else:
-        more = [(split // 2, keys // 2, rows, 4, 2), (2 * split, keys, rows, 4, 2), (2 * split, keys, rows, 8, 2)]
-        more += [(split, keys, min(2 * rows, 32), warps, 2) for warps in (4, 8)] + [(split, keys, rows, 8, 2)]
-        more += [(split, keys // 2, rows, 4, ahead) for ahead in (2, 3)]
-    return tuple(AttendTiles(*choice) for choice in more)
+def attend_choices(default: AttendTiles) -> tuple[AttendTiles, ...]:
+    if isinstance(default, WindowTiles):
+        sizes = ((size, rows) for size in (default.split // 2, default.split) for rows in (16, 32))
+        return tuple(
+            WindowTiles(*size, warps, most) for size in sizes for warps, most in ((4, 255), (8, 128), (8, 255))
+        )
+    shorter = [replace(default, keys=default.keys // 2, stages=stages) for stages in (2, 3, 4)]
+    whole = replace(default, rows=64, values=2 * default.values, warps=8)
+    return (*shorter, replace(default, split=2 * default.split), whole, replace(whole, keys=16, stages=3))
 
 
 SPLIT_GATE_UP_CHOICES = (

@@ -20,7 +20,7 @@ from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
 from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.quantised import QuantisedWeight, Weight
-from ..kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
+from ..kernels.rope import HeadNorms, inverse_frequencies
 from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
@@ -80,7 +80,6 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
         width = layer.num_heads * layer.head_dim
         yield _product(f"qkv, {kind}", columns, hidden, tiles.qkv, itemsize, "target.qkv", split=False)
-        yield _rope(f"norm, rope, store, {kind}", layer, columns, itemsize)
         for rows, context in product((1, MAX_ROWS), contexts):
             yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, rows)
         yield _product(f"output, {kind}", hidden, width, tiles.output, itemsize, "target.output")
@@ -280,23 +279,6 @@ def _after_feed_forward(config: TargetConfig, itemsize: int) -> Case:
     return Case("after feed-forward", size, ROW_TILES, ROW_CHOICES, prepare)
 
 
-def _rope(name: str, layer: AttentionConfig, columns: int, itemsize: int) -> Case:
-    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
-        weights = [torch.ones(layer.head_dim, device=device, dtype=dtype) for _ in range(2)]
-        norms = HeadNorms(weights[0], weights[1], 1e-6, rounded_first=False, norm_values=True)
-        projected = _rows(device, dtype, columns)
-        q = torch.empty(MAX_ROWS, layer.num_heads, layer.head_dim, device=device, dtype=dtype)
-        k, v = (_noise(device, dtype, layer.num_kv_heads, 1024, layer.head_dim) for _ in range(2))
-        cursor, rows = (torch.full((1,), n, dtype=torch.int32, device=device) for n in (100, MAX_ROWS))
-        frequencies = inverse_frequencies(layer.rope, device)
-        run = partial(
-            norm_rope_store, projected, norms, frequencies, k, v, cursor, rows, q, value_is_key=layer.value_is_key
-        )
-        return lambda tiles: [run] * copies
-
-    return Case(name, 2.0 * MAX_ROWS * columns * itemsize, ROW_TILES, (), prepare)
-
-
 def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, max_rows: int = MAX_ROWS) -> Case:
     # A full layer's cache is as long as the context allowed, whatever part of it is in use.
     capacity = max(32_768 + RING_SLACK, context + MAX_ROWS) if layer.window is None else layer.window - 1 + RING_SLACK
@@ -305,20 +287,27 @@ def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, m
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[AttendTiles], list[Launch]]:
         shape = (layer.num_kv_heads, capacity, layer.head_dim)
         stores = [[torch.randn(shape, device=device, dtype=dtype) for _ in range(2)] for _ in range(min(copies, 8))]
-        q = torch.randn(MAX_ROWS, layer.num_heads, layer.head_dim, device=device, dtype=dtype) * 0.1
+        weights = [torch.ones(layer.head_dim, device=device, dtype=dtype) for _ in range(2)]
+        norms = HeadNorms(weights[0], weights[1], 1e-6, rounded_first=False, norm_values=True)
+        kv_parts = 1 if layer.value_is_key else 2
+        projected = _rows(device, dtype, (layer.num_heads + kv_parts * layer.num_kv_heads) * layer.head_dim)
+        frequencies = inverse_frequencies(layer.rope, device)
         out = torch.empty(MAX_ROWS, layer.num_heads * layer.head_dim, device=device, dtype=dtype)
         cursor, rows = (torch.full((1,), n, dtype=torch.int32, device=device) for n in (context, max_rows))
 
         def launches(tiles: AttendTiles) -> list[Launch]:
             scratch = AttendScratch([layer], [capacity], device, tiles)
             bound = partial(attend_rows, tiles=tiles, max_rows=max_rows)
-            return [partial(bound, q, k, v, cursor, rows, layer, out, scratch) for k, v in stores]
+            return [
+                partial(bound, projected, norms, frequencies, k, v, cursor, rows, layer, out, scratch)
+                for k, v in stores
+            ]
 
         return launches
 
     seen = min(context, layer.window or context) + max_rows
     size = 2.0 * layer.num_kv_heads * seen * layer.head_dim * itemsize
-    return Case(name, size, tiles, attend_choices(tiles, layer), prepare, code=name.rpartition(",")[0])
+    return Case(name, size, tiles, attend_choices(tiles), prepare, code=name.rpartition(",")[0])
 
 
 def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:

@@ -25,9 +25,10 @@ def norm_rope_split(
 ) -> None:
     """Splits rows [n, ...] of [queries | keys | values] at positions end - n .. end - 1; norms and turns their heads.
 
-    ``projected``, ``q`` [n, heads, head_dim] and ``value_is_key`` are what ``rope.norm_rope_store`` takes. Keys and
-    values go to ``stores`` [kv_heads, capacity, head_dim], position p to row p % capacity, the last that fit; and to
-    ``seen`` [kv_heads, n, head_dim], whose heads may lie apart, where attention can't read the stores themselves.
+    ``projected`` and ``value_is_key`` are what ``rope.norm_rope_store`` takes; ``q`` [n, heads, head_dim] takes the
+    queries, of which there are none without it. Keys and values go to ``stores`` [kv_heads, capacity, head_dim],
+    position p to row p % capacity, the last that fit; and to ``seen`` [kv_heads, n, head_dim], whose heads may lie
+    apart, where attention can't read the stores themselves.
     """
     k_store, v_store = stores
     k_seen, v_seen = stores if seen is None else seen

@@ -79,12 +79,38 @@ def cos_sin(angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
 
 
 @jit
+def norm_pairs(
+    x: tl.tensor,
+    y: tl.tensor,
+    inverse: tl.tensor,
+    x_weight: tl.tensor,
+    y_weight: tl.tensor,
+    ROUNDED_FIRST: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:
+    """The halves of a head, normed, given its inverse RMS: fp32, as they are after rounding to the weights' dtype."""
+    x *= inverse
+    y *= inverse
+    if ROUNDED_FIRST:
+        x = x.to(x_weight.dtype).to(tl.float32)
+        y = y.to(y_weight.dtype).to(tl.float32)
+    x *= x_weight.to(tl.float32)
+    y *= y_weight.to(tl.float32)
+    return x.to(x_weight.dtype).to(tl.float32), y.to(y_weight.dtype).to(tl.float32)
+
+
+@jit
+def turn_pairs(x: tl.tensor, y: tl.tensor, angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """The halves of a head, each pair turned by its angle; all fp32."""
+    cos, sin = cos_sin(angle)
+    return x * cos - y * sin, y * cos + x * sin
+
+
+@jit
 def _norm_rope_store(
     projected: tl.tensor,
     q_weight: tl.tensor,
     k_weight: tl.tensor,
     frequencies: tl.tensor,
-    q_out: tl.tensor,
     k_store: tl.tensor,
     v_store: tl.tensor,
     cursor: tl.tensor,
@@ -99,7 +125,7 @@ def _norm_rope_store(
     ROUNDED_FIRST: tl.constexpr,
     NORM_VALUES: tl.constexpr,
 ) -> None:
-    """Program (row, head): the query heads first, then the keys', then the values'.
+    """Program (row, head): the query heads first, which stay where they are, then the keys', then the values'.
 
     Everything is loaded before anything is used, so that memory's latency is paid once: also rows that don't count.
     """
@@ -126,21 +152,11 @@ def _norm_rope_store(
             y *= inverse
         target = v_store + ((head - HEADS - KV_HEADS) * capacity + position % capacity) * HEAD_DIM
     else:
-        x *= inverse
-        y *= inverse
-        if ROUNDED_FIRST:
-            x = x.to(dtype).to(tl.float32)
-            y = y.to(dtype).to(tl.float32)
-        x = (x * weight_1.to(tl.float32)).to(dtype).to(tl.float32)
-        y = (y * weight_2.to(tl.float32)).to(dtype).to(tl.float32)
-        angle = position.to(tl.float32) * frequency
-        cos, sin = cos_sin(angle)
-        turned = x * cos - y * sin
-        y = y * cos + x * sin
-        x = turned
+        x, y = norm_pairs(x, y, inverse, weight_1, weight_2, ROUNDED_FIRST)
+        x, y = turn_pairs(x, y, position.to(tl.float32) * frequency)
         target = k_store + ((head - HEADS) * capacity + position % capacity) * HEAD_DIM
         if head < HEADS:
-            target = q_out + (row * HEADS + head) * HEAD_DIM
+            target = projected + row * row_stride + head * HEAD_DIM
     tl.store(target + lane, x.to(dtype), mask=live & (lane >= 0))
     tl.store(target + half + lane, y.to(dtype), mask=live & (lane >= 0))
 
@@ -153,27 +169,25 @@ def norm_rope_store(
     v: Tensor,
     cursor: Tensor,
     rows: Tensor,
-    q: Tensor | None = None,
+    heads: int = 0,
     *,
     value_is_key: bool = False,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """Norms the heads of up to 16 rows, turns them, and stores keys and values in a layer's cache.
+    """Norms the heads of up to 16 rows and turns them: queries in place, keys and values into a layer's cache.
 
-    ``projected`` [16, >= width], rows of [queries | keys | values] side by side, heads one after the other, without
-    the values when ``value_is_key``, without the queries when ``q`` [16, heads, head_dim], which takes them, is None.
+    ``projected`` [16, >= width], rows of [queries | keys | values] side by side, one head after the other: ``heads``
+    of queries, none where only keys and values are wanted, and no values when ``value_is_key``.
     ``k``, ``v`` [kv_heads, capacity, head_dim]; the row r goes to (cursor + r) % capacity. ``cursor`` and ``rows`` are
     int32 [1] on the device, and rows from ``rows`` on are not written; ``max_rows`` bounds them where a launch is
     recorded. Roundings are those of ``norm_rope_store_reference``.
     """
     kv_heads, capacity, head_dim = k.shape
-    heads = 0 if q is None else q.shape[1]
     _norm_rope_store[(max_rows, heads + 2 * kv_heads)](
         projected,
         norms.q,
         norms.k,
         frequencies,
-        k if q is None else q,
         k,
         v,
         cursor,
@@ -199,23 +213,21 @@ def norm_rope_store_reference(
     v: Tensor,
     cursor: Tensor,
     rows: Tensor,
-    q: Tensor | None = None,
+    heads: int = 0,
     *,
     value_is_key: bool = False,
 ) -> None:
     """What ``norm_rope_store`` does, in PyTorch; reads the host's copy of the two scalars."""
     kv_heads, capacity, head_dim = k.shape
-    heads = 0 if q is None else q.shape[1]
     start, count = int(cursor), int(rows)
     num_heads = heads + (1 if value_is_key else 2) * kv_heads
     parts = projected[:count, : num_heads * head_dim].view(count, num_heads, head_dim)
     norm = rms_norm_rounded_first if norms.rounded_first else rms_norm
     positions = torch.arange(start, start + count, device=k.device)
     table = rope_table(positions, frequencies)
-    if q is not None:
-        q[:count] = apply_rope(norm(parts[:, :heads], norms.q, norms.eps), table)
     raw_k = parts[:, heads : heads + kv_heads]
     raw_v = raw_k if value_is_key else parts[:, heads + kv_heads :]
     stored = positions % capacity
     k[:, stored] = apply_rope(norm(raw_k, norms.k, norms.eps), table).transpose(0, 1)
     v[:, stored] = (rms_norm(raw_v, None, norms.eps) if norms.norm_values else raw_v).transpose(0, 1)
+    parts[:, :heads] = apply_rope(norm(parts[:, :heads], norms.q, norms.eps), table)

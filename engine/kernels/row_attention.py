@@ -1,8 +1,9 @@
-"""Attention of at most 16 rows over a layer's cache, with the cursor on the device.
+"""Attention of at most 16 rows over a layer's cache, with the cursor on the device, from the projection to the mix.
 
 Keys are taken in splits that start at absolute positions and are added up in their order, so that a row's bits depend
-neither on the rows beside it nor on how its keys came into the cache. ``attention.py`` defines the operation,
-``attend_splits.py`` holds the kernels.
+neither on the rows beside it nor on how its keys came into the cache. ``attention.py`` and ``rope.py`` define the
+operations. Layers with a window run ``attend_window.py``, one launch; the others ``rope.py`` and ``attend_full.py``,
+three.
 """
 
 from __future__ import annotations
@@ -15,55 +16,73 @@ import torch
 from torch import Tensor
 
 from ..config import AttentionConfig
-from .attend_splits import OCTAVE, _attend_split, _combine_splits
+from .attend_full import MOST_SPLITS, _attend_full, _combine_splits
+from .attend_window import _attend_window
 from .attention import reference_attention
 from .jit import MAX_ROWS, cdiv
+from .rope import HeadNorms, norm_rope_store, norm_rope_store_reference
 
 LOG2_E = log2(e)
 
 
 @dataclass(frozen=True, slots=True)
-class AttendTiles:
-    """Tile sizes of ``attend_rows``. But for ``rows`` they decide the order of sums."""
+class WindowTiles:
+    """Tile sizes of a layer with a window. ``split`` decides the order of sums."""
 
     split: int
-    """Keys of a split; without a window, of the first ones (see ``split_start``)."""
+    """Keys of a split; a program holds all of them, and their values, at once."""
+    rows: int
+    """Grouped query rows of one program."""
+    warps: int
+    registers: int
+    """Of a thread, at most: with 8 warps, 128 let two programs share a multiprocessor."""
+
+
+@dataclass(frozen=True, slots=True)
+class FullTiles:
+    """Tile sizes of a layer that sees everything. ``split`` and ``keys`` decide the order of sums."""
+
+    split: int
+    """Keys of the smallest splits, see ``split_size``."""
     keys: int
     """Keys of one step; divides ``split``."""
     rows: int
-    """Grouped query rows of one program, at most; a power of two up to 32."""
+    """Grouped query rows of one program: 64, or 128 with 8 warps."""
+    values: int
+    """Channels of the values that one program mixes; the scores are computed anew for each such part."""
     warps: int
     stages: int
+    programs: int
+    """As many as a GPU holds at a time. A program for every split would be many that find out that there is nothing
+    to do."""
 
 
-WINDOWED_TILES = {128: AttendTiles(128, 128, 32, 4, 2), 256: AttendTiles(64, 64, 16, 4, 2)}
-"""By head size, for layers with a window: a program holds all keys and values of its split at once."""
+AttendTiles = WindowTiles | FullTiles
+
+WINDOW_TILES = {128: WindowTiles(128, 16, 8, 128), 256: WindowTiles(64, 16, 8, 128)}
+"""By head size."""
 FULL_TILES = {
-    128: AttendTiles(64, 64, 32, 4, 2),
-    256: AttendTiles(64, 64, 32, 8, 2),
-    512: AttendTiles(32, 32, 32, 8, 2),
+    128: FullTiles(64, 64, 64, 128, 4, 2, 264),
+    256: FullTiles(32, 32, 64, 128, 4, 2, 264),
+    512: FullTiles(32, 32, 128, 256, 8, 2, 132),
 }
-"""By head size, for layers that see everything: steps are loaded ahead."""
+"""By head size."""
 
-COMBINED_SPLITS, COMBINED_LANES = 64, 64
-"""Splits and channels that a program of ``_combine_splits`` adds in one step."""
-FULL_PROGRAMS = {128: 512, 256: 256, 512: 256}
-"""Programs of a layer without a window, by head size: as many as a GPU holds at a time. A program for every split of a
-large cache would be many that only find out that there is nothing to do."""
-FEWEST_ROWS = 16
-"""Of a program's tile. Tensor cores take 8, but a tile so narrow saves nothing that counts."""
+COMBINED_LANES = 64
+"""Channels that a program of ``_combine_splits`` adds."""
 
 
 def attend_tiles(layer: AttentionConfig, capacity: int) -> AttendTiles:
     """Tiles for a layer whose cache has ``capacity`` rows; they don't depend on how many rows run."""
-    by_size = FULL_TILES if layer.window is None else WINDOWED_TILES
-    return fitting(by_size[_size(layer.head_dim, by_size)], layer, capacity)
+    if layer.window is None:
+        return FULL_TILES[_size(layer.head_dim, FULL_TILES)]
+    return fitting(WINDOW_TILES[_size(layer.head_dim, WINDOW_TILES)], capacity)
 
 
-def fitting(tiles: AttendTiles, layer: AttentionConfig, capacity: int) -> AttendTiles:
+def fitting(tiles: WindowTiles, capacity: int) -> WindowTiles:
     """The same tiles, with splits that go round a ring of ``capacity`` rows at most once."""
-    while layer.window is not None and tiles.split > max(capacity, 16):
-        tiles = replace(tiles, split=tiles.split // 2, keys=min(tiles.keys, tiles.split // 2))
+    while tiles.split > max(capacity, 16):
+        tiles = replace(tiles, split=tiles.split // 2)
     return tiles
 
 
@@ -99,38 +118,28 @@ class AttendScratch:
         return sum(part.nbytes for part in (self.highest, self.total, self.mixed, self.arrivals))
 
 
-def split_start(split: int, size: int) -> int:
-    """First position of a split of a layer without a window, whose first splits have ``size`` keys.
+def split_size(last_key: int, smallest: int) -> int:
+    """Keys of a split, without a window, for a row that sees the keys up to ``last_key``.
 
-    Splits grow with their position, so that a short context has many and a long one not too many: 64 equal ones, then
-    32 of twice the size, 32 of four times the size, and so on: none is longer than a 32nd of what lies before it.
+    ``smallest`` as long as MOST_SPLITS of them hold its keys, then twice as many, and so on. A row's splits depend on
+    its position alone: not on the rows beside it, nor on the cache's size.
     """
-    doublings = max(split // OCTAVE - 1, 0)
-    return ((split - OCTAVE * doublings) * size) << doublings
+    while smallest * int(MOST_SPLITS) <= last_key:
+        smallest *= 2
+    return smallest
 
 
 def num_splits(tiles: AttendTiles, capacity: int, window: int | None) -> int:
-    """How many splits the keys of 16 neighbouring queries can touch."""
+    """How many splits there can be at a time: of the keys of 16 neighbouring queries, or of a row's."""
     if window is not None:
         return cdiv(window - 1 + MAX_ROWS, tiles.split) + 1
-    return next(split for split in range(1, capacity + 1) if split_start(split, tiles.split) >= capacity)
-
-
-def tile_rows(tiles: AttendTiles, max_rows: int, group: int) -> int:
-    """Grouped rows of one program where at most ``max_rows`` rows run.
-
-    Rows are columns of the products, so that no sum depends on it.
-    """
-    return min(tiles.rows, max(FEWEST_ROWS, power_of_two(max_rows * group)))
-
-
-def power_of_two(count: int) -> int:
-    """The smallest that is not below ``count``."""
-    return 1 << (count - 1).bit_length()
+    return min(int(MOST_SPLITS), cdiv(capacity, tiles.split))
 
 
 def attend_rows(
-    q: Tensor,
+    projected: Tensor,
+    norms: HeadNorms,
+    frequencies: Tensor,
     k: Tensor,
     v: Tensor,
     cursor: Tensor,
@@ -141,61 +150,149 @@ def attend_rows(
     tiles: AttendTiles | None = None,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """Attends up to 16 rows over a layer's cache, their own keys and values already stored in it.
+    """Norms and turns the heads of up to 16 rows, stores their keys and values, and attends over a layer's cache.
 
-    ``q`` [16, heads, head_dim] stands at cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a
-    ring when the layer has a window; ``cursor``, ``rows`` int32 [1] on the device. ``out`` [16, heads * head_dim];
-    rows from ``rows`` on are left as they are, and ``max_rows`` bounds them where a launch is recorded. Defined by
-    ``attend_rows_reference``; a causal row's result has the same bits whatever stands behind it and however its keys
-    came into the cache.
+    ``projected`` [16, >= width]: rows of [queries | keys | values] side by side, without the values where the layer's
+    ``value_is_key``; the queries may be changed. ``frequencies`` fp32 [head_dim / 2] as in ``rope.py``. Rows stand at
+    cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a ring when the layer has a window;
+    ``cursor``, ``rows`` int32 [1] on the device. ``out`` [16, heads * head_dim]; rows from ``rows`` on are left as
+    they are, and ``max_rows`` bounds them where a launch is recorded. Defined by ``attend_rows_reference``; a causal
+    row's result has the same bits whatever stands behind it and however its keys came into the cache.
     """
-    kv_heads, capacity, head_dim = k.shape
-    tiles = tiles or attend_tiles(layer, capacity)
-    group = layer.num_heads // kv_heads
-    splits = num_splits(tiles, capacity, layer.window)
-    assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * head_dim, "scratch of another layer"
-    tile = tile_rows(tiles, max_rows, group)
-    row_tiles = cdiv(max_rows * group, tile)
-    programs = splits
-    if layer.window is None:
-        programs = min(splits, max(FULL_PROGRAMS[_size(head_dim, FULL_PROGRAMS)] // (kv_heads * row_tiles), 1))
-    parts = (scratch.highest, scratch.total, scratch.mixed)
-    shared = {"GROUP": group, "HEAD_DIM": head_dim, "CAUSAL": layer.causal}
-    shared |= {"SPLIT": tiles.split, "GROUP_ROWS": MAX_ROWS * group}
-    _attend_split[(kv_heads, programs, row_tiles)](
-        q,
+    tiles = tiles or attend_tiles(layer, k.shape[1])
+    splits = num_splits(tiles, k.shape[1], layer.window)
+    assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"
+    if isinstance(tiles, WindowTiles):
+        _attend_in_window(projected, norms, frequencies, k, v, cursor, rows, layer, out, scratch, tiles, max_rows)
+        return
+    norm_rope_store(
+        projected,
+        norms,
+        frequencies,
         k,
         v,
-        *parts,
+        cursor,
+        rows,
+        layer.num_heads,
+        value_is_key=layer.value_is_key,
+        max_rows=max_rows,
+    )
+    _attend_to_all(projected, k, v, cursor, rows, layer, out, scratch, tiles, max_rows)
+
+
+def _attend_in_window(
+    projected: Tensor,
+    norms: HeadNorms,
+    frequencies: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cursor: Tensor,
+    rows: Tensor,
+    layer: AttentionConfig,
+    out: Tensor,
+    scratch: AttendScratch,
+    tiles: WindowTiles,
+    max_rows: int,
+) -> None:
+    kv_heads, capacity, head_dim = k.shape
+    group, splits = layer.num_heads // kv_heads, num_splits(tiles, capacity, layer.window)
+    _attend_window[(kv_heads, splits, cdiv(max_rows * group, tiles.rows))](
+        projected,
+        norms.q,
+        norms.k,
+        frequencies,
+        k,
+        v,
+        scratch.highest,
+        scratch.total,
+        scratch.mixed,
         scratch.arrivals,
         out,
         cursor,
         rows,
         capacity,
+        projected.stride(0),
+        splits,
+        norms.eps,
+        layer.scale * LOG2_E,
+        GROUP=group,
+        HEAD_DIM=head_dim,
+        VALUE_IS_KEY=layer.value_is_key,
+        ROUNDED_FIRST=norms.rounded_first,
+        NORM_VALUES=norms.norm_values,
+        WINDOW=layer.window,
+        CAUSAL=layer.causal,
+        SPLIT=tiles.split,
+        TILE=tiles.rows,
+        GROUP_ROWS=MAX_ROWS * group,
+        num_warps=tiles.warps,
+        maxnreg=tiles.registers,
+    )
+
+
+def _attend_to_all(
+    projected: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cursor: Tensor,
+    rows: Tensor,
+    layer: AttentionConfig,
+    out: Tensor,
+    scratch: AttendScratch,
+    tiles: FullTiles,
+    max_rows: int,
+) -> None:
+    """For queries that are normed and turned, keys and values that are stored."""
+    kv_heads, capacity, head_dim = k.shape
+    group, splits = layer.num_heads // kv_heads, num_splits(tiles, capacity, None)
+    values, lanes = min(tiles.values, head_dim), min(COMBINED_LANES, head_dim)
+    tiles_and_parts = cdiv(max_rows * group, tiles.rows) * (head_dim // values)
+    programs = min(splits, max(tiles.programs // (kv_heads * tiles_and_parts), 1))
+    parts = (scratch.highest, scratch.total, scratch.mixed)
+    shared = {"GROUP": group, "HEAD_DIM": head_dim, "CAUSAL": layer.causal}
+    shared |= {"SPLIT": tiles.split, "GROUP_ROWS": MAX_ROWS * group}
+    _attend_full[(kv_heads, programs, tiles_and_parts)](
+        projected,
+        k,
+        v,
+        *parts,
+        cursor,
+        rows,
+        capacity,
+        projected.stride(0),
         splits,
         layer.scale * LOG2_E,
-        WINDOW=layer.window or 0,
         KEYS=tiles.keys,
-        TILE=tile,
+        TILE=tiles.rows,
+        VALUES=values,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         **shared,
     )
-    if layer.window is None:
-        lanes = min(COMBINED_LANES, head_dim)
-        _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
-            *parts, out, cursor, rows, splits, STEP=COMBINED_SPLITS, LANES=lanes, num_warps=4, **shared
-        )
+    _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
+        *parts, out, cursor, rows, splits, LANES=lanes, num_warps=4, **shared
+    )
 
 
 def attend_rows_reference(
-    q: Tensor, k: Tensor, v: Tensor, cursor: Tensor, rows: Tensor, layer: AttentionConfig, out: Tensor
+    projected: Tensor,
+    norms: HeadNorms,
+    frequencies: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cursor: Tensor,
+    rows: Tensor,
+    layer: AttentionConfig,
+    out: Tensor,
 ) -> None:
-    """What ``attend_rows`` computes, in PyTorch: ``reference_attention`` over the keys in order."""
+    """What ``attend_rows`` does, in PyTorch: ``norm_rope_store`` and ``reference_attention`` over the keys in order."""
+    heads, value_is_key = layer.num_heads, layer.value_is_key
+    norm_rope_store_reference(projected, norms, frequencies, k, v, cursor, rows, heads, value_is_key=value_is_key)
     capacity = k.shape[1]
     start, count = int(cursor), int(rows)
+    q = projected[:count, : heads * layer.head_dim].view(count, heads, layer.head_dim).contiguous()
     first = 0 if layer.window is None else max(0, start - layer.window + 1)
     stored = torch.arange(first, start + count, device=k.device) % capacity
     out[:count] = reference_attention(
-        q[:count], k[:, stored], v[:, stored], causal=layer.causal, window=layer.window, scale=layer.scale
+        q, k[:, stored], v[:, stored], causal=layer.causal, window=layer.window, scale=layer.scale
     )

@@ -20,7 +20,7 @@ from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import add_and_norm, embed_rows
 from ..kernels.quantised import QuantisedWeight
-from ..kernels.rope import HeadNorms, norm_rope_store
+from ..kernels.rope import HeadNorms
 from ..kernels.row_attention import AttendScratch, attend_rows
 from ..kernels.tiles import DraftTiles, draft_tiles
 from .dflash import DFlashDrafter, DraftLayer
@@ -117,12 +117,21 @@ class DrafterRows:
         pick_rows(self.out)
 
     def _attend(self, layer: _Layer) -> None:
-        buffers, tiles, rows, config = self._buffers, self._tiles, self._rows, layer.config
-        qkv, q, mixed = buffers.qkv[config], buffers.q[config], buffers.mixed[config]
-        k, v = layer.cache.k, layer.cache.v
+        buffers, tiles, rows, config, cache = self._buffers, self._tiles, self._rows, layer.config, layer.cache
+        qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         project(buffers.normed, layer.weights.qkv, qkv, tiles.qkv)
-        norm_rope_store(qkv, layer.head_norms, self._drafter.frequencies, k, v, rows.cursor, rows.draft_width, q)
-        attend_rows(q, k, v, rows.cursor, rows.draft_width, config, mixed, self._scratch)
+        attend_rows(
+            qkv,
+            layer.head_norms,
+            self._drafter.frequencies,
+            cache.k,
+            cache.v,
+            rows.cursor,
+            rows.draft_width,
+            config,
+            mixed,
+            self._scratch,
+        )
         project(mixed, layer.weights.output, buffers.output, tiles.output)
 
 
@@ -149,7 +158,6 @@ class _Buffers:
         self.normed = self.padded[:MAX_ROWS]
         self.qkv = {layer: rows((layer.num_heads + 2 * layer.num_kv_heads) * layer.head_dim) for layer in set(layers)}
         self.context_kv = rows(sum(2 * layer.num_kv_heads * layer.head_dim for layer in layers))
-        self.q = {layer: rows(layer.num_heads, layer.head_dim) for layer in set(layers)}
         self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(layers)}
         self.output = partial_sums(tiles.output, hidden, device)
         self.act = rows(intermediate)

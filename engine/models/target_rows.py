@@ -19,7 +19,6 @@ from ..kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_ro
 from ..kernels.head import HeadOutput, head_rows, pick_rows
 from ..kernels.jit import MAX_ROWS
 from ..kernels.norm import after_attention, after_feed_forward, embed_rows
-from ..kernels.rope import norm_rope_store
 from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route
 from ..kernels.row_attention import AttendScratch, attend_rows
 from ..kernels.tiles import TargetTiles, target_tiles
@@ -40,7 +39,6 @@ class _Buffers:
         self.normed = rows(hidden)
         """The residual, normed for the next product: of attention, of the dense MLP, of the head."""
         self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.layers)}
-        self.q = {layer: rows(layer.num_heads, layer.head_dim) for layer in set(config.layers)}
         self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.layers)}
         self.output = partial_sums(tiles.output, hidden, device)
         self.act = rows(config.intermediate_size)
@@ -121,9 +119,9 @@ class TargetRows:
     def _attend(self, layer: TargetLayer, max_rows: int) -> None:
         """From the normed residual to the residual after attention, normed for what follows."""
         config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
-        qkv, q, mixed = buffers.qkv[config], buffers.q[config], buffers.mixed[config]
+        qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         project(buffers.normed, layer.qkv, qkv, tiles.qkv, max_rows)
-        norm_rope_store(
+        attend_rows(
             qkv,
             layer.head_norms,
             layer.frequencies,
@@ -131,11 +129,11 @@ class TargetRows:
             cache.v,
             self.cursor,
             self.rows,
-            q,
-            value_is_key=config.value_is_key,
+            config,
+            mixed,
+            self._scratch,
             max_rows=max_rows,
         )
-        attend_rows(q, cache.k, cache.v, self.cursor, self.rows, config, mixed, self._scratch, max_rows=max_rows)
         project(mixed, layer.output, buffers.output, tiles.output, max_rows)
         after_attention(
             buffers.output,

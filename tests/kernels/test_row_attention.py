@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,17 +11,17 @@ import torch
 from torch import Tensor
 
 from engine.config import AttentionConfig, RopeConfig
-from engine.kernels import row_attention
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
 from engine.kernels.row_attention import (
     AttendScratch,
     AttendTiles,
+    FullTiles,
+    WindowTiles,
     attend_rows,
     attend_rows_reference,
     attend_tiles,
     num_splits,
-    split_start,
-    tile_rows,
+    split_size,
 )
 from tests.kernels.ordered_sums import sum_in_order
 
@@ -46,41 +45,59 @@ LAYERS = {
     "drafter full": layer(2, 1, 128, None, causal=False),
     "both ways in a window": layer(4, 2, 16, 24, causal=False),
     "every head its own keys": layer(3, 3, 16, 21),
+    "values are keys in a window": layer(2, 1, 32, 30, value_is_key=True),
 }
-SMALL = AttendTiles(split=32, keys=16, rows=32, warps=4, stages=2)
+SMALL_WINDOW = WindowTiles(split=32, rows=16, warps=4, registers=255)
+SMALL_FULL = FullTiles(split=32, keys=16, rows=64, values=16, warps=4, stages=2, programs=99)
+
+
+def small(config: AttentionConfig) -> AttendTiles:
+    return SMALL_FULL if config.window is None else SMALL_WINDOW
 
 
 @dataclass
 class Case:
-    """A layer with a filled cache, and 16 rows behind it."""
+    """A layer with a filled cache, and the projection of 16 rows behind it."""
 
     config: AttentionConfig
+    projected: Tensor
+    norms: HeadNorms
     k: Tensor
     v: Tensor
-    q: Tensor
 
     def attend(
         self,
         cursor: int,
         rows: int,
         tiles: AttendTiles | None = None,
-        q: Tensor | None = None,
         max_rows: int = 16,
         launches: int = 1,
+        first: int = 0,
     ) -> Tensor:
-        out = torch.full((16, self.config.num_heads * self.config.head_dim), 7.0, dtype=self.q.dtype)
+        """Of the projection's rows from ``first`` on, the mix [16, heads * head_dim]; the cache keeps their keys."""
+        out = self.untouched()
         scratch = AttendScratch([self.config], [self.k.shape[1]], CPU, tiles)
         for part in (scratch.highest, scratch.total, scratch.mixed):
             part.fill_(float("nan"))
-        q = self.q if q is None else q
         for _ in range(launches):
-            attend_rows(q, self.k, self.v, *at(cursor, rows), self.config, out, scratch, tiles, max_rows)
+            attend_rows(*self.given(cursor, rows, first), self.config, out, scratch, tiles, max_rows)
         return out
 
     def reference(self, cursor: int, rows: int) -> Tensor:
-        out = torch.full((16, self.config.num_heads * self.config.head_dim), 7.0, dtype=self.q.dtype)
-        attend_rows_reference(self.q, self.k, self.v, *at(cursor, rows), self.config, out)
+        out = self.untouched()
+        attend_rows_reference(*self.given(cursor, rows), self.config, out)
         return out
+
+    def given(self, cursor: int, rows: int, first: int = 0) -> tuple[Any, ...]:
+        frequencies = inverse_frequencies(self.config.rope, CPU)
+        projected = torch.roll(self.projected, -first, 0)
+        return projected, self.norms, frequencies, self.k, self.v, *at(cursor, rows)
+
+    def untouched(self) -> Tensor:
+        return torch.full((16, self.config.num_heads * self.config.head_dim), 7.0, dtype=self.k.dtype)
+
+    def copy(self) -> Case:
+        return replace(self, k=self.k.clone(), v=self.v.clone())
 
 
 def at(cursor: int, rows: int) -> tuple[Tensor, Tensor]:
@@ -91,10 +108,17 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
-def make(config: AttentionConfig, capacity: int, dtype: torch.dtype = torch.float32) -> Case:
+def make(config: AttentionConfig, capacity: int, dtype: torch.dtype = torch.float32, gemma: bool = True) -> Case:
     shape = (config.num_kv_heads, capacity, config.head_dim)
-    k, v, q = noise(*shape, seed=1), noise(*shape, seed=2), noise(16, config.num_heads, config.head_dim, seed=3)
-    return Case(config, k.to(dtype), v.to(dtype), q.to(dtype))
+    columns = (config.num_heads + (1 if config.value_is_key else 2) * config.num_kv_heads) * config.head_dim
+    k, v, projected = noise(*shape, seed=1), noise(*shape, seed=2), noise(16, columns, seed=3)
+    norms = head_norms(config.head_dim, dtype, gemma=gemma)
+    return Case(config, projected.to(dtype), norms, k.to(dtype), v.to(dtype))
+
+
+def head_norms(head_dim: int, dtype: torch.dtype, *, gemma: bool) -> HeadNorms:
+    q, k = (1 + 0.25 * noise(head_dim, seed=seed) for seed in (4, 5))
+    return HeadNorms(q.to(dtype), k.to(dtype), 1e-6, rounded_first=not gemma, norm_values=gemma)
 
 
 def capacity_of(config: AttentionConfig) -> int:
@@ -106,17 +130,18 @@ def capacity_of(config: AttentionConfig) -> int:
 def test_rows_attend_as_the_reference_does(name: str, dtype: torch.dtype) -> None:
     """At the start, in the middle, and where rings wrap; rows beyond the count are left as they are."""
     config = LAYERS[name]
-    case = make(config, capacity_of(config), dtype)
+    case = make(config, capacity_of(config), dtype, gemma="drafter" not in name)
     for cursor, rows in [(31, 3), (134, 16)]:
-        actual = case.attend(cursor, rows, SMALL)
-        tolerance = TOLERANCE[dtype]
-        torch.testing.assert_close(actual, case.reference(cursor, rows), atol=tolerance, rtol=tolerance)
+        ours, theirs = case.copy(), case.copy()
+        actual, expected = ours.attend(cursor, rows, small(config)), theirs.reference(cursor, rows)
+        for got, wanted in ((actual, expected), (ours.k, theirs.k), (ours.v, theirs.v)):
+            torch.testing.assert_close(got, wanted, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("name", ["full", "sliding", "drafter sliding"])
+@pytest.mark.parametrize("name", ["full", "sliding", "drafter sliding", "drafter full"])
 def test_the_tiles_in_use_give_the_same(name: str) -> None:
     case = make(LAYERS[name], 400 if LAYERS[name].window is None else capacity_of(LAYERS[name]))
-    torch.testing.assert_close(case.attend(300, 9), case.reference(300, 9), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(case.copy().attend(300, 9), case.reference(300, 9), atol=1e-5, rtol=1e-5)
 
 
 @FP32_AND_BF16
@@ -125,79 +150,81 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, m
     """Row r of a block, and the only row of a pass at its position: no bit differs, also across splits and rings."""
     sum_in_order(monkeypatch)
     config = LAYERS[name]
-    case = make(config, capacity_of(config), dtype)
     for cursor in (20, 121):
-        block = case.attend(cursor, 16, SMALL)
+        case = make(config, capacity_of(config), dtype)
+        block = case.attend(cursor, 16, small(config))
+        k, v = case.k.clone(), case.v.clone()
         for row in (1, 15):
-            alone = torch.roll(case.q, -row, 0)
             for max_rows in (1, 16):
-                actual = case.attend(cursor + row, 1, SMALL, alone, max_rows)
+                actual = case.attend(cursor + row, 1, small(config), max_rows, first=row)
                 assert torch.equal(actual[0], block[row]), (cursor, row, max_rows)
-        assert torch.equal(case.attend(cursor, 6, SMALL)[:6], block[:6])
-
-
-def test_narrow_launches_take_narrow_tiles() -> None:
-    """Where a group is large; the bits stay, as the test above says of such a layer."""
-    assert tile_rows(SMALL, 1, 8) == 16 and tile_rows(SMALL, 3, 8) == 32 and tile_rows(SMALL, 16, 8) == 32
-    assert tile_rows(SMALL, 16, 1) == 16 and tile_rows(SMALL, 1, 3) == 16
+        assert torch.equal(case.attend(cursor, 6, small(config))[:6], block[:6])
+        assert torch.equal(case.k, k) and torch.equal(case.v, v)
 
 
 @pytest.mark.parametrize("programs", [1, 3])
-def test_a_program_may_take_several_splits(programs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_may_take_several_splits(programs: int) -> None:
+    """Two tiles of rows, each of two parts of the values."""
     case = make(LAYERS["8 heads a key"], 150)
-    expected = case.attend(134, 5, SMALL)
-    # One key head, and two tiles of rows.
-    monkeypatch.setattr(row_attention, "FULL_PROGRAMS", {128: 4 * programs})
-    assert torch.equal(case.attend(134, 5, SMALL), expected)
+    expected = case.attend(134, 13, SMALL_FULL)
+    assert torch.equal(case.attend(134, 13, replace(SMALL_FULL, programs=4 * programs)), expected)
+
+
+@pytest.mark.parametrize("values", [8, 32])
+def test_values_may_be_mixed_in_parts(values: int) -> None:
+    case = make(LAYERS["8 heads a key"], 150)
+    actual = case.attend(134, 5, replace(SMALL_FULL, values=values))
+    torch.testing.assert_close(actual, case.reference(134, 5), atol=1e-5, rtol=1e-5)
 
 
 def test_one_launch_after_another_finds_the_scratch_as_it_should_be() -> None:
     """Programs that count each other leave nothing to the next launch."""
     case = make(LAYERS["both ways in a window"], 39)
-    assert torch.equal(case.attend(60, 9, SMALL, launches=3), case.attend(60, 9, SMALL))
+    assert torch.equal(case.attend(60, 9, SMALL_WINDOW, launches=3), case.attend(60, 9, SMALL_WINDOW))
 
 
-def test_splits_grow_where_they_lie_far_behind(ordered_sums: None) -> None:
-    """Beyond 64 of them; a context that reaches there attends as any other, in blocks and row by row."""
-    small = replace(SMALL, split=16)
+@pytest.mark.parametrize("cursor", [1016, 1360])
+def test_splits_grow_with_the_position(cursor: int, ordered_sums: None) -> None:
+    """In blocks and row by row; a block may lie where they do, and its rows have splits of two sizes."""
+    tiles = replace(SMALL_FULL, split=16)
     case = make(layer(2, 1, 16, None), 1400)
-    torch.testing.assert_close(case.attend(1360, 16, small), case.reference(1360, 16), atol=1e-5, rtol=1e-5)
-    alone = case.attend(1375, 1, small, torch.roll(case.q, -15, 0), max_rows=1)[0]
-    assert torch.equal(alone, case.attend(1360, 16, small)[15])
+    block = case.attend(cursor, 16, tiles)
+    torch.testing.assert_close(block, case.copy().reference(cursor, 16), atol=1e-5, rtol=1e-5)
+    for row in (0, 7, 8, 15):
+        assert torch.equal(case.attend(cursor + row, 1, tiles, max_rows=1, first=row)[0], block[row]), row
 
 
 def test_nothing_runs_without_rows() -> None:
-    case = make(LAYERS["drafter sliding"], 65)
-    assert (case.attend(40, 0) == 7.0).all()
+    for name in ("drafter sliding", "drafter full"):
+        case = make(LAYERS[name], 65)
+        k, v = case.k.clone(), case.v.clone()
+        assert (case.attend(40, 0) == 7.0).all()
+        assert torch.equal(case.k, k) and torch.equal(case.v, v)
 
 
-def test_what_lies_past_the_block_does_not_count() -> None:
+def test_what_lies_past_the_cursor_does_not_count() -> None:
     """Refused rows stay in the cache behind the cursor, and fresh caches hold anything, even what is no number."""
     for name in ("8 heads a key", "sliding"):
         case = make(LAYERS[name], 150 if LAYERS[name].window is None else 55)
-        expected = case.attend(33, 4, SMALL)
-        case.k[:, 37:], case.v[:, 37:] = float("nan"), float("nan")
-        assert torch.equal(case.attend(33, 4, SMALL), expected)
+        expected = case.copy().attend(33, 4, small(case.config))
+        case.k[:, 33:], case.v[:, 33:] = float("nan"), float("nan")
+        assert torch.equal(case.attend(33, 4, small(case.config)), expected)
 
 
-def test_splits_cover_every_position_once_and_none_is_long() -> None:
-    starts = [split_start(split, 32) for split in range(400)]
-    assert starts[:3] == [0, 32, 64] and starts[64:67] == [2048, 2112, 2176] and starts[96] == 4096
-    for start, following in pairwise(starts):
-        assert 32 <= following - start <= max(32, start // 32)
+def test_splits_are_as_small_as_sixty_four_of_them_allow() -> None:
+    assert [split_size(last, 32) for last in (0, 2047, 2048, 4095, 4096, 32_768)] == [32, 32, 64, 64, 128, 1024]
 
 
 def test_the_number_of_splits_follows_the_capacity() -> None:
     full = attend_tiles(LAYERS["full"], 32_768)
-    assert full == attend_tiles(LAYERS["full"], 262_144)
-    for capacity in (1, 2048, 2049, 32_768, 262_144):
-        count = num_splits(full, capacity, None)
-        assert split_start(count, full.split) >= capacity > split_start(count - 1, full.split)
+    assert full == attend_tiles(LAYERS["full"], 262_144) and isinstance(full, FullTiles)
+    assert [num_splits(full, capacity, None) for capacity in (1, 32, 33, 2048, 262_144)] == [1, 1, 2, 64, 64]
 
 
 def test_a_split_goes_round_a_ring_at_most_once() -> None:
-    assert attend_tiles(LAYERS["sliding"], 40).split == attend_tiles(LAYERS["sliding"], 40).keys == 32
-    assert attend_tiles(LAYERS["sliding"], 1279) == attend_tiles(LAYERS["sliding"], 10**6)
+    short, long = (attend_tiles(LAYERS["sliding"], capacity) for capacity in (40, 1279))
+    assert isinstance(short, WindowTiles) and short.split == 32
+    assert long == attend_tiles(LAYERS["sliding"], 10**6)
 
 
 # --- norm, turn, store
@@ -212,34 +239,26 @@ class Store:
     frequencies: Tensor
     k: Tensor
     v: Tensor
-    q: Tensor | None
+    heads: int
     value_is_key: bool
 
-    def run(self, function: Any, cursor: int, rows: int) -> tuple[Tensor | None, Tensor, Tensor]:
-        q, k, v = None if self.q is None else self.q.clone(), self.k.clone(), self.v.clone()
-        function(
-            self.projected, self.norms, self.frequencies, k, v, *at(cursor, rows), q, value_is_key=self.value_is_key
-        )
-        return q, k, v
+    def run(self, function: Any, cursor: int, rows: int) -> tuple[Tensor, Tensor, Tensor]:
+        projected, k, v = self.projected.clone(), self.k.clone(), self.v.clone()
+        place, shared = at(cursor, rows), {"value_is_key": self.value_is_key}
+        function(projected, self.norms, self.frequencies, k, v, *place, self.heads, **shared)
+        return projected, k, v
 
 
 def store(heads: int, kv_heads: int, head_dim: int, dtype: torch.dtype, *, gemma: bool, shared: bool) -> Store:
     columns = (heads + (1 if shared else 2) * kv_heads) * head_dim
-    norms = HeadNorms(
-        (1 + 0.25 * noise(head_dim, seed=4)).to(dtype),
-        (1 + 0.25 * noise(head_dim, seed=5)).to(dtype),
-        1e-6,
-        rounded_first=not gemma,
-        norm_values=gemma,
-    )
     cache = torch.zeros(kv_heads, 37, head_dim, dtype=dtype)
     return Store(
         noise(16, columns, seed=6).to(dtype),
-        norms,
+        head_norms(head_dim, dtype, gemma=gemma),
         inverse_frequencies(RopeConfig(1e4, head_dim, 0.25 if gemma else 1.0), CPU),
         cache,
         cache.clone(),
-        torch.zeros(16, heads, head_dim, dtype=dtype) if heads else None,
+        heads,
         shared,
     )
 
@@ -258,9 +277,8 @@ def test_heads_are_normed_turned_and_stored(
         actual = case.run(norm_rope_store, cursor, rows)
         expected = case.run(norm_rope_store_reference, cursor, rows)
         for ours, theirs in zip(actual, expected, strict=True):
-            if ours is not None and theirs is not None:
-                # A unit in the last place, where fp32 rounds differently before bf16 does.
-                torch.testing.assert_close(ours, theirs, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+            # A unit in the last place, where fp32 rounds differently before bf16 does.
+            torch.testing.assert_close(ours, theirs, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
 def test_keys_have_the_same_bits_however_they_arrive() -> None:

@@ -1,0 +1,210 @@
+"""The kernel of ``row_attention.py`` for layers with a window: it norms, turns and stores the rows' heads as well.
+
+Keys are the rows of the scores and queries their columns: tensor cores of a Hopper GPU take 64 rows at a time. What is
+mixed of the values has queries as its rows, at most 32. (Values as rows and narrow weights as columns read past shared
+memory: Triton 3.6.)
+"""
+
+from __future__ import annotations
+
+from .jit import MAX_ROWS, dot, jit, tl
+from .rope import norm_pairs, turn_pairs
+
+AHEAD = tl.constexpr(5) if tl else 5
+"""Splits whose parts the last program of a tile reads at once."""
+NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
+
+
+@jit
+def _turned_heads(
+    first: tl.tensor,
+    second: tl.tensor,
+    position: tl.tensor,
+    weight: tl.tensor,
+    frequencies: tl.tensor,
+    eps: tl.tensor,
+    HEAD_DIM: tl.constexpr,
+    ROUNDED_FIRST: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:
+    """Heads [N, HEAD_DIM], as halves of each, normed and turned to positions [N]."""
+    half: tl.constexpr = HEAD_DIM // 2
+    pair = tl.arange(0, half)
+    first_weight = tl.load(weight + pair)[None, :]
+    second_weight = tl.load(weight + half + pair)[None, :]
+    frequency = tl.load(frequencies + pair)[None, :]
+    x = first.to(tl.float32)
+    y = second.to(tl.float32)
+    inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=1) / HEAD_DIM + eps)[:, None]
+    x, y = norm_pairs(x, y, inverse, first_weight, second_weight, ROUNDED_FIRST)
+    x, y = turn_pairs(x, y, position.to(tl.float32)[:, None] * frequency)
+    return x.to(first.dtype), y.to(first.dtype)
+
+
+@jit
+def _add_splits(
+    highest_in: tl.tensor,
+    total_in: tl.tensor,
+    mixed_in: tl.tensor,
+    first_part: tl.tensor,
+    valid: tl.tensor,
+    count: tl.tensor,
+    HEAD_DIM: tl.constexpr,
+    TILE: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+) -> tl.tensor:
+    """The attention of a tile of rows [TILE, HEAD_DIM]: its ``count`` splits, added one by one in their order.
+
+    One that a row sees nothing of changes nothing, bit for bit: its factor is exactly 1, its terms exactly 0.
+    """
+    lane = tl.arange(0, HEAD_DIM)
+    highest = tl.full((TILE,), float("-inf"), tl.float32)
+    total = tl.zeros((TILE,), tl.float32)
+    mixed = tl.zeros((TILE, HEAD_DIM), tl.float32)
+    for first in range(0, count, AHEAD):
+        for ahead in tl.static_range(AHEAD):  # unrolled, so that their loads are under way together
+            there = valid & (first + ahead < count)
+            part = first_part + (first + ahead) * GROUP_ROWS
+            of_split = tl.load(highest_in + part, mask=there, other=float("-inf"))
+            totals = tl.load(total_in + part, mask=there, other=0.0)
+            values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
+            now_highest = tl.maximum(highest, of_split)
+            # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
+            shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
+            fading = tl.exp2(highest - shift)
+            factor = tl.exp2(of_split - shift)
+            total = total * fading + totals * factor
+            mixed = mixed * fading[:, None] + values * factor[:, None]
+            highest = now_highest
+    return mixed / tl.where(valid, total, 1.0)[:, None]
+
+
+@jit
+def _attend_window(
+    projected: tl.tensor,
+    q_weight: tl.tensor,
+    k_weight: tl.tensor,
+    frequencies: tl.tensor,
+    k: tl.tensor,
+    v: tl.tensor,
+    highest_out: tl.tensor,
+    total_out: tl.tensor,
+    mixed_out: tl.tensor,
+    arrivals: tl.tensor,
+    out: tl.tensor,
+    cursor: tl.tensor,
+    rows: tl.tensor,
+    capacity: tl.tensor,
+    row_stride: tl.tensor,
+    splits: tl.tensor,
+    eps: tl.tensor,
+    scale: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    VALUE_IS_KEY: tl.constexpr,
+    ROUNDED_FIRST: tl.constexpr,
+    NORM_VALUES: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPLIT: tl.constexpr,
+    TILE: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+) -> None:
+    """Program (key head, split, tile of grouped rows): softmax over its split's keys, unnormalised.
+
+    A row of the tile is (query row, head of the group). The last program of a tile to finish adds its splits.
+    """
+    kv_head = tl.program_id(0)
+    slot = tl.program_id(1)
+    first_packed = tl.program_id(2) * TILE
+    packed = first_packed + tl.arange(0, TILE)
+    row = packed // GROUP
+    head = kv_head * GROUP + packed % GROUP
+    half: tl.constexpr = HEAD_DIM // 2
+    lane = tl.arange(0, HEAD_DIM)
+    pair = tl.arange(0, half)
+    new_row = tl.arange(0, NEW_ROWS)
+    cursor_value = tl.load(cursor)
+    num_rows = tl.load(rows)
+    # Asked for before it is known which rows count, and whose keys: memory's latency is paid once.
+    query = projected + (tl.minimum(row, NEW_ROWS - 1) * row_stride + head * HEAD_DIM)[:, None] + pair[None, :]
+    queries_1 = tl.load(query)
+    queries_2 = tl.load(query + half)
+    new_key = projected + (new_row * row_stride + (tl.num_programs(0) * GROUP + kv_head) * HEAD_DIM)[:, None]
+    new_keys_1 = tl.load(new_key + pair[None, :])
+    new_keys_2 = tl.load(new_key + half + pair[None, :])
+    new_values = tl.load(new_key + (0 if VALUE_IS_KEY else tl.num_programs(0) * HEAD_DIM) + lane[None, :])
+    end = tl.where(first_packed < num_rows * GROUP, cursor_value + num_rows, 0)
+    first_split = tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT
+    start = (first_split + slot) * SPLIT
+    if start < end:
+        if start + SPLIT > cursor_value:
+            # New keys are here. Another program may store the same rows: the same bits.
+            position = cursor_value + new_row
+            new_keys_1, new_keys_2 = _turned_heads(
+                new_keys_1,
+                new_keys_2,
+                position,
+                k_weight,
+                frequencies,
+                eps,
+                HEAD_DIM,
+                ROUNDED_FIRST,
+            )
+            if NORM_VALUES:
+                raw = new_values.to(tl.float32)
+                inverse = tl.rsqrt(tl.sum(raw * raw, axis=1) / HEAD_DIM + eps)
+                new_values = (raw * inverse[:, None]).to(new_values.dtype)
+            place = ((kv_head * capacity + position % capacity) * HEAD_DIM)[:, None]
+            live = (new_row < num_rows)[:, None]
+            tl.store(k + place + pair[None, :], new_keys_1, mask=live)
+            tl.store(k + place + half + pair[None, :], new_keys_2, mask=live)
+            tl.store(v + place + lane[None, :], new_values, mask=live)
+            tl.debug_barrier()  # what one thread stored, others load
+        key = start + tl.arange(0, SPLIT)
+        exists = (key < end) & (key > cursor_value - WINDOW)
+        stored = start % capacity + tl.arange(0, SPLIT)
+        stored = tl.where(stored < capacity, stored, stored - capacity)
+        address = (kv_head * capacity + stored)[:, None] * HEAD_DIM
+        keys_1 = tl.load(k + address + pair[None, :], mask=exists[:, None], other=0.0)
+        keys_2 = tl.load(k + address + half + pair[None, :], mask=exists[:, None], other=0.0)
+        values = tl.load(v + address + lane[None, :], mask=exists[:, None], other=0.0)
+        # The compiler moves no load past a barrier: all are on their way while the queries are normed.
+        tl.debug_barrier()
+        queries_1, queries_2 = _turned_heads(
+            queries_1,
+            queries_2,
+            cursor_value + row,
+            q_weight,
+            frequencies,
+            eps,
+            HEAD_DIM,
+            ROUNDED_FIRST,
+        )
+        keys_1 = tl.where(exists[:, None], keys_1, 0.0)
+        keys_2 = tl.where(exists[:, None], keys_2, 0.0)
+        values = tl.where(exists[:, None], values, 0.0)
+        scores = dot(keys_1, queries_1.T, tl.zeros((SPLIT, TILE), tl.float32))
+        scores = dot(keys_2, queries_2.T, scores) * scale
+        distance = (cursor_value + row)[None, :] - key[:, None]
+        valid = row < num_rows
+        visible = exists[:, None] & valid[None, :] & (distance < WINDOW) & (distance > -WINDOW)
+        if CAUSAL:
+            visible = visible & (distance >= 0)
+        scores = tl.where(visible, scores, float("-inf"))
+        highest = tl.max(scores, 0)
+        shift = tl.where(highest == float("-inf"), 0.0, highest)  # a row may see none of these keys
+        weights = tl.exp2(scores - shift[None, :])
+        mixed = dot(weights.to(values.dtype).T, values, tl.zeros((TILE, HEAD_DIM), tl.float32))
+        first_part = kv_head * splits * GROUP_ROWS + packed
+        part = first_part + slot * GROUP_ROWS
+        tl.store(highest_out + part, highest, mask=valid)
+        tl.store(total_out + part, tl.sum(weights, 0), mask=valid)
+        tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
+        arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
+        tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
+        if tl.atomic_add(arrival, 1, sem="acq_rel") == (end - 1) // SPLIT - first_split:
+            tl.store(arrival, 0)  # for the next launch
+            count = (end - 1) // SPLIT - first_split + 1
+            mixed = _add_splits(highest_out, total_out, mixed_out, first_part, valid, count, HEAD_DIM, TILE, GROUP_ROWS)
+            place = (row * GROUP * tl.num_programs(0) + head)[:, None] * HEAD_DIM + lane[None, :]
+            tl.store(out + place, mixed.to(out.dtype.element_ty), mask=valid[:, None])
