@@ -8,6 +8,7 @@ from typing import Literal
 from engine.events import Step
 
 from .harmless import sanitise
+from .statistics import num_verified
 
 Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain"]
 """``rejected`` is the first draft that differed; ``discarded`` are those behind it, which were never judged."""
@@ -60,7 +61,9 @@ def round_summary(step: Step) -> str:
         return "no draft: the target wrote this token alone"
     if step.verify_width <= 1:
         return f"none of {len(step.draft)} verified: the target wrote this token alone"
-    kept = f"kept {step.num_accepted} of {len(step.draft)}"
+    verified = num_verified(step)
+    looked_at = "" if verified == len(step.draft) else f" of {verified} verified"
+    kept = f"kept {step.num_accepted}{looked_at} of {len(step.draft)}"
     if "corrected" in verdicts:
         return f"{kept}, then corrected"
     return f"{kept}, plus a bonus" if "bonus" in verdicts else f"{kept}, then the answer ended"
