@@ -6,7 +6,6 @@ from copy import deepcopy
 
 import pytest
 import torch
-from torch import nn
 
 from engine.cache import Cache
 from engine.kernels.jit import INTERPRETED, MAX_ROWS
@@ -16,6 +15,7 @@ from engine.models.draft_weights import DraftWeights
 from engine.models.drafter_rows import DrafterRows, RoundRows
 from engine.models.gemma4 import Gemma4
 from tests.engine.conftest import CPU, TinyPair
+from tests.engine.draft_in_8_bits import rounded_drafter
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -38,10 +38,7 @@ def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: QuantisedWe
 
 @torch.inference_mode()
 def test_8_bits_are_the_only_difference(dense_pair: TinyPair) -> None:
-    target, rounded = deepcopy(dense_pair.target), deepcopy(dense_pair.drafter)
-    for module in rounded.modules():
-        if isinstance(module, nn.Linear):
-            module.weight.copy_(QuantisedWeight.of(module.weight).restored())
+    target, rounded = deepcopy(dense_pair.target), rounded_drafter(dense_pair.drafter)
     copy = QuantisedWeight.of(target.embed_tokens.weight)
     in_8_bits = hidden_states(deepcopy(dense_pair.drafter), target, copy)
     torch.testing.assert_close(in_8_bits, hidden_states(rounded, target, None), atol=1e-4, rtol=1e-4)

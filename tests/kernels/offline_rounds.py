@@ -14,6 +14,7 @@ import torch
 from engine.config import DrafterConfig, TargetConfig
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
+from engine.kernels.quantised import QuantisedWeight
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
@@ -32,7 +33,8 @@ def launches() -> list[Launch]:
         drafter = DFlashDrafter(drafter_config).to(torch.bfloat16)
     target.prepare()
     drafter.prepare()
-    rounds = DeviceRounds(Decoder(target, drafter, CONTEXT))
+    embedding = QuantisedWeight.allocate(target_config.vocab_size, target_config.hidden_size, torch.device("meta"))
+    rounds = DeviceRounds(Decoder(target, drafter, CONTEXT), embedding)
     rounds._target.forward = lambda max_rows=16, beside=False: None  # type: ignore[method-assign,assignment]
     with record() as made:
         rounds._draft()

@@ -23,7 +23,7 @@ from engine.kernels.tiles import Tiles
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.draft_heads import drafted_by_both
+from tests.engine.draft_in_8_bits import drafted_by_both, rounded_drafter
 
 TILES = Tiles(columns=512, depth=64)
 """Few programs, for the interpreter."""
@@ -35,10 +35,12 @@ def pair(bundled_pair: Path) -> tuple[Gemma4, DFlashDrafter]:
     return target, load_drafter(bundled_pair / "drafter", target, no_progress)
 
 
-def test_it_drafts_what_the_full_head_drafts(pair: tuple[Gemma4, DFlashDrafter]) -> None:
-    answers = [drafted_by_both(*pair, ids, max_new_tokens=60) for _, ids in questions(1)]
+@pytest.mark.parametrize(("head_alone", "least"), [(True, 0.99), (False, 0.97)], ids=["head", "whole drafter"])
+def test_it_drafts_what_all_bits_draft(head_alone: bool, least: float, pair: tuple[Gemma4, DFlashDrafter]) -> None:
+    rounded = pair[1] if head_alone else rounded_drafter(pair[1])
+    answers = [drafted_by_both(*pair, rounded, ids, max_new_tokens=60) for _, ids in questions(1)]
     agreed, drafted = (sum(each) for each in zip(*(answer.agreement() for answer in answers), strict=True))
-    assert drafted > 4000 and agreed >= 0.99 * drafted
+    assert drafted > 4000 and agreed >= least * drafted
     full, eighth = (
         fmean(count for answer in answers for count in answer.num_right(drafts(answer)))
         for drafts in (lambda answer: answer.full, lambda answer: answer.eighth)
@@ -50,10 +52,10 @@ def test_it_drafts_what_the_full_head_drafts(pair: tuple[Gemma4, DFlashDrafter])
 def test_the_kernels_pick_what_it_drafts(pair: tuple[Gemma4, DFlashDrafter]) -> None:
     target, drafter = pair
     blocks: list[Tensor] = []
-    hook = drafter.norm.register_forward_hook(lambda norm, inputs, rows: blocks.append(rows[1:].clone()))
+    rounded = rounded_drafter(drafter)
+    rounded.norm.register_forward_hook(lambda norm, inputs, rows: blocks.append(rows[1:].clone()))
     (_, ids), *_ = islice(questions(1), 1)
-    answer = drafted_by_both(target, drafter, ids, max_new_tokens=12)
-    hook.remove()
+    answer = drafted_by_both(target, drafter, rounded, ids, max_new_tokens=12)
     copy = QuantisedWeight.of(target.embed_tokens.weight)
     out = HeadOutput.allocate(len(copy.weight), TILES, CPU, keep_logits=False)
     for rows, drafted in zip(blocks, answer.eighth, strict=True):

@@ -1,13 +1,14 @@
-"""``python -m tests.engine.draft_heads`` measures what drafting with an 8-bit head costs, on held-out questions.
+"""``python -m tests.engine.draft_in_8_bits`` measures what drafting in 8 bits costs, on held-out questions.
 
-The bundled target writes greedy answers. At every token of them the drafter drafts a whole block, and both heads pick
-from the same hidden states: whatever differs is the head's doing.
+The bundled target writes greedy answers. At every token of them a whole block is drafted twice: by the drafter, and by
+one whose weights, and whose copy of the head, have 8 bits.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -33,10 +34,10 @@ class Answer:
     text: tuple[int, ...]
     full: Drafts
     eighth: Drafts
-    """By the 8-bit head."""
+    """In 8 bits."""
 
     def agreement(self) -> tuple[int, int]:
-        """Drafted tokens that the heads agree on, and all."""
+        """Drafted tokens that both agree on, and all."""
         pairs = [each for two in zip(self.full, self.eighth, strict=True) for each in zip(*two, strict=True)]
         return sum(full == eighth for full, eighth in pairs), len(pairs)
 
@@ -46,9 +47,22 @@ class Answer:
         return [_common_length(draft, self.text[place + 1 :]) for place, draft in inside]
 
 
+def rounded_drafter(drafter: DFlashDrafter) -> DFlashDrafter:
+    """A copy, every product of which has the weights that 8 bits leave."""
+    copy = deepcopy(drafter)
+    for module in copy.modules():
+        if isinstance(module, nn.Linear):
+            module.weight = nn.Parameter(QuantisedWeight.of(module.weight).restored(), requires_grad=False)
+    return copy
+
+
 @torch.inference_mode()
-def drafted_by_both(target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int], max_new_tokens: int) -> Answer:
-    """A greedy answer."""
+def drafted_by_both(
+    target: Gemma4, drafter: DFlashDrafter, rounded: DFlashDrafter, prompt: Sequence[int], max_new_tokens: int
+) -> Answer:
+    """A greedy answer, which the target writes twice: once for each drafter to draft at every token of it."""
+    settings = GenerationSettings(temperature=0.0, max_new_tokens=max_new_tokens)
+    written = [(token, tuple(ids)) for token, ids, _ in drafted_answer(target, drafter, prompt, settings)]
     copy = QuantisedWeight.of(target.embed_tokens.weight).restored()
     eighth: list[tuple[int, ...]] = []
 
@@ -56,13 +70,13 @@ def drafted_by_both(target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int
         logits = capped_logits(rows[1:], copy, drafter.config.logit_softcap)
         eighth.append(tuple(logits.argmax(dim=-1).tolist()))
 
-    settings = GenerationSettings(temperature=0.0, max_new_tokens=max_new_tokens)
-    hook = drafter.norm.register_forward_hook(pick)
+    hook = rounded.norm.register_forward_hook(pick)
     try:
-        drafted = [(token, tuple(ids)) for token, ids, _ in drafted_answer(target, drafter, prompt, settings)]
+        for _ in drafted_answer(target, rounded, prompt, settings):
+            pass
     finally:
         hook.remove()
-    return Answer(tuple(token for token, _ in drafted), tuple(ids for _, ids in drafted), tuple(eighth))
+    return Answer(tuple(token for token, _ in written), tuple(ids for _, ids in written), tuple(eighth))
 
 
 def block_lengths(num_right: Sequence[int]) -> list[int]:
@@ -87,20 +101,21 @@ def main() -> None:
     torch.set_num_threads(1)
     target = load_target(BUNDLED_PAIR / "target", device, lambda *_: None)
     drafter = load_drafter(BUNDLED_PAIR / "drafter", target, lambda *_: None)
-    answers = [drafted_by_both(target, drafter, ids, options.tokens) for _, ids in questions(options.prompts)]
+    rounded = rounded_drafter(drafter)
+    answers = [drafted_by_both(target, drafter, rounded, ids, options.tokens) for _, ids in questions(options.prompts)]
     agreed, drafted = (sum(each) for each in zip(*(answer.agreement() for answer in answers), strict=True))
-    print(f"{len(answers)} answers, {drafted} drafted tokens, of which both heads agree on {agreed / drafted:.4%}")
+    print(f"{len(answers)} answers, {drafted} drafted tokens, of which both agree on {agreed / drafted:.4%}")
     rights = [(answer.num_right(answer.full), answer.num_right(answer.eighth)) for answer in answers]
     pairs = [pair for two in rights for pair in zip(*two, strict=True)]
     differences = [eighth - full for full, eighth in pairs]
     print(
-        f"a block at every token: {len(pairs)} blocks, {1 + fmean(full for full, _ in pairs):.4f} tokens with the full"
-        f" head, {fmean(differences):+.4f} +- {stdev(differences) / len(pairs) ** 0.5:.4f} with the other;"
+        f"a block at every token: {len(pairs)} blocks, {1 + fmean(full for full, _ in pairs):.4f} tokens with all bits,"
+        f" {fmean(differences):+.4f} +- {stdev(differences) / len(pairs) ** 0.5:.4f} with 8;"
         f" {sum(each != 0 for each in differences)} blocks differ"
     )
-    for name, which in (("full", 0), ("8-bit", 1)):
+    for name, which in (("all bits", 0), ("8 bits", 1)):
         lengths = [length for two in rights for length in block_lengths(two[which])]
-        print(f"rounds one after the other, {name} head: {len(lengths)} rounds, acceptance length {fmean(lengths):.4f}")
+        print(f"rounds one after the other, {name}: {len(lengths)} rounds, acceptance length {fmean(lengths):.4f}")
 
 
 if __name__ == "__main__":
