@@ -12,6 +12,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from select import select
+from time import monotonic, sleep
 
 from textual import events
 from textual._parser import ParseError
@@ -20,10 +21,14 @@ from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XT
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from .line import Line, is_remote
+
 ESCAPE = "\x1b"
 SEQUENCE_SECONDS = 0.5
 """How long the rest of a sequence may take on its way. Nobody types the beginning of one by hand."""
 READ_BYTES = 1 << 16
+LAST_WORD_SECONDS = 1.0
+"""How long leaving waits for an answer that is on its way."""
 IDLE_SECONDS = 0.1
 """Between two looks at whether the program ends."""
 
@@ -78,6 +83,30 @@ class PatientParser(XTermParser):
 class PatientDriver(LinuxDriver):
     """Textual's driver with :class:`PatientParser` as its reader. Says when a slow line holds up what is written."""
 
+    _line: Line | None = None
+    """Asked while the screen is shown at the far end of a line."""
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()
+        self._line = Line() if is_remote() else None
+
+    def stop_application_mode(self) -> None:
+        """What the terminal still has to say is heard here, and not by the shell."""
+        deadline = monotonic() + LAST_WORD_SECONDS
+        while self._line is not None and self._line.expects and monotonic() < deadline:
+            sleep(0.01)
+        self._line = None
+        super().stop_application_mode()
+
+    def write(self, data: str) -> None:
+        super().write(data if self._line is None else data + self._line.ask())
+
+    def process_message(self, message: Message) -> None:
+        if not isinstance(message, events.CursorPosition):
+            super().process_message(message)
+        elif self._line is not None:
+            self._line.hear()
+
     def run_input_thread(self) -> None:
         """Reads until the driver is told to exit."""
         parser = PatientParser(self._debug)
@@ -97,8 +126,9 @@ class PatientDriver(LinuxDriver):
 
     @property
     def backed_up(self) -> bool:
-        """The terminal has not taken yet what was written before."""
-        return self._writer_thread is not None and not self._writer_thread._queue.empty()
+        """The terminal has not taken yet what was written before, or not shown it."""
+        waiting = self._writer_thread is not None and not self._writer_thread._queue.empty()
+        return waiting or (self._line is not None and self._line.backed_up)
 
     def _read(self) -> bytes:
         """What arrived; nothing when the terminal is gone."""

@@ -24,6 +24,8 @@ class Terminal:
 
     def __init__(self, code: str, size: tuple[int, int] = (100, 30), pass_fds: tuple[int, ...] = ()) -> None:
         self.output = ""
+        self.answers = False
+        """It says where its cursor is, when asked."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._master, slave = pty.openpty()
         self._set_size(*size)
@@ -99,4 +101,6 @@ class Terminal:
         except OSError:  # the other end is closed
             return False
         self.output += self._decoder.decode(data)
+        if self.answers:
+            os.write(self._master, b"\x1b[1;1R" * data.count(b"\x1b[6n"))
         return bool(data)

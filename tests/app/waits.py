@@ -28,7 +28,9 @@ LONG_LINE, FIVE_MEGABYTES = "x" * 200_000, ("x" * 79 + "\r") * (5_000_000 // 80)
 def observed(source: str) -> Iterator[tuple[User, Reports]]:
     """The chat on ``source`` once it is ready, and its reports."""
     reader, writer = os.pipe()
-    with Terminal(CODE.format(source=source, report=writer, log="SessionLog.create()"), SIZE, pass_fds=(writer,)) as terminal:
+    with Terminal(
+        CODE.format(source=source, report=writer, log="SessionLog.create()"), SIZE, pass_fds=(writer,)
+    ) as terminal:
         os.close(writer)
         user, reports = User(terminal), Reports(reader)
         reports.wait_for("ready", user, 120)
