@@ -87,7 +87,7 @@ class PatientDriver(LinuxDriver):
     """Asked while the screen is shown at the far end of a line."""
 
     def start_application_mode(self) -> None:
-        super().start_application_mode()
+        super().start_application_mode()  # type: ignore[no-untyped-call]
         self._line = Line() if is_remote() else None
 
     def stop_application_mode(self) -> None:
