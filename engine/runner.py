@@ -125,11 +125,13 @@ class Runner:
                 fingerprint(folders.target),
                 fingerprint(folders.drafter) if folders.drafter is not None else "",
             )
-            emit(LoadProgress("warming up", 0, 0))
-            while compiling is not None and not compiling.finished(COMPILING_INTERVAL) and not cancelled():
-                pass
+            if compiling is not None:
+                emit(LoadProgress("compiling kernels", 0, 0))
+                while not compiling.finished(COMPILING_INTERVAL) and not cancelled():
+                    pass
         if cancelled():
             raise LoadCancelled
+        emit(LoadProgress("warming up", 0, 0))
         runner._choose_rounds(plan)
         runner._warm_up()
         if options.time_rounds:
