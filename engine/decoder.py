@@ -214,9 +214,12 @@ class Turn:
         policy = self.decoder.auto if settings.block_size == AUTO else None
         if self.pending is not None and len(self.pending) >= MAX_BLOCK_SIZE:
             self._ingest()  # what the target wrote alone waits, but not for ever
-        draft_ids, draft_probabilities = self._draft() if policy is None or policy.wants_draft(context) else ((), ())
+        drafts = policy is None or policy.wants_draft(context)
+        draft_ids, draft_probabilities = self._draft() if drafts else ((), ())
         draft_probabilities = self._scripted_confidences(draft_probabilities)
-        choice = policy.choose(draft_probabilities, context) if policy is not None and draft_ids else None
+        choice = None
+        if policy is not None and (draft_ids or not drafts):
+            choice = policy.choose(draft_probabilities, context) if drafts else policy.pause(context)
         drafted = perf_counter()
         verified_ids = draft_ids if choice is None else draft_ids[: choice.num_verified]
         rows = (self.anchor, *verified_ids)

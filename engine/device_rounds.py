@@ -80,6 +80,8 @@ class _Departed:
     """What chose the width, if anything did."""
     price: float
     """What it thought a millisecond worth."""
+    pause: Choice | None
+    """Why it has no draft, if the policy wanted none."""
     ingests: bool
     """Whether all that was committed before it enters the drafter's context."""
 
@@ -268,7 +270,9 @@ class DeviceRounds:
         flight.stopwatch.mark(VERIFIED)
         flight.depart(self._state.record)
         flight.stopwatch.mark(READ)
-        return _Departed(flight, settings, context, policy, policy.price(context) if policy else 0.0, ingests)
+        price = policy.price(context) if policy else 0.0
+        pause = policy.pause(context) if policy and not drafts else None
+        return _Departed(flight, settings, context, policy, price, pause, ingests)
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         block = 1 if turn.drafter is None else min(settings.block_rows(turn.drafter.config.block_size), MAX_ROWS)
@@ -299,7 +303,7 @@ class DeviceRounds:
         if oldest.policy is not None:
             oldest.policy.observe(probabilities, width - 1, accepted, oldest.context)
             chance, cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
-            choice = Choice(width - 1, chance, cost_ms, oldest.price) if drafts else None
+            choice = Choice(width - 1, chance, cost_ms, oldest.price) if drafts else oldest.pause
         return turn.book(
             Outcome(
                 emitted=_ints(record, TOKENS, emitted),

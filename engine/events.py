@@ -110,12 +110,13 @@ class EmittedToken:
 
 @dataclass(frozen=True, slots=True)
 class WidthChoice:
-    """What decided how much of a draft was verified: the drafted token at the edge."""
+    """What decided how much of a draft was verified: the drafted token at the edge. Or that there was to be none."""
 
     chance: float
-    """How likely the first token left out was to be kept, in [0, 1]; the last one, when none was left out."""
+    """How likely the first token left out was to be kept, in [0, 1]; the last one, when none was left out; 0 without a
+    draft."""
     cost_ms: float
-    """What verifying that token adds to the round."""
+    """What verifying that token adds to the round; without a draft, what one would add."""
     tok_s: float
     """What decoding yields on this text: a millisecond is worth a thousandth of it. In whole tokens."""
 

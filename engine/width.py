@@ -73,9 +73,9 @@ class Choice(NamedTuple):
 
     num_verified: int
     chance: float = 1.0
-    """How likely the first draft left out was to be kept; the last one, when none was left out."""
+    """How likely the first draft left out was to be kept; the last one, when none was left out; 0 without a draft."""
     cost_ms: float = 0.0
-    """What verifying that draft adds to the pass."""
+    """What verifying that draft adds to the pass; without a draft, what one would add to the round."""
     price: float = 0.0
     """Tokens that a millisecond is worth: what decoding yields on this text."""
 
@@ -95,6 +95,9 @@ class Policy(Protocol):
 
         Asked once before every round; the round before may not have been observed yet.
         """
+
+    def pause(self, context: int) -> Choice | None:
+        """Why there is no draft in a round that was to have none: what one would add. None where nobody decides."""
 
     def choose(self, confidences: Sequence[float], context: int) -> Choice:
         """How much of a draft to verify, given what the drafter gave each of its tokens, of which there is one."""
@@ -118,6 +121,9 @@ class Fixed:
 
     def wants_draft(self, context: int) -> bool:
         return self.block_size > 1
+
+    def pause(self, context: int) -> Choice | None:
+        return None
 
     def choose(self, confidences: Sequence[float], context: int) -> Choice:
         return Choice(min(self.block_size - 1, len(confidences)))
@@ -251,6 +257,10 @@ class Auto:
             return False
         self._trying = self._resting
         return True
+
+    def pause(self, context: int) -> Choice | None:
+        costs = self.table.at(context)
+        return Choice(0, 0.0, max(costs.round(TRY) - costs.rest, 0.0), self.price(context))
 
     def choose(self, confidences: Sequence[float], context: int) -> Choice:
         costs, price = self.table.at(context), self.price(context)

@@ -79,10 +79,12 @@ class Inspection:
 
     @property
     def width(self) -> str:
-        """Why so much of the draft was verified, in a line; empty where all of it was because it always is."""
+        """Why so much of the draft was verified, or nothing drafted, in a line; empty where nobody chooses."""
         step, choice = self.step, self.step.choice
-        if choice is None or not step.draft:
+        if choice is None:
             return ""
+        if not step.draft:
+            return f"nothing drafted: lately a draft was not worth the {choice.cost_ms:.2f} ms that it adds"
         verified, drafted = num_verified(step), len(step.draft)
         edge = min(verified + 1, drafted)
         # A pass may be no slower for one row more: then even a hopeless guess is worth a look.

@@ -112,6 +112,11 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     free = inspect_step(replace(step, choice=WidthChoice(0.0004, 0.0, 700.0)), 0, 0, SEED)
     assert free.width.endswith("is under 0.1 % likely and costs nothing")
     assert inspect_step(step, 0, 0, SEED).width == ""
+    resting = replace(make_step(0, 0, index=4), choice=WidthChoice(0.0, 1.42, 350.0))
+    assert (
+        inspect_step(resting, 0, 0, SEED).width
+        == "nothing drafted: lately a draft was not worth the 1.42 ms that it adds"
+    )
     assert "chance of 12 % and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
 
 

@@ -33,6 +33,9 @@ class Erratic:
     def wants_draft(self, context: int) -> bool:
         return self.rounds % 5 != 3
 
+    def pause(self, context: int) -> Choice | None:
+        return None
+
     def choose(self, confidences: Sequence[float], context: int) -> Choice:
         return Choice(self.rounds * 7 % (len(confidences) + 1))
 
