@@ -10,8 +10,10 @@ from __future__ import annotations
 from .jit import MAX_ROWS, dot, jit, tl
 from .rope import norm_pairs, turn_pairs
 
-AHEAD = tl.constexpr(5) if tl else 5
-"""Splits whose parts the last program of a tile reads at once."""
+ADDED_AT_ONCE = tl.constexpr(1024) if tl else 1024
+"""Of rows times channels: so much of a split is on its way at a time to the last program of a tile ..."""
+AHEAD = tl.constexpr(9) if tl else 9
+"""... and of so many splits."""
 NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 
 
@@ -45,37 +47,47 @@ def _add_splits(
     highest_in: tl.tensor,
     total_in: tl.tensor,
     mixed_in: tl.tensor,
+    out: tl.tensor,
     first_part: tl.tensor,
-    valid: tl.tensor,
+    first_packed: tl.tensor,
+    num_packed: tl.tensor,
     count: tl.tensor,
+    GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
-    TILE: tl.constexpr,
+    ROWS: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
-) -> tl.tensor:
-    """The attention of a tile of rows [TILE, HEAD_DIM]: its ``count`` splits, added one by one in their order.
+) -> None:
+    """The attention of ``num_packed`` grouped rows: their ``count`` splits, added one by one in their order.
 
-    One that a row sees nothing of changes nothing, bit for bit: its factor is exactly 1, its terms exactly 0.
+    A few rows at a time, so that many splits of theirs are on the way together: a pass of one row waits once or twice. A
+    split that a row sees nothing of changes nothing, bit for bit: its factor is exactly 1, its terms exactly 0.
     """
     lane = tl.arange(0, HEAD_DIM)
-    highest = tl.full((TILE,), float("-inf"), tl.float32)
-    total = tl.zeros((TILE,), tl.float32)
-    mixed = tl.zeros((TILE, HEAD_DIM), tl.float32)
-    for first in range(0, count, AHEAD):
-        for ahead in tl.static_range(AHEAD):  # unrolled, so that their loads are under way together
-            there = valid & (first + ahead < count)
-            part = first_part + (first + ahead) * GROUP_ROWS
-            of_split = tl.load(highest_in + part, mask=there, other=float("-inf"))
-            totals = tl.load(total_in + part, mask=there, other=0.0)
-            values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
-            now_highest = tl.maximum(highest, of_split)
-            # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
-            shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
-            fading = tl.exp2(highest - shift)
-            factor = tl.exp2(of_split - shift)
-            total = total * fading + totals * factor
-            mixed = mixed * fading[:, None] + values * factor[:, None]
-            highest = now_highest
-    return mixed / tl.where(valid, total, 1.0)[:, None]
+    for first in range(0, num_packed, ROWS):
+        place = first + tl.arange(0, ROWS)
+        valid = place < num_packed
+        highest = tl.full((ROWS,), float("-inf"), tl.float32)
+        total = tl.zeros((ROWS,), tl.float32)
+        mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
+        for first_split in range(0, count, AHEAD):
+            for ahead in tl.static_range(AHEAD):  # unrolled, so that their loads are under way together
+                there = valid & (first_split + ahead < count)
+                part = first_part + (first_split + ahead) * GROUP_ROWS + place
+                of_split = tl.load(highest_in + part, mask=there, other=float("-inf"))
+                totals = tl.load(total_in + part, mask=there, other=0.0)
+                values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
+                now_highest = tl.maximum(highest, of_split)
+                # Before a row's first visible key the highest score is -inf, and a difference of two is no number.
+                shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
+                fading = tl.exp2(highest - shift)
+                factor = tl.exp2(of_split - shift)
+                total = total * fading + totals * factor
+                mixed = mixed * fading[:, None] + values * factor[:, None]
+                highest = now_highest
+        mixed = mixed / tl.where(valid, total, 1.0)[:, None]
+        packed = first_packed + place
+        head = packed // GROUP * GROUP * tl.num_programs(0) + tl.program_id(0) * GROUP + packed % GROUP
+        tl.store(out + head[:, None] * HEAD_DIM + lane[None, :], mixed.to(out.dtype.element_ty), mask=valid[:, None])
 
 
 @jit
@@ -195,16 +207,27 @@ def _attend_window(
         shift = tl.where(highest == float("-inf"), 0.0, highest)  # a row may see none of these keys
         weights = tl.exp2(scores - shift[None, :])
         mixed = dot(weights.to(values.dtype).T, values, tl.zeros((TILE, HEAD_DIM), tl.float32))
-        first_part = kv_head * splits * GROUP_ROWS + packed
-        part = first_part + slot * GROUP_ROWS
+        first_part = kv_head * splits * GROUP_ROWS + first_packed
+        part = first_part + slot * GROUP_ROWS + tl.arange(0, TILE)
         tl.store(highest_out + part, highest, mask=valid)
         tl.store(total_out + part, tl.sum(weights, 0), mask=valid)
         tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
         arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
+        count = (end - 1) // SPLIT - first_split + 1
         tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
-        if tl.atomic_add(arrival, 1, sem="acq_rel") == (end - 1) // SPLIT - first_split:
+        if tl.atomic_add(arrival, 1, sem="acq_rel") == count - 1:
             tl.store(arrival, 0)  # for the next launch
-            count = (end - 1) // SPLIT - first_split + 1
-            mixed = _add_splits(highest_out, total_out, mixed_out, first_part, valid, count, HEAD_DIM, TILE, GROUP_ROWS)
-            place = (row * GROUP * tl.num_programs(0) + head)[:, None] * HEAD_DIM + lane[None, :]
-            tl.store(out + place, mixed.to(out.dtype.element_ty), mask=valid[:, None])
+            _add_splits(
+                highest_out,
+                total_out,
+                mixed_out,
+                out,
+                first_part,
+                first_packed,
+                tl.minimum(num_rows * GROUP - first_packed, TILE),
+                count,
+                GROUP,
+                HEAD_DIM,
+                min(TILE, ADDED_AT_ONCE // HEAD_DIM),
+                GROUP_ROWS,
+            )
