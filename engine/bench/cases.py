@@ -227,7 +227,8 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
 
     def prepare_down(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [_noise(device, dtype, moe.num_experts, hidden, moe.intermediate_size) for _ in range(copies)]
-        act, out = _pair_rows(device, dtype), torch.zeros(MAX_ROWS, moe.top_k, hidden, device=device)
+        act = _pair_rows(device, dtype)
+        out = torch.zeros(MAX_ROWS, moe.top_k, hidden, device=device, dtype=dtype)
         where = assigned(device)
         return lambda tiles: [partial(expert_down_rows, act, w, where, out, tiles, max_rows) for w in weights]
 
@@ -271,11 +272,11 @@ def _after_feed_forward(config: TargetConfig, itemsize: int) -> Case:
         branch = weight(hidden) if top_k else None
         weights = FeedForwardJoin(branch, branch, weight(hidden), weight(1), weight(hidden))
         partials = torch.randn(splits, MAX_ROWS, hidden, device=device)
-        pairs = torch.randn(MAX_ROWS, top_k, hidden, device=device) if top_k else None
+        pairs = torch.randn(MAX_ROWS, top_k, hidden, device=device, dtype=dtype) if top_k else None
         run = partial(after_feed_forward, partials, pairs, x, weights, 1e-6, normed, None)
         return lambda tiles: [partial(run, tiles)] * copies
 
-    size = MAX_ROWS * hidden * (4.0 * (splits + top_k) + 3 * itemsize)
+    size = MAX_ROWS * hidden * (4.0 * splits + (top_k + 3) * itemsize)
     return Case("after feed-forward", size, ROW_TILES, ROW_CHOICES, prepare)
 
 

@@ -77,7 +77,11 @@ def expert_gate_up_rows(
 def expert_down_rows(
     act: Tensor, down: Tensor, assignment: Assignment, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS
 ) -> None:
-    """``out`` fp32 [16, top_k, hidden] = what each pair adds to its row: its expert's output times its weight."""
+    """``out`` [16, top_k, hidden] = what each pair adds to its row: its expert's output times its weight.
+
+    In any float dtype: in x's they are half as many bytes for the one program that adds up a row, and rounded as often
+    as by the modules, whose experts' outputs have that dtype.
+    """
     num_experts, hidden, inter = down.shape
     top_k = assignment.weights.shape[1]
     assert act.shape == (MAX_ROWS * top_k, inter) and out.shape == (MAX_ROWS, top_k, hidden)
@@ -206,6 +210,7 @@ def _expert_down(
             rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
             total = dot(rows, tile.T, total)
         counts = tl.load(weights + tl.maximum(pair, 0))[:, None]
-        tl.store(out + pair[:, None] * N + columns[None, :], total * counts, mask=live & (columns[None, :] < N))
+        weighted = (total * counts).to(out.dtype.element_ty)
+        tl.store(out + pair[:, None] * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item += tl.num_programs(0)
         expert = tl.load(experts + item // tiles, mask=item < EXPERTS * tiles, other=-1)

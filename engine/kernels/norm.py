@@ -71,10 +71,10 @@ def reference_after_attention(
 def reference_after_feed_forward(
     partials: Tensor, pairs: Tensor | None, x: Tensor, weights: FeedForwardJoin, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """A layer's output, and that normed for the next reader. ``pairs`` fp32 [16, top_k, hidden] are weighted."""
+    """A layer's output, and that normed for the next reader. ``pairs`` [16, top_k, hidden] are weighted."""
     y = partials.sum(0).to(x.dtype)
     if pairs is not None:
-        sparse = pairs.sum(1).to(x.dtype)
+        sparse = pairs.float().sum(1).to(x.dtype)
         y = rms_norm(y, weights.post_dense, eps) + rms_norm(sparse, weights.post_experts, eps)
     x = (x + rms_norm(y, weights.post_feed_forward, eps)) * weights.layer_scalar
     return x, rms_norm(x, weights.next_norm, eps)
@@ -167,8 +167,8 @@ def after_feed_forward(
 ) -> None:
     """``reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
 
-    ``partials`` fp32 [splits, 16, hidden] are the dense MLP's; ``pairs`` fp32 [16, top_k, hidden] the experts'.
-    ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart.
+    ``partials`` fp32 [splits, 16, hidden] are the dense MLP's; ``pairs`` [16, top_k, hidden], of any float dtype, the
+    experts'. ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart.
     """
     hidden = x.shape[1]
     _after_feed_forward[(max_rows,)](

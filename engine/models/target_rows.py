@@ -50,7 +50,7 @@ class _Buffers:
         self.splits = SplitScratch.allocate(tiles.gate_up, tiles.router, experts, config.intermediate_size, device)
         self.assignment = Assignment.allocate(experts, top_k, device)
         self.pair_act = rows(top_k, config.moe.intermediate_size).flatten(0, 1)
-        self.pairs = torch.zeros(MAX_ROWS, top_k, hidden, device=device)
+        self.pairs = rows(top_k, hidden)
 
 
 class TargetRows:

@@ -166,7 +166,7 @@ class Checks:
 
         def run_down(rows: int) -> Tensor:
             route_rows(scores, self.int32(rows), scale, found)
-            out = torch.zeros(16, moe.top_k, hidden, device=self.device)
+            out = torch.zeros(16, moe.top_k, hidden, device=self.device, dtype=self.dtype)
             expert_down_rows(act, down, found, out, self.tiles.expert_down, rows)
             return out[:rows]
 
@@ -174,7 +174,7 @@ class Checks:
         outputs = [down[ids[r, k]].float() @ act[r * moe.top_k + k].float() for r, k in pairs]
         route_rows(scores, self.int32(16), scale, found)
         expected = torch.stack(outputs).view(16, moe.top_k, hidden) * found.weights[..., None]
-        self.compare("experts down", run_down, expected, FP32_ERROR)
+        self.compare("experts down", run_down, expected, self.rounding)
 
     def _gate_up_and_route(self, scale: Tensor) -> None:
         """By the router's own scores; several launches one after the other, as layers are."""
@@ -224,7 +224,7 @@ class Checks:
         four = [1 + self.noise(hidden, scale=0.25) for _ in range(4)]
         join = FeedForwardJoin(four[0] if moe else None, four[1] if moe else None, four[2], scalar, four[3])
         sums = torch.randn(self.tiles.down.splits, 16, hidden, device=self.device)
-        pairs = torch.randn(16, moe.top_k, hidden, device=self.device) if moe else None
+        pairs = self.noise(16, moe.top_k, hidden) if moe else None
 
         def run_last(rows: int) -> Tensor:
             x, normed = start.clone(), torch.zeros_like(start)

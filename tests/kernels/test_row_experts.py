@@ -136,11 +136,19 @@ class Layer:
         self.dense_act = noise(16, 56, seed=5).to(dtype)
         self.dense_down = noise(HIDDEN, 56, seed=6).to(dtype)
 
-    def run(self, x: Tensor, scores: Tensor, rows: int, tiles: Tiles = TILES, max_rows: int = 16) -> Tensor:
-        """What each pair adds, [rows, top_k, hidden]."""
+    def run(
+        self,
+        x: Tensor,
+        scores: Tensor,
+        rows: int,
+        tiles: Tiles = TILES,
+        max_rows: int = 16,
+        dtype: torch.dtype = torch.float32,
+    ) -> Tensor:
+        """What each pair adds, [rows, top_k, hidden] of that dtype."""
         assignment = used_before(NUM_EXPERTS, TOP_K)
         act = torch.full((16 * TOP_K, INTER), float("nan"), dtype=x.dtype)
-        out = torch.full((16, TOP_K, HIDDEN), 7.0)
+        out = torch.full((16, TOP_K, HIDDEN), 7.0, dtype=dtype)
         route_rows(scores, count(rows), torch.ones(NUM_EXPERTS), assignment, max_rows)
         down_tiles = Tiles(16, 16, splits=2)
         sums, alone = partial_sums(down_tiles, HIDDEN, CPU), partial_sums(down_tiles, HIDDEN, CPU)
@@ -166,6 +174,11 @@ def test_experts(rows: int, programs: int, dtype: torch.dtype) -> None:
     # bf16: the activations between the two products are rounded once, to 8 bits of mantissa.
     tolerance = 2e-6 if dtype is torch.float32 else 2**-8
     torch.testing.assert_close(actual, layer.reference(x[:rows], scores[:rows]), atol=tolerance, rtol=tolerance)
+
+
+def test_what_pairs_add_is_rounded_once() -> None:
+    layer, x, scores = Layer(torch.bfloat16), noise(16, HIDDEN, seed=3).to(torch.bfloat16), noise(16, NUM_EXPERTS)
+    assert torch.equal(layer.run(x, scores, 16, dtype=torch.bfloat16), layer.run(x, scores, 16).to(torch.bfloat16))
 
 
 def test_all_rows_may_choose_the_same_experts() -> None:

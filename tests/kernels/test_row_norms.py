@@ -78,12 +78,12 @@ def test_after_attention(hidden: int, dtype: torch.dtype) -> None:
 
 @FP32_AND_BF16
 @HIDDEN
-@pytest.mark.parametrize("sparse", [True, False])
-def test_after_feed_forward(hidden: int, dtype: torch.dtype, sparse: bool) -> None:
+@pytest.mark.parametrize("of_pairs", [torch.float32, torch.bfloat16, None])
+def test_after_feed_forward(hidden: int, dtype: torch.dtype, of_pairs: torch.dtype | None) -> None:
     given = Given(hidden, dtype)
     scalar = torch.tensor([0.7], dtype=dtype)
     weights = FeedForwardJoin(given.weight(), given.weight(), given.weight(), scalar, given.weight())
-    partials, x, pairs = given.sums(2, 16), given.rows(), given.sums(16, 4) if sparse else None
+    partials, x, pairs = given.sums(2, 16), given.rows(), None if of_pairs is None else given.sums(16, 4).to(of_pairs)
     expected = reference_after_feed_forward(partials, pairs, x, weights, EPS)
     normed, features = torch.zeros_like(x), torch.full((16, 3 * hidden), 7.0, dtype=dtype)
     after_feed_forward(partials, pairs, x, weights, EPS, normed, features[:, hidden : 2 * hidden])
