@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .dense import activate, multiply_gate_up, multiply_rows
-from .jit import MAX_ROWS, cdiv, jit, tl
+from .dense import activate, multiply_rows
+from .jit import HAS_TRITON, MAX_ROWS, cdiv, jit, tl
 from .tiles import Tiles
+
+LOWEST = tl.constexpr(-(2**31)) if HAS_TRITON else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,8 @@ def gate_up_and_route(
         K=depth,
         EXPERTS=num_experts,
         TOP_K=router.found.weights.shape[1],
-        ROWS=1 if max_rows == 1 else MAX_ROWS,
+        ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS,
+        ALONE=max_rows == 1,
         BLOCK=1 << (num_experts - 1).bit_length(),
         SPLITS=tiles.splits,
         BLOCK_N=tiles.columns,
@@ -184,14 +187,18 @@ def _choose_experts(
     EXPERTS: tl.constexpr,
     TOP_K: tl.constexpr,
     ROWS: tl.constexpr,
+    ALONE: tl.constexpr,
     BLOCK: tl.constexpr,
     SPLITS: tl.constexpr,
 ) -> None:
-    """Writes an assignment for the first ROWS rows, of which ``rows`` count. One program does it all."""
+    """Writes an assignment for the first ROWS rows, or with ALONE for the first; ``rows`` of them count.
+
+    One program does it all. A warp finds the best of a row by itself when there are at least as many rows as warps.
+    """
     row = tl.arange(0, ROWS)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]
     exists = (expert < EXPERTS) & (row >= 0)
-    live = row < tl.load(rows)
+    live = row < (tl.minimum(tl.load(rows), 1) if ALONE else tl.load(rows))
     if forced is None:
         score = fresh(scores + row * EXPERTS + expert, exists)
         for split in tl.static_range(1, SPLITS):
@@ -200,23 +207,20 @@ def _choose_experts(
         score = tl.load(forced + (row % forced_rows) * EXPERTS + expert, mask=exists, other=0.0)
     score = tl.where(exists, score, float("-inf"))
     scale = tl.load(per_expert_scale + expert, mask=expert < EXPERTS, other=0.0).to(tl.float32)
-    # A number that orders by score and then by the lower expert, so that each choice takes one reduction.
-    # Adding zero makes -0 into 0, which it equals; flipping the bits of negative floats makes integers in their order.
+    # Integers in the order of the scores, since a GPU finds the highest of 32 integers in one instruction. Adding zero
+    # makes -0 into 0, which it equals; flipping the bits of negative floats puts them in order.
     bits = (score + 0.0).to(tl.int32, bitcast=True)
-    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
-    key = (ordered.to(tl.int64) << 32) | (BLOCK - 1 - expert).to(tl.int64)
-    lowest: tl.constexpr = -(2**63)
-    key = tl.where(exists, key, lowest)
+    key = tl.where(exists, bits ^ ((bits >> 31) & 0x7FFFFFFF), LOWEST)
     peak = tl.max(score, axis=1)[:, None]
     rank = tl.full([ROWS, BLOCK], -1, dtype=tl.int32)
     total = tl.zeros([ROWS, 1], dtype=tl.float32)
     for choice in range(TOP_K):  # not unrolled: code that runs once is fetched as slowly as it is long
         best = tl.max(key, axis=1)[:, None]
-        hit = key == best
-        key = tl.where(hit, lowest, key)
+        chosen = tl.min(tl.where(key == best, expert, BLOCK), axis=1)[:, None]  # the lowest of equals
+        hit = expert == chosen
+        key = tl.where(hit, LOWEST, key)
         rank = tl.where(hit, choice, rank)
-        best_bits = (best >> 32).to(tl.int32)
-        best_score = (best_bits ^ ((best_bits >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
+        best_score = (best ^ ((best >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
         total += tl.exp(best_score - peak)
     taken = (rank >= 0) & live
     # The softmax over all experts, made to sum to one over the chosen, is the softmax over the chosen alone.
@@ -230,14 +234,16 @@ def _choose_experts(
     unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
     place = tl.where(used > 0, slot, unused_slot)
     tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
-    # Likewise the rows that didn't choose an expert come behind those that did.
-    below = _count_bits(choosers & ((1 << row) - 1))
-    lane = tl.where(taken, below, _count_bits(choosers) + row - below)
-    tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
-    if ROWS < 16:
-        behind = ROWS + tl.arange(0, 16)[:, None]
-        none = tl.zeros([16, BLOCK], tl.int32) - 1
-        tl.store(pairs_out + place * 16 + behind, none, mask=(behind < 16) & (expert < EXPERTS))
+    if ALONE:  # whole lists, 16 bytes at a time
+        lane = tl.arange(0, 16)[None, :]
+        first = tl.max(tl.where(taken, rank, -1), axis=0)[:, None]
+        pairs = tl.where(lane == 0, first, -1)
+        listed = tl.arange(0, BLOCK)[:, None] < EXPERTS
+        tl.store(pairs_out + tl.reshape(place, [BLOCK, 1]) * 16 + lane, pairs, mask=listed)
+    else:  # likewise the rows that didn't choose an expert come behind those that did
+        below = _count_bits(choosers & ((1 << row) - 1))
+        lane = tl.where(taken, below, _count_bits(choosers) + row - below)
+        tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
 
 
 @jit
@@ -263,6 +269,7 @@ def _gate_up_and_route(
     EXPERTS: tl.constexpr,
     TOP_K: tl.constexpr,
     ROWS: tl.constexpr,
+    ALONE: tl.constexpr,
     BLOCK: tl.constexpr,
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -310,6 +317,7 @@ def _gate_up_and_route(
                 EXPERTS,
                 TOP_K,
                 ROWS,
+                ALONE,
                 BLOCK,
                 ROUTER_SPLITS,
             )
@@ -319,21 +327,25 @@ def _gate_up_and_route(
         tile = (program - router_programs) % tiles
         split = (program - router_programs) // tiles
         start = split * depth
-        columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-        gate, up = multiply_gate_up(x, weight, columns, start, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K, SPLITS)
-        mask = (row < max_rows) & (columns[None, :] < INTER)
+        places = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+        # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
+        lane = tl.arange(0, 2 * BLOCK_N)
+        paired = tile * BLOCK_N + lane // 2 + lane % 2 * INTER
+        both = multiply_rows(x, weight, paired, start, max_rows, 2 * INTER, K, depth, 2 * BLOCK_N, BLOCK_K, SPLITS)
+        gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
+        valid = (row < max_rows) & (places[None, :] < INTER)
         if SPLITS == 1:
             act = activate(gate, False) * up
-            tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)
+            tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)
         else:
-            at = sums + row * INTER + columns[None, :]
-            tl.store(at + split * (32 * INTER), gate, mask=mask)
-            tl.store(at + split * (32 * INTER) + 16 * INTER, up, mask=mask)
+            at = sums + row * INTER + places[None, :]
+            tl.store(at + split * (32 * INTER), gate, mask=valid)
+            tl.store(at + split * (32 * INTER) + 16 * INTER, up, mask=valid)
             if last_to_arrive(arrived + 1 + tile, SPLITS):
-                gate = fresh(at, mask)
-                up = fresh(at + 16 * INTER, mask)
+                gate = fresh(at, valid)
+                up = fresh(at + 16 * INTER, valid)
                 for other in tl.static_range(1, SPLITS):
-                    gate += fresh(at + other * (32 * INTER), mask)
-                    up += fresh(at + other * (32 * INTER) + 16 * INTER, mask)
+                    gate += fresh(at + other * (32 * INTER), valid)
+                    up += fresh(at + other * (32 * INTER) + 16 * INTER, valid)
                 act = activate(gate, False) * up
-                tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)
+                tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)
