@@ -74,6 +74,8 @@ class Runner:
         """The running or last turn's answer."""
         self.weights: tuple[str, str] = ("", "")
         """Fingerprints of target and drafter."""
+        self.costs_seconds = 0.0
+        """What timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
         self._costs: CostTable | None = None
 
@@ -239,7 +241,10 @@ class Runner:
 
     def _time_rounds(self) -> CostTable | None:
         ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids
-        return time_rounds(self.decoder, list(dict.fromkeys(ids)))
+        started = perf_counter()
+        costs = time_rounds(self.decoder, list(dict.fromkeys(ids)))
+        self.costs_seconds = perf_counter() - started
+        return costs
 
 
 class _TurnEvents:

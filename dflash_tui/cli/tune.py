@@ -16,9 +16,11 @@ from .pair import loaded_pair, pair_flags
 if TYPE_CHECKING:
     from engine.tuning.rates import Rate
     from engine.tuning.sweep import Sweep
+    from engine.width import CostTable
 
 TEMPERATURES = (0.0, 0.7)
 FEW_PROMPTS = 8
+SHOWN_ROWS = (1, 2, 4, 8, 16)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,12 +43,13 @@ def tune(
     what each block size would have yielded, and what choosing anew every round does.
     """
     options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096)
-    found, answers = _run(options, prompts, tokens)
-    print(json.dumps(_as_object(found), indent=2) if as_json else "\n".join(_lines(found, answers)))
+    found, answers, timed = _run(options, prompts, tokens)
+    print(json.dumps(_as_object(found), indent=2) if as_json else "\n".join([timed, "", *_lines(found, answers)]))
     return ExitCode.OK
 
 
-def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple[Sweep, int]:
+def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple[Sweep, int, str]:
+    """What each policy would have yielded, on how many answers, and what rounds cost here."""
     from engine.selftest import PROMPTS
     from engine.tuning.sweep import record_answers, sweep
 
@@ -57,7 +60,14 @@ def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple
         progress = status.counting("recording, answers done")
         asked = prompts or PROMPTS
         recordings = record_answers(runner.decoder, runner.tokenizer, asked, TEMPERATURES, tokens, progress)
-        return sweep(recordings, costs), len(recordings)
+        return sweep(recordings, costs), len(recordings), _timed(costs, runner.costs_seconds)
+
+
+def _timed(table: CostTable, seconds: float) -> str:
+    context, costs = table.contexts[0], table.costs[0]
+    passes = ", ".join(f"{costs.verify[rows - 1]:.2f} of {rows}" for rows in SHOWN_ROWS)
+    known = f"timed in {seconds:.2f} s" if seconds else "known from an earlier start"
+    return f"milliseconds at context {context}: draft {costs.draft:.2f}, passes {passes} rows ({known})"
 
 
 def _as_object(found: Sweep) -> dict[str, Any]:

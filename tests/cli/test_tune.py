@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -15,6 +16,7 @@ def test_it_compares_every_size_with_choosing(capsys: pytest.CaptureFixture[str]
     assert main(QUICK) == 0
     out = capsys.readouterr().out
     assert all(f"\n{name} " in out for name in ("plain", "block 2", "block 16", "auto", "oracle"))
+    assert re.match(r"milliseconds at context 128: draft \d.*of 16 rows \(timed in \d\.\d\d s\)\n\n", out)
     assert "times the best fixed size" in out and "prompts of your own" in out
 
 
