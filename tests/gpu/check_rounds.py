@@ -150,8 +150,11 @@ def check_bundled(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, r
 
 
 def soak(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, seconds: float, report: Report) -> None:
+    """Memory is looked at between answers, with the conversation forgotten: the last one's snapshot of the rings, which
+    an answer without a drafter takes of the target's alone, would else look like growth.
+    """
     expected: dict[int, list[int]] = {}
-    started, rounds, wrong, before = perf_counter(), 0, 0, 0
+    started, rounds, wrong, memory = perf_counter(), 0, 0, []
     rng, asked = random.Random(0), 0
     while perf_counter() - started < seconds:
         place = rng.randrange(len(prompts))
@@ -160,15 +163,20 @@ def soak(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, seconds: f
         rounds, asked = rounds + len(made), asked + 1
         ids = tokens_of(made)
         wrong += ids != expected.setdefault(place, ids)
-        if asked == 2 * len(prompts):
-            before = _allocated(decoder.device)
-    growth = _allocated(decoder.device) - before if before else 0
-    value = f"{rounds} rounds, {asked} answers, {wrong} changed, memory grew by {growth} bytes"
-    report.line("soak", value, wrong == 0 and growth <= 0)
+        if asked >= 2 * len(prompts):
+            decoder.clear()
+            memory.append(_memory(decoder.device))
+    growth = [max(each) - each[0] for each in zip(*memory, strict=True)] if memory else [0, 0, 0]
+    value = f"{rounds} rounds, {asked} answers, {wrong} changed; memory grew by {growth[0]} bytes in use,"
+    report.line("soak", f"{value} {growth[1]} reserved, {growth[2]} of the GPU", wrong == 0 and growth[0] <= 0)
 
 
-def _allocated(device: torch.device) -> int:
-    return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
+def _memory(device: torch.device) -> tuple[int, int, int]:
+    """Bytes: of tensors, what PyTorch keeps for them, and all that is taken of the GPU, by libraries too."""
+    if device.type != "cuda":
+        return 0, 0, 0
+    free, total = torch.cuda.mem_get_info(device)
+    return torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device), total - free
 
 
 def held_out_prompts(count: int) -> list[list[int]]:
