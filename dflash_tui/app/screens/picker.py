@@ -92,7 +92,8 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
 
     def refill(self) -> None:
         """Look again at what there is."""
-        found = list(self.find(self.query_one(Input).value))
+        words = self.query_one(Input).value
+        found = list(self.find(words))
         self._shown = found[:SHOWN]
         options = self.query_one(OptionList)
         options.clear_options()
@@ -100,7 +101,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         if self._shown:
             options.highlighted = 0
         left = len(found) - len(self._shown)
-        empty = "" if self._shown else "nothing found · "
+        empty = "" if self._shown else "nothing found · " if words else "nothing here yet · "
         self.query_one(".keys", Static).update(f"{empty}{f'{left} more · ' if left else ''}{self.KEYS}")
 
     @property
