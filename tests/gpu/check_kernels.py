@@ -16,9 +16,11 @@ from torch import Tensor
 
 from engine.bench.routing import forced_scores
 from engine.bench.shapes import SHAPES, Shape, read_shape
+from engine.cache import Cache
 from engine.checkpoint import compute_dtype
 from engine.config import AttentionConfig
 from engine.kernels.attention import reference_attention
+from engine.kernels.context_store import ContextStores, store_context
 from engine.kernels.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
 from engine.kernels.head import HeadOutput, capped_logits, head_rows, pick_rows
@@ -31,12 +33,12 @@ from engine.kernels.norm import (
     reference_after_feed_forward,
 )
 from engine.kernels.prefill_attention import chunk_attention
-from engine.kernels.quantised import QuantisedWeight
+from engine.kernels.quantised import QuantisedWeight, Weight
 from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
 from engine.kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from engine.kernels.row_attention import AttendScratch, attend_rows
 from engine.kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
-from engine.kernels.tiles import DRAFT_TILES, Tiles, target_tiles
+from engine.kernels.tiles import DRAFT_TILES, DRAFT_TILES_IN_8_BITS, Tiles, target_tiles
 from engine.sampling import sample
 from tests.gpu.prompt_checks import check_prompts
 from tests.gpu.report import Report
@@ -92,30 +94,67 @@ class Checks:
         self._project("down", target.hidden_size, target.intermediate_size, tiles.down)
         self._gate_up("gate and up", target.intermediate_size, "gelu_tanh", tiles.gate_up)
         if self.drafter is not None:
-            taps = len(self.drafter.target_layer_ids)
-            self._project("draft context", target.hidden_size, taps * target.hidden_size, DRAFT_TILES.context)
-            self._gate_up("draft gate and up", self.drafter.intermediate_size, "silu", DRAFT_TILES.gate_up)
+            taps, layer = len(self.drafter.target_layer_ids), self.drafter.layers[0]
+            hidden, inter = target.hidden_size, self.drafter.intermediate_size
+            queries, keys = layer.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim
+            for bits, draft in ((16, DRAFT_TILES), (8, DRAFT_TILES_IN_8_BITS)):
+                name, all_keys = f"draft, {bits} bits,", 2 * keys * len(self.drafter.layers)
+                self._project(f"{name} context", hidden, taps * hidden, draft.context, bits)
+                self._project(f"{name} context kv", all_keys, hidden, draft.context_kv, bits)
+                self._project(f"{name} qkv", queries + 2 * keys, hidden, draft.qkv, bits)
+                self._project(f"{name} output", hidden, queries, draft.output, bits)
+                self._gate_up(f"{name} gate and up", inter, "silu", draft.gate_up, bits)
+                self._project(f"{name} down", hidden, inter, draft.down, bits)
+            self._store_context()
 
-    def _project(self, name: str, columns: int, depth: int, tiles: Tiles) -> None:
-        x, weight = self.noise(16, depth), self.weight(columns, depth)
+    def _in_bits(self, weight: Tensor, bits: int) -> tuple[Weight, Tensor]:
+        """A weight as the kernels read it, and what it then is, in fp32."""
+        if bits == 16:
+            return weight, weight.float()
+        copy = QuantisedWeight.of(weight)
+        return copy, copy.restored()
+
+    def _store_context(self) -> None:
+        """All layers of a drafter by one launch, against one launch for each."""
+        assert self.drafter is not None
+        layers = self.drafter.layers
+        ones = [torch.randn(2, layers[0].head_dim, device=self.device).to(self.dtype) for _ in layers]
+        norms = [HeadNorms(q, k, 1e-6, rounded_first=True, norm_values=False) for q, k in ones]
+        frequencies = inverse_frequencies(layers[0].rope, self.device)
+        ours, theirs = (Cache(layers, 4096, 256, self.dtype, self.device) for _ in range(2))
+        stores, start = ContextStores(ours.layers, norms), self.int32(2300)
+        for rows in (1, 5, 16):
+            projected = self.noise(16, stores.columns)
+            store_context(projected, stores, frequencies, start, self.int32(rows))
+            for part, norm, layer in zip(projected.chunk(len(layers), 1), norms, theirs.layers, strict=True):
+                norm_rope_store(part.contiguous(), norm, frequencies, layer.k, layer.v, start, self.int32(rows))
+            pairs = zip(ours.layers, theirs.layers, strict=True)
+            same = all(torch.equal(a.k, b.k) and torch.equal(a.v, b.v) for a, b in pairs)
+            stored = all(bool(layer.k.any()) for layer in ours.layers)
+            self.report.line(
+                f"draft, context stored, {rows} rows", "same bits" if same else "OTHER BITS", same and stored
+            )
+
+    def _project(self, name: str, columns: int, depth: int, tiles: Tiles, bits: int = 16) -> None:
+        x, (weight, exact) = self.noise(16, depth), self._in_bits(self.weight(columns, depth), bits)
 
         def run(rows: int) -> Tensor:
             out = partial_sums(tiles, columns, self.device)
             project(x, weight, out, tiles, rows)
             return out.sum(0)[:rows]
 
-        self.compare(name, run, reference_project(x, weight), FP32_ERROR)
+        self.compare(name, run, reference_project(x, exact), FP32_ERROR)
 
-    def _gate_up(self, name: str, inter: int, activation: str, tiles: Tiles) -> None:
+    def _gate_up(self, name: str, inter: int, activation: str, tiles: Tiles, bits: int = 16) -> None:
         depth = self.target.hidden_size
-        x, weight = self.noise(16, depth), self.weight(2 * inter, depth)
+        x, (weight, exact) = self.noise(16, depth), self._in_bits(self.weight(2 * inter, depth), bits)
 
         def run(rows: int) -> Tensor:
             out = self.noise(16, inter)
             gate_up(x, weight, out, activation, tiles, rows)  # type: ignore[arg-type]
             return out[:rows]
 
-        expected = reference_gate_up(x.float(), weight.float(), activation)  # type: ignore[arg-type]
+        expected = reference_gate_up(x.float(), exact, activation)  # type: ignore[arg-type]
         self.compare(name, run, expected, self.rounding)
 
     # --- experts
