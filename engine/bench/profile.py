@@ -16,6 +16,8 @@ from .report import table
 
 STEADY_SHARE = 0.6
 """The last part of what was recorded: past the prompt and the first rounds."""
+FIRST_KERNEL = "_begin"
+"""Of every graph that a round may start with."""
 MOST_LINES = 40
 NAME_WIDTH = 60
 
@@ -45,6 +47,9 @@ class RoundProfile:
     """Rows of a pass, or of the whole prompt."""
     round_ms: float
     idle_share: float
+    """Of the time, in which nothing ran."""
+    between_share: float
+    """Of the time, which lay between the last kernel of a round and the first of the next, copies included."""
     kernels: tuple[KernelTime, ...]
 
     def describe(self) -> str:
@@ -59,7 +64,8 @@ class RoundProfile:
             ]
             for each in self.kernels[:MOST_LINES]
         ]
-        what = f"\n{self.width} rows: {self.round_ms:.3f} ms per pass while recorded, idle {self.idle_share:.1%}"
+        what = f"\n{self.width} rows: {self.round_ms:.3f} ms per pass while recorded,"
+        what += f" idle {self.idle_share:.1%}, of it between rounds {self.between_share:.2%} of the time"
         return f"{what}\n{table(heads, rows)}"
 
 
@@ -107,7 +113,7 @@ def summarise(spans: Sequence[Span], length: float, width: int, round_ms: float)
         times[span.name].append(span.end - span.start)
     kernels = [KernelTime(name, len(each) / rounds, sum(each) / rounds) for name, each in times.items()]
     kernels.sort(key=lambda each: -each.microseconds)
-    return RoundProfile(width, round_ms, 1 - _covered(spans) / length, tuple(kernels))
+    return RoundProfile(width, round_ms, 1 - _covered(spans) / length, _between(spans) / length, tuple(kernels))
 
 
 def steady(spans: Sequence[Span]) -> tuple[list[Span], float]:
@@ -124,3 +130,13 @@ def _covered(spans: Sequence[Span]) -> float:
         covered += max(0.0, span.end - max(span.start, reached))
         reached = max(reached, span.end)
     return covered
+
+
+def _between(spans: Sequence[Span]) -> float:
+    """Microseconds before the rounds' first kernels in which no kernel ran; the copies of records are no kernels."""
+    idle, reached = 0.0, float("inf")
+    for span in sorted((span for span in spans if not span.name.startswith("Mem")), key=lambda each: each.start):
+        if span.name == FIRST_KERNEL:
+            idle += max(0.0, span.start - reached)
+        reached = span.end if reached == float("inf") else max(reached, span.end)
+    return idle

@@ -177,6 +177,22 @@ def test_profile_counts_side_by_side_work_once() -> None:
     assert "long" in profile.describe().splitlines()[3]
 
 
+def test_profile_says_what_lies_between_rounds() -> None:
+    """Ten rounds of 100 us that begin 3 us late: waits within a round are none, and the record's copy is no kernel."""
+    spans = [
+        span
+        for start in range(0, 1000, 100)
+        for span in (
+            Span("_begin", start + 3, start + 10),
+            Span("work", start + 20, start + 100),
+            Span("Memcpy DtoH (Device -> Pinned)", start + 100, start + 102),
+        )
+    ]
+    profile = summarise(spans, 1000, 16, 0.1)
+    assert profile.between_share == pytest.approx(0.027)
+    assert "between rounds 2.70%" in profile.describe()
+
+
 # --- the command
 
 
