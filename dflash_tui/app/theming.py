@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,11 @@ def load_themes() -> tuple[list[Theme], list[ThemeError]]:
         except ThemeError as error:
             errors.append(error)
     return themes, errors
+
+
+def own_first(themes: Mapping[str, Theme]) -> list[str]:
+    """Names in the order to offer them: themes with verdict colours of their own, then those that Textual brings."""
+    return sorted(themes, key=lambda name: ("verdict-accepted" not in themes[name].variables, name))
 
 
 def theme_names() -> list[str]:

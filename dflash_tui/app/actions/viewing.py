@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.slash import Argument, SlashError
 
+from ..theming import own_first
 from ..widgets.token_log import TokenLog
 from .action import Action
 
@@ -51,7 +53,7 @@ def show_statistics(screen: ChatScreen, _: Argument) -> None:
 
 
 def theme_names(screen: ChatScreen) -> list[str]:
-    return sorted(screen.app.available_themes)
+    return own_first(screen.app.available_themes)
 
 
 def choose_theme(screen: ChatScreen, argument: Argument) -> None:
@@ -59,7 +61,9 @@ def choose_theme(screen: ChatScreen, argument: Argument) -> None:
     if not argument.text:
         screen.app.search_themes()
     elif argument.text not in themes:
-        raise SlashError(f"Themes: {', '.join(themes)}")
+        near = get_close_matches(argument.text, themes, 1)
+        hint = f"Did you mean {near[0]}?" if near else "/theme shows them all."
+        raise SlashError(f"There is no theme {argument.text}. {hint}")
     else:
         screen.app.theme = argument.text
 

@@ -8,6 +8,7 @@ from textual import on
 from textual.content import Content
 from textual.widgets import OptionList
 
+from ..theming import own_first
 from ..widgets.round_strip import legend
 from .picker import PickerScreen
 
@@ -27,9 +28,8 @@ class ThemePicker(PickerScreen[str]):
         self._before = before
 
     def find(self, words: str) -> Iterable[str]:
-        """This program's themes first, then those that Textual brings."""
-        own = {name for name, theme in self.app.available_themes.items() if "verdict-accepted" in theme.variables}
-        names = sorted(self.app.available_themes, key=lambda name: (name != self._before, name not in own, name))
+        """The one in use, this program's others, then those that Textual brings."""
+        names = sorted(own_first(self.app.available_themes), key=lambda name: name != self._before)
         return [name for name in names if words.lower() in name]
 
     def describe(self, entry: str) -> Content:
