@@ -79,22 +79,26 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         kind = layer.kind.partition("_")[0]
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
         width = layer.num_heads * layer.head_dim
-        yield _product(f"qkv, {kind}", columns, hidden, tiles.qkv, itemsize, "target.qkv", split=False)
+        for rows in (1, MAX_ROWS):
+            qkv, output = (_at(rows, f"{name}, {kind}") for name in ("qkv", "output"))
+            yield _product(qkv, columns, hidden, tiles.qkv, itemsize, "target.qkv", split=False, rows=rows)
+            yield _product(output, hidden, width, tiles.output, itemsize, "target.output", rows=rows)
         for rows, context in product((1, MAX_ROWS), contexts):
             yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, rows)
-        yield _product(f"output, {kind}", hidden, width, tiles.output, itemsize, "target.output")
-    yield _after_attention(config, itemsize)
     inter = config.intermediate_size
-    yield _gate_up("gate and up", inter, hidden, "gelu_tanh", tiles.gate_up, itemsize, "target.gate_up", config.moe)
-    if config.moe is not None:
-        field = "target.router"
-        yield _gate_up("router", inter, hidden, "gelu_tanh", tiles.gate_up, itemsize, field, config.moe, of_router=True)
+    for rows in (1, MAX_ROWS):
+        dense = partial(_gate_up, inter=inter, depth=hidden, activation="gelu_tanh", tiles=tiles.gate_up)
+        of_target = partial(dense, itemsize=itemsize, moe=config.moe, rows=rows)
+        yield of_target(_at(rows, "gate and up"), field="target.gate_up")
+        if config.moe is not None:
+            yield of_target(_at(rows, "router"), field="target.router", of_router=True)
+        yield _after_attention(config, itemsize, rows)
+        yield _after_feed_forward(config, itemsize, rows)
     yield _product("down", hidden, inter, tiles.down, itemsize, "target.down")
     if config.moe is not None:
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
             yield from _experts(config, routing, rows, itemsize)
-    yield _after_feed_forward(config, itemsize)
     for layer in dict.fromkeys(config.layers):
         yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize)
     yield _head("head", config, tiles.head, itemsize)
@@ -144,14 +148,28 @@ def _weight(device: torch.device, dtype: torch.dtype, rows: int, depth: int, ite
     return QuantisedWeight.of(weight) if itemsize == 1 else weight
 
 
-def _product(name: str, columns: int, depth: int, tiles: Tiles, itemsize: int, field: str, split: bool = True) -> Case:
+def _at(rows: int, name: str) -> str:
+    """What a kernel is called that is timed at one row as well as at sixteen."""
+    return f"{name}, 1 row" if rows == 1 else name
+
+
+def _product(
+    name: str,
+    columns: int,
+    depth: int,
+    tiles: Tiles,
+    itemsize: int,
+    field: str,
+    split: bool = True,
+    rows: int = MAX_ROWS,
+) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [_weight(device, dtype, columns, depth, itemsize) for _ in range(copies)]
         x = _rows(device, dtype, depth)
 
         def launches(tiles: Tiles) -> list[Launch]:
             out = partial_sums(tiles, columns, device) if split else _rows(device, dtype, columns)
-            return [partial(project, x, weight, out, tiles) for weight in weights]
+            return [partial(project, x, weight, out, tiles, rows) for weight in weights]
 
         return launches
 
@@ -169,6 +187,7 @@ def _gate_up(
     field: str,
     moe: MoeConfig | None = None,
     of_router: bool = False,
+    rows: int = MAX_ROWS,
 ) -> Case:
     """With experts, the router and its choice are part of the launch, and what is chosen may be the router's tiles."""
 
@@ -176,14 +195,14 @@ def _gate_up(
         x, out = _rows(device, dtype, depth), _rows(device, dtype, inter)
         if moe is None:
             alone = [_weight(device, dtype, 2 * inter, depth, itemsize) for _ in range(copies)]
-            return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles) for weight in alone]
+            return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles, rows) for weight in alone]
         weights = [_noise(device, dtype, 2 * inter, depth) for _ in range(copies)]
         router = RouterRows(
             x=x,
             weight=_noise(device, dtype, moe.num_experts, depth),
             per_expert_scale=torch.ones(moe.num_experts, device=device, dtype=dtype),
             forced=None,
-            rows=torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device),
+            rows=torch.full((1,), rows, dtype=torch.int32, device=device),
             found=Assignment.allocate(moe.num_experts, moe.top_k, device),
             tiles=TargetTiles().router,
         )
@@ -192,7 +211,10 @@ def _gate_up(
             by_router = replace(router, tiles=chosen if of_router else router.tiles)
             by_gate = tiles if of_router else chosen
             scratch = SplitScratch.allocate(by_gate, by_router.tiles, moe.num_experts, inter, device)
-            return [partial(gate_up_and_route, x, weight, out, by_gate, by_router, scratch) for weight in weights]
+            run = partial(
+                gate_up_and_route, x, out=out, tiles=by_gate, router=by_router, scratch=scratch, max_rows=rows
+            )
+            return [partial(run, weight=weight) for weight in weights]
 
         return launches
 
@@ -246,7 +268,7 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
     yield Case(f"{name}, {what}", size, down, tile_choices(down, 1, itemsize), prepare_down, name, "target.expert_down")
 
 
-def _after_attention(config: TargetConfig, itemsize: int) -> Case:
+def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
     hidden, splits = config.hidden_size, target_tiles(config).output.splits
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
@@ -255,12 +277,13 @@ def _after_attention(config: TargetConfig, itemsize: int) -> Case:
         weights = AttentionJoin(weight, weight, weight, weight)
         partials = torch.randn(splits, MAX_ROWS, hidden, device=device)
         run = partial(after_attention, partials, x, weights, 1e-6, dense, experts, routed)
-        return lambda tiles: [partial(run, tiles)] * copies
+        return lambda tiles: [partial(run, tiles, rows)] * copies
 
-    return Case("after attention", MAX_ROWS * hidden * (4.0 * splits + 5 * itemsize), ROW_TILES, ROW_CHOICES, prepare)
+    size = rows * hidden * (4.0 * splits + 5 * itemsize)
+    return Case(_at(rows, "after attention"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
-def _after_feed_forward(config: TargetConfig, itemsize: int) -> Case:
+def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
     hidden, splits = config.hidden_size, target_tiles(config).down.splits
     top_k = config.moe.top_k if config.moe else 0
 
@@ -274,10 +297,10 @@ def _after_feed_forward(config: TargetConfig, itemsize: int) -> Case:
         partials = torch.randn(splits, MAX_ROWS, hidden, device=device)
         pairs = torch.randn(MAX_ROWS, top_k, hidden, device=device, dtype=dtype) if top_k else None
         run = partial(after_feed_forward, partials, pairs, x, weights, 1e-6, normed, None)
-        return lambda tiles: [partial(run, tiles)] * copies
+        return lambda tiles: [partial(run, tiles, rows)] * copies
 
-    size = MAX_ROWS * hidden * (4.0 * splits + (top_k + 3) * itemsize)
-    return Case("after feed-forward", size, ROW_TILES, ROW_CHOICES, prepare)
+    size = rows * hidden * (4.0 * splits + (top_k + 3) * itemsize)
+    return Case(_at(rows, "after feed-forward"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
 def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, max_rows: int = MAX_ROWS) -> Case:
