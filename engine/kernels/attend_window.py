@@ -59,13 +59,8 @@ def _add_splits(
 ) -> None:
     """The attention of ``num_packed`` grouped rows: their ``count`` splits, added one by one in their order.
 
-<<<<<<< HEAD
     A few rows at a time, so that many splits of theirs are on the way together: one row waits for memory once or twice.
     A split that a row sees nothing of changes nothing, bit for bit: its factor is exactly 1, its terms exactly 0.
-=======
-    A few rows at a time, so that many splits of theirs are on the way together: a pass of one row waits once or twice. A
-    split that a row sees nothing of changes nothing, bit for bit: its factor is exactly 1, its terms exactly 0.
->>>>>>> main
     """
     lane = tl.arange(0, HEAD_DIM)
     for first in range(0, num_packed, ROWS):
