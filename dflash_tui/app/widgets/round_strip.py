@@ -55,9 +55,9 @@ class RoundStrip(Widget):
         return Content("\n").join(lines[: max(self.size.height, 1)])
 
     def _title(self, step: Step) -> Content:
-        summary = round_summary(step)
-        times = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms"
-        return Content.assemble((f"round {step.index}", "bold"), f" · {summary}", (f" · {times}", "$verdict-pending"))
+        title = Content.assemble((f"round {step.index}", "bold"), f" · {round_summary(step)}")
+        times = Content.styled(f" · draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms", "$verdict-pending")
+        return title + times if title.cell_length + times.cell_length <= self.size.width else title
 
 
 def _cells(cells: list[RoundCell], width: int) -> tuple[Content, Content]:
