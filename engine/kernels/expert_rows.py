@@ -111,6 +111,21 @@ def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, m
 
 
 @jit
+def load_item(
+    experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor]:
+    """The expert of a tile and the 16 places of its pairs; -1 behind the last.
+
+    Both at once, and a whole tile before they are wanted: each round trip to memory would cost as much as 3 MB.
+    """
+    slot = item // TILES
+    exists = slot < EXPERTS
+    expert = tl.load(experts + slot, mask=exists, other=-1)
+    pair = tl.load(pairs + slot * 16 + tl.arange(0, 16), mask=exists, other=-1)
+    return expert, pair
+
+
+@jit
 def _expert_gate_up(
     x: tl.tensor,
     gate_up: tl.tensor,
@@ -156,9 +171,10 @@ def _expert_gate_up(
         even: tl.constexpr = K % BLOCK_K == 0
         aligned: tl.constexpr = even and INTER % BLOCK_N == 0
         item = tl.program_id(0) - dense_programs
-        expert = tl.load(experts + item // tiles)
+        expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
         while expert >= 0:
-            pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))
+            following = item + tl.num_programs(0) - dense_programs
+            next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
             live = (pair >= 0)[:, None]
             source = x + tl.maximum(pair, 0)[:, None] // TOP_K * K
             columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -174,8 +190,7 @@ def _expert_gate_up(
                 up = dot(rows, up_tile.T, up)
             act = (activate(gate, False) * up).to(out.dtype.element_ty)
             tl.store(out + pair[:, None] * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
-            item += tl.num_programs(0) - dense_programs
-            expert = tl.load(experts + item // tiles, mask=item < EXPERTS * tiles, other=-1)
+            item, expert, pair = following, next_expert, next_pair
 
 
 @jit
@@ -196,9 +211,11 @@ def _expert_down(
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and N % BLOCK_N == 0
     item = tl.program_id(0)
-    expert = tl.load(experts + item // tiles)
+    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
     while expert >= 0:
-        pair = tl.load(pairs + item // tiles * 16 + tl.arange(0, 16))
+        following = item + tl.num_programs(0)
+        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
+        counts = tl.load(weights + tl.maximum(pair, 0))
         live = (pair >= 0)[:, None]
         source = act + tl.maximum(pair, 0)[:, None] * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -209,8 +226,6 @@ def _expert_down(
             tile = load_weights(weight, columns, at, N, K, aligned)
             rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
             total = dot(rows, tile.T, total)
-        counts = tl.load(weights + tl.maximum(pair, 0))[:, None]
-        weighted = (total * counts).to(out.dtype.element_ty)
+        weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + pair[:, None] * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
-        item += tl.num_programs(0)
-        expert = tl.load(experts + item // tiles, mask=item < EXPERTS * tiles, other=-1)
+        item, expert, pair = following, next_expert, next_pair
