@@ -87,7 +87,7 @@ class Prompt(TextArea):
             id=id,
             compact=True,
             highlight_cursor_line=False,
-            placeholder="Ask something. Enter sends, Ctrl+J starts a line, F1 helps.",
+            placeholder="Ask something. Enter sends, Ctrl+J new line, F1 help.",
         )
         self.questions = questions or PromptHistory(None)
         """Those asked before."""
