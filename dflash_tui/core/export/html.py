@@ -123,7 +123,11 @@ def _token(token: EmittedToken, step: int, place: int, first: bool) -> str:
     look = "thought" if token.channel == "thought" else token.verdict
     # One stop for the Tab key per answer; the arrow keys move on from there.
     stop = 0 if first else -1
-    return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{_text(token.text)}</span>'
+    text = sanitise(token.text)
+    # A blank before a word that is underlined stays outside, as in the terminal.
+    word = text.lstrip(" ") if look == "corrected" and not text.isspace() else text
+    blank = text[: len(text) - len(word)]
+    return f'{blank}<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{escape(word)}</span>'
 
 
 def _scrubber(steps: int) -> str:
