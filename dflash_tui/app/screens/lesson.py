@@ -154,7 +154,9 @@ class LessonScreen(LeavesOnce[None]):
 
     def _choose_widget(self, figure: Figure | None) -> None:
         kind = "" if figure is None else figure.kind
-        self.query_one("#lesson-figure").display = figure is not None
+        frame = self.query_one("#lesson-figure")
+        frame.display = figure is not None
+        frame.set_class(kind != "answer", "-brief")
         self.query_one("#lesson-round").display = kind == "round"
         self.query_one("#lesson-answer").display = kind == "answer"
         self.query_one("#lesson-chart").display = kind in ("histogram", "race", "times")
