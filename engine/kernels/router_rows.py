@@ -146,6 +146,7 @@ def gate_up_and_route(
         ROUTER_BLOCK_K=router.tiles.depth,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
+        maxnreg=255,  # left alone, the compiler would rather spill than have two programs on a multiprocessor
     )
 
 

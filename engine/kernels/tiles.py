@@ -51,9 +51,10 @@ class TargetTiles:
 
     qkv: Tiles = Tiles(columns=32, depth=128, stages=5)
     output: Tiles = Tiles(columns=32, depth=128, splits=4, warps=2, stages=4)
-    gate_up: Tiles = Tiles(columns=32, depth=128, splits=2, stages=4)
-    """Splits only where the router runs beside it: see ``router_rows``."""
-    router: Tiles = Tiles(columns=32, depth=128, splits=11)
+    gate_up: Tiles = Tiles(columns=16, depth=256)
+    """Of the experts' models 132 programs, each with whole sums: one for each multiprocessor."""
+    router: Tiles = Tiles(columns=32, depth=256, splits=11)
+    """One step each. As deep as those of gate and up, whose rows' layout would decide that of the scores otherwise."""
     down: Tiles = Tiles(columns=32, depth=64, splits=3, stages=6)
     expert_gate_up: Tiles = Tiles(columns=32, depth=128, stages=4, programs=396)
     expert_gate_up_alone: Tiles = Tiles(columns=32, depth=128, warps=2, stages=3, programs=396)
