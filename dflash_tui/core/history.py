@@ -61,7 +61,7 @@ class StepHistory:
         self.accepted, self.verified, self.emitted, self.draft_us, self.verify_us, self.total_us = map(
             Differences, self._sums
         )
-        """Tokens per step: accepted drafts, drafts that the target verified, emitted; and the microseconds of its parts."""
+        """Tokens per step: accepted drafts, drafts that the target verified, emitted; and what its parts took."""
         self.context_length = array("q")
         self._outcomes = bytearray()
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""

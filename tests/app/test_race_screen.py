@@ -56,6 +56,15 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
             assert log.size.height >= 1
 
 
+async def test_the_table_fits_a_terminal_that_shrinks(launch: Launch) -> None:
+    async with launch(size=(120, 36), answer=STORY) as driver:
+        screen = await open_race(driver)
+        await driver.until(lambda: screen.race.result is not None)
+        assert "target passes" in text_of(screen, "#race-table")
+        await driver.pilot.resize_terminal(80, 24)
+        await driver.until(lambda: "target passes" not in text_of(screen, "#race-table"))
+
+
 async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> None:
     async with launch(answer=STORY) as driver:
         await driver.ask_and_wait("Tell me a story")

@@ -81,6 +81,10 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._replay_timer = self.set_interval(FRAME, self._frame, pause=True)
         self._measure()
 
+    def on_resize(self) -> None:
+        if self.race.result is not None:
+            self._draw_result(self.race.result)
+
     def on_unmount(self) -> None:
         if self.race.idle:
             self._queue.diverted = None
