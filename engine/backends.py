@@ -18,6 +18,8 @@ from .kernels.prefill_attention import triton_attention
 FLASH_MAX_HEAD_DIM = 256
 FLASH_DTYPES = (torch.bfloat16, torch.float16)
 TRITON_HEAD_DIMS = (16, 32, 64, 128, 256, 512)
+ROUNDS_LEAST_HEAD_DIM = 32
+"""Attention behind a window multiplies by halves of a head, and a product's operand has at least 16 channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ def why_host_rounds(
         reason = TRITON.why_not(layer.head_dim, device, dtype)
         if reason is not None:
             return reason
+        if layer.head_dim < ROUNDS_LEAST_HEAD_DIM:
+            return f"its heads have at least {ROUNDS_LEAST_HEAD_DIM} channels, some here have {layer.head_dim}"
         group = layer.num_heads // layer.num_kv_heads
         if group & (group - 1):
             return f"a power of two of queries shares each key, here {group} do"

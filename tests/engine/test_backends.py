@@ -178,6 +178,7 @@ FITTING = AttentionConfig("full_attention", 16, 2, 512, RopeConfig(1e6, 512), 1.
         ("sdpa", FITTING, "cuda", torch.bfloat16, "sdpa was asked for"),
         ("auto", FITTING, "cpu", torch.float32, "it needs a CUDA device"),
         ("auto", FITTING, "cuda", torch.float32, "16 bits"),
+        ("auto", replace(FITTING, head_dim=16), "cuda", torch.bfloat16, "at least 32 channels, some here have 16"),
         ("auto", replace(FITTING, head_dim=96), "cuda", torch.bfloat16, "a power of two from 16 to 512"),
         ("auto", replace(FITTING, num_heads=12, num_kv_heads=4), "cuda", torch.bfloat16, "here 3 do"),
     ],
