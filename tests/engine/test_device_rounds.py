@@ -357,5 +357,6 @@ def test_costs_are_timed_on_the_device_and_leave_nothing_behind(pair: Pair, monk
     device = on_device(pair)
     table = costs.time_rounds(device, PROMPT)
     assert table is not None and len(table.costs[0].verify) == 16 and table.costs[0].draft > 0
+    assert cast(DeviceRounds, device.rounds).time_choice(Auto(table), PROMPT, 20) > 0
     assert run_turn(device, PROMPT, wanted).ids == run_turn(by_host(pair), PROMPT, wanted).ids
     assert_caches_equal_recomputation(device)

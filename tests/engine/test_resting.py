@@ -63,19 +63,6 @@ def drafting(decoder: Decoder, *rounds: int) -> Decoder:
     return decoder
 
 
-def told_one_by_one(decoder: Decoder) -> Decoder:
-    """The drafter is told of every token before the next."""
-    rounds = decoder.rounds
-    depart = rounds._depart  # type: ignore[attr-defined]
-
-    def departing(*arguments: object) -> object:
-        rounds._waiting = MAX_ROWS  # type: ignore[attr-defined]
-        return depart(*arguments)
-
-    rounds._depart = departing  # type: ignore[attr-defined]
-    return decoder
-
-
 def continued(answer: Answer, number: int = 1) -> list[int]:
     return [*PROMPT, *answer.ids, *prompt_ids(4, number)]
 
@@ -86,7 +73,9 @@ def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(pair: Pair, monkeyp
     sum_in_order(monkeypatch)
     at_once, one_by_one = (drafting(on_device(pair), 0, 2, 20) for _ in range(2))
     wanted = replace(AUTO, max_new_tokens=24)
-    ours, theirs = run_turn(at_once, PROMPT, wanted), run_turn(told_one_by_one(one_by_one), PROMPT, wanted)
+    ours = run_turn(at_once, PROMPT, wanted)
+    monkeypatch.setattr(device_rounds, "TOGETHER", 1)
+    theirs = run_turn(one_by_one, PROMPT, wanted)
     assert [bool(done.draft_ids) for done in ours.rounds].count(True) == 3
     for done, expected in zip(ours.rounds, theirs.rounds, strict=True):
         assert (done.draft_ids, done.draft_probabilities) == (expected.draft_ids, expected.draft_probabilities)

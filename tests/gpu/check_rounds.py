@@ -21,7 +21,7 @@ import torch
 from engine.bench.shapes import SHAPES, read_shape
 from engine.bench.weights import random_pair
 from engine.checkpoint import load_drafter, load_target
-from engine.commands import GenerationSettings
+from engine.commands import BlockSize, GenerationSettings
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
 from engine.hub.pairs import BUNDLED_PAIR
@@ -62,7 +62,7 @@ class Asked:
     top_k: int = 0
     top_p: float = 1.0
 
-    def settings(self, tokens: int, block_size: int | None) -> GenerationSettings:
+    def settings(self, tokens: int, block_size: BlockSize | None) -> GenerationSettings:
         return GenerationSettings(
             block_size=block_size or 16,
             speculation=block_size is not None,

@@ -37,6 +37,7 @@ def launches() -> list[Launch]:
     rounds = DeviceRounds(Decoder(target, drafter, CONTEXT), embedding)
     rounds._target.forward = lambda max_rows=16, beside=False: None  # type: ignore[method-assign,assignment]
     with record() as made:
+        rounds._ingest()
         rounds._draft()
         rounds._verify("verify", greedy=True)
         rounds._verify("plain", greedy=False)
