@@ -175,8 +175,9 @@ def _expert_gate_up(
         while expert >= 0:
             following = item + tl.num_programs(0) - dense_programs
             next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
-            live = (pair >= 0)[:, None]
-            source = x + tl.maximum(pair, 0)[:, None] // TOP_K * K
+            place = pair[:, None]  # all that follows of it shares one change of layout
+            live = place >= 0
+            source = x + tl.maximum(place, 0) // TOP_K * K
             columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
             weight = gate_up + expert.to(tl.int64) * (2 * INTER * K)
             gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
@@ -189,7 +190,7 @@ def _expert_gate_up(
                 gate = dot(rows, gate_tile.T, gate)
                 up = dot(rows, up_tile.T, up)
             act = (activate(gate, False) * up).to(out.dtype.element_ty)
-            tl.store(out + pair[:, None] * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
+            tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
             item, expert, pair = following, next_expert, next_pair
 
 
@@ -216,8 +217,9 @@ def _expert_down(
         following = item + tl.num_programs(0)
         next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
         counts = tl.load(weights + tl.maximum(pair, 0))
-        live = (pair >= 0)[:, None]
-        source = act + tl.maximum(pair, 0)[:, None] * K
+        place = pair[:, None]  # see above
+        live = place >= 0
+        source = act + tl.maximum(place, 0) * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         weight = down + expert.to(tl.int64) * (N * K)
         total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
@@ -227,5 +229,5 @@ def _expert_down(
             rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
             total = dot(rows, tile.T, total)
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
-        tl.store(out + pair[:, None] * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
+        tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item, expert, pair = following, next_expert, next_pair
