@@ -22,10 +22,10 @@ BRANCH_ENDS = ("post_attention_layernorm.weight", "post_feedforward_layernorm.we
 def random_tensor(name: str, shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype) -> Tensor:
     """A parameter of this name, of a size that keeps activations near one through any depth.
 
-    Norms are near one with small keys, as in trained models. What a branch adds to the residual stream is a twentieth of
-    it, and no layer shrinks the stream (at 0.9 a layer, additions soon are half of it): with more, thirty random layers
-    are chaotic, and bf16 rounding alone decorrelates the output entirely. The final norm has either sign, or the tied
-    head would only find the last token's own embedding again.
+    Norms are near one with small keys, as in trained models. What a branch adds to the residual stream is a twentieth
+    of it, and no layer shrinks the stream (at 0.9 a layer, additions soon are half of it): with more, thirty random
+    layers are chaotic, and bf16 rounding alone decorrelates the output entirely. The final norm has either sign, or
+    the tied head would only find the last token's own embedding again.
     """
     noise = torch.randn(shape, generator=generator, device=generator.device, dtype=dtype)
     parts = name.split(".")
