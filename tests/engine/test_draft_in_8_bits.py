@@ -1,7 +1,8 @@
-"""The bundled drafter with an 8-bit head: it drafts what the full head does, but for one token in two hundred.
+"""The bundled drafter in 8 bits: it drafts as well as with all of them.
 
-On 60 held-out answers the heads agree on 99.6 % of 144 255 drafted tokens, and rounds yield 7.35 tokens instead of
-7.33 (``python -m tests.engine.draft_heads --prompts 10``). The bounds here leave room for few answers.
+On 60 held-out answers its drafts agree with the others in 98.6 % of 144 255 tokens, in 99.6 % where the head alone has 8
+bits, and rounds yield 7.44 tokens instead of 7.33 (``python -m tests.engine.draft_in_8_bits --prompts 10``). The bounds
+here leave room for few answers.
 """
 
 from __future__ import annotations
