@@ -1,7 +1,7 @@
 """The bundled drafter in 8 bits: it drafts as well as with all of them.
 
-On 60 held-out answers its drafts agree with the others in 98.6 % of 144 255 tokens, or in 99.6 % where only the head has
-8 bits, and rounds yield 7.44 tokens instead of 7.33 (``python -m tests.engine.draft_in_8_bits --prompts 10``). The
+On 60 held-out answers its drafts agree with the others in 98.6 % of 144 255 tokens, or in 99.6 % where only the head
+has 8 bits, and rounds yield 7.44 tokens instead of 7.33 (``python -m tests.engine.draft_in_8_bits --prompts 10``). The
 bounds here leave room for few answers.
 """
 
