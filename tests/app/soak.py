@@ -50,6 +50,8 @@ class Scene:
     source: str = "Tape(emit, seconds={seconds})"
     loaded: bool = False
     """The first answer is a long one, and only the second is observed."""
+    skipped: float = 0.0
+    """Seconds of the trace that are passed over."""
     user: Callable[[User], None] = lambda user: user.type_letter()
     asked: bool = True
 
@@ -100,13 +102,14 @@ class User:
 
 
 LONG = "Tape(emit, seconds={seconds}, loaded=40_000)"
-REPLAY = "ReplaySource(Path({trace!r}), emit, {pace})"
+REPLAY = "from_step({{start}}, ReplaySource(Path({trace!r}), emit, {pace}))"
 SCENES = (
     Scene("typing"),
     Scene("typing after 40 000 tokens", LONG, loaded=True),
     Scene("scrolling back", LONG, loaded=True, user=User.scroll),
     Scene("resizing", LONG, loaded=True, user=User.resize),
     Scene("replay", REPLAY.format(trace="{trace}", pace=1.0), asked=False),
+    Scene("replay after 40 000 tokens", REPLAY.format(trace="{trace}", pace=1.0), asked=False, skipped=40.0),
     Scene("replay at full pace", REPLAY.format(trace="{trace}", pace=1000.0), asked=False, user=User.scroll),
 )
 
@@ -118,6 +121,9 @@ from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import EngineOptions
 from tests.app.soaked import run
 from tests.app.tape import Tape
+def from_step(step, source):
+    source.seek(step)
+    return source
 run(lambda emit: {source}, {report}, {log})
 """
 
@@ -149,11 +155,10 @@ class Reports:
 
 def play(scene: Scene, seconds: float, folder: Path) -> dict[str, float]:
     """The figures of one scene."""
-    trace = folder / "long.dft"
-    if not scene.asked and not trace.exists():
-        record(trace, seconds)
+    trace = folder / f"{scene.name}.dft"
+    start = 0 if scene.asked else record(trace, seconds + scene.skipped, scene.skipped)
     reader, writer = os.pipe()
-    source = scene.source.format(seconds=seconds, trace=str(trace))
+    source = scene.source.format(seconds=seconds, trace=str(trace), start=start)
     log = "SessionLog.create()" if scene.asked else "SessionLog.nowhere()"
     with Terminal(CODE.format(source=source, report=writer, log=log), SIZE, pass_fds=(writer,)) as terminal:
         os.close(writer)
@@ -175,17 +180,21 @@ def play(scene: Scene, seconds: float, folder: Path) -> dict[str, float]:
     )
 
 
-def record(path: Path, seconds: float) -> None:
-    """A trace of an answer that came at 1000 tokens per second for so long."""
+def record(path: Path, seconds: float, skipped: float = 0.0) -> int:
+    """A trace of an answer that came at 1000 tokens per second for so long; returns how many rounds of it ended within
+    the first ``skipped`` seconds."""
     writer = TraceWriter(path)
     writer.record(READY)
     writer.record(TurnStarted(1, 40, 0, {"block_size": 16, "temperature": 0.0}, "go on"))
     writer.record(PrefillDone(1, 1.0))
+    first = 0
     for step in endless(recorded_steps(), 1, 1000.0):
         if step.time > seconds:
             break
         writer.record(step)
+        first += step.time <= skipped
     writer.close()
+    return first
 
 
 def main() -> None:
