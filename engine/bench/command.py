@@ -47,8 +47,8 @@ ACCEPTANCE = 7.8
 """Tokens per block of 16 that the 26B-A4B's drafter is reported to reach on HumanEval."""
 
 
-HOST, DEVICE, DEVICE_FULL_HEAD = "host", "device", "device-bf16"
-"""Who may run the rounds. The device drafts with an 8-bit head, as people get it, or with the whole one."""
+HOST, DEVICE, DEVICE_ALL_BITS = "host", "device", "device-bf16"
+"""Who may run the rounds. The device drafts in 8 bits, as people get it, or in 16."""
 
 Say = Callable[[str], None]
 
@@ -118,7 +118,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     how.add_argument("--count", type=int, default=64, metavar="N", help="rounds per figure")
     how.add_argument(
         "--rounds",
-        choices=("auto", HOST, DEVICE, DEVICE_FULL_HEAD),
+        choices=("auto", HOST, DEVICE, DEVICE_ALL_BITS),
         default="auto",
         help="who runs them: PyTorch step by step, or the device itself (a GPU's default: drafting in 8 bits)",
     )

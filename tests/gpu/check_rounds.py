@@ -49,7 +49,7 @@ class OracleRounds(DeviceRounds):
 
 
 def device_rounds(decoder: Decoder) -> DeviceRounds:
-    """As the program uses them: with an 8-bit head for drafting."""
+    """As the program uses them: drafting in 8 bits."""
     return DeviceRounds(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
 
 

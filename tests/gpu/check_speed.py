@@ -47,12 +47,13 @@ PARTS = (
     Part("sweep", "engine.bench", "kernels --sweep", 280, 60),
     Part("figures", "engine.bench", "--profile", 200, 150),
     Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
-    Part("bf16-head", "engine.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
+    Part("bf16-draft", "engine.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
     Part("again", "engine.bench", SHORT, 90, 12),
     Part("dense", "engine.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
     Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
     Part("exact", "tests.gpu.check_exact", "--launch", 420, 40),
+    Part("screen", "tests.gpu.check_screen", "", 120, 6),
     Part("soak", "tests.gpu.check_rounds", "--shape none --soak 240", 300, 8),
 )
 QUICK = {
