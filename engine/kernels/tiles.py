@@ -32,8 +32,8 @@ class Tiles:
 class RowTiles:
     """Tile of an operation on whole rows: a program per row."""
 
-    warps: int = 32
-    """As many as there can be: of a row of 4096 each thread loads 16 bytes of fp32 then, next to its neighbours'."""
+    warps: int = 8
+    """With more, adding up a row's parts among them takes longer than reading it with fewer (NOTES.md)."""
 
     @property
     def options(self) -> dict[str, int]:
