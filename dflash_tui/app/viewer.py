@@ -313,6 +313,7 @@ class Viewer:
         """Bring everything on the screen to the place."""
         self._screen.query_one(TokenLog).show_at(self._spotlight())
         self._screen.draw_gauges()
+        self._screen.draw_status()
 
     def show_steps(self) -> None:
         """Draw the step view, if it is open."""

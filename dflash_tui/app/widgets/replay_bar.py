@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = "A replay takes no questions; / commands work, F1 helps."
 """What the empty prompt says meanwhile."""
+KEYS, AT_END = "Space , . + −", "Space again · − slower"
 OWN_STACK = 2
 """Screens of the program when the replay is all it shows: Textual's own empty one is below."""
 
@@ -166,7 +167,7 @@ class ReplayBar(Widget, can_focus=True):
         if source is None:
             return Content()
         left = f" replay of {source.path.name} · {self._position(source)}"
-        keys = "Space , . + −" if self.has_focus else "Tab: replay keys"
+        keys = (AT_END if source.ended else KEYS) if self.has_focus else "Tab: replay keys"
         room = self.size.width - len(left) - len(keys) - 3
         origin = _origin(source)
         middle = f" · {origin}" if origin and len(origin) + 3 <= room else ""
