@@ -3,9 +3,9 @@
 The same answer, at the 26B-A4B's shape with random weights, is written in turns for nobody and for the screen. For
 nobody means that the events are thrown away. For the screen they go where the application's go: through its queue and
 its session log on the disk, into its frame loop on the main thread, which applies them to its state. Textual, which a
-GPU's machine need not have, is stood in for: every frame keeps the interpreter as busy as drawing did where the real
-chat was measured (``python -m tests.app.soak typing``: "screen %" by "frames/s"). The governor that holds the screen to
-its share of a core is the application's own.
+GPU's machine need not have, is stood in for: every frame keeps the interpreter busy with Python. Frames cost so much by
+default that the application's own governor has to space them out: the screen then takes all of a core that it is ever
+allowed beside a GPU (``dflash_tui.app.pump.GPU_SHARE``). The terminal itself is missing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ACCEPTANCE, BLOCK = 7.8, 16
 SWITCH_INTERVAL = 0.0005
 """As ``dflash_tui.app.main`` sets it."""
 DRAWING = 0.012
-"""Seconds of a processor that a frame takes to draw."""
+"""Seconds of a processor that a frame takes: at 30 frames a second, more than the governor lets the screen have."""
 LEAST = 0.97
 
 
