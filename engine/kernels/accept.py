@@ -11,8 +11,9 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
 from .head import HeadOutput
-from .jit import MAX_ROWS, jit, tl
+from .jit import MAX_ROWS, tl
 from .sample import SampledRows
 
 WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = range(7)
@@ -70,7 +71,7 @@ class RoundState:
         return state
 
 
-@jit
+@early_kernel
 def _begin(
     cursor: tl.tensor,
     anchor: tl.tensor,
@@ -90,6 +91,8 @@ def _begin(
     INGESTS: tl.constexpr,
     DRAFTED: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
+    let_next_start_of_rows()
     # Every load before the first store: they don't pass each other, and each round trip costs 0.5 us.
     live = 1 - tl.load(done)
     position = tl.load(cursor)
@@ -111,7 +114,7 @@ def _begin(
     tl.store(block + lane, row)
 
 
-@jit
+@early_kernel
 def _accept(
     ids: tl.tensor,
     sampled: tl.tensor,
@@ -143,6 +146,8 @@ def _accept(
     PROBABILITIES: tl.constexpr,
     TARGET_PROBABILITIES: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
+    let_next_start_of_rows()
     lane = tl.arange(0, 16)
     # Every load before the first store, as above; behind the last row there is something to read, too.
     width = tl.load(width_in)

@@ -7,6 +7,7 @@ on how many run. A program reads a key once for the whole tile.
 
 from __future__ import annotations
 
+from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
 from .jit import dot, jit, tl
 
 MOST_SPLITS = tl.constexpr(64) if tl else 64
@@ -93,7 +94,7 @@ def _attend_one_split(
     tl.store(mixed_out + part[:, None] * HEAD_DIM + value[None, :], mixed, mask=mine[:, None])
 
 
-@jit
+@early_kernel
 def _attend_full(
     projected: tl.tensor,
     k: tl.tensor,
@@ -127,6 +128,7 @@ def _attend_full(
     first_value = tl.program_id(2) // tiles * VALUES
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
+    wait_for_inputs()
     if first_packed < num_rows * GROUP:
         end = cursor_value + num_rows
         largest = _split_size(end - 1, SPLIT)
@@ -166,7 +168,7 @@ def _attend_full(
             size *= 2
 
 
-@jit
+@early_kernel
 def _combine_splits(
     highest_in: tl.tensor,
     total_in: tl.tensor,
@@ -188,6 +190,7 @@ def _combine_splits(
     lane = tl.program_id(2) * LANES + tl.arange(0, LANES)
     num_rows = tl.load(rows)
     cursor_value = tl.load(cursor)
+    wait_for_inputs()
     if row < num_rows:
         last_key = cursor_value + row if CAUSAL else cursor_value + num_rows - 1
         split = tl.arange(0, MOST_SPLITS)
@@ -196,6 +199,7 @@ def _combine_splits(
         highest = tl.load(highest_in + part, mask=covered, other=float("-inf"))
         totals = tl.load(total_in + part, mask=covered, other=0.0)
         values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
+        let_next_start_of_rows()
         factor = tl.exp2(highest - tl.max(highest, 0))
         mixed = tl.sum(factor[:, None] * values, 0) / tl.sum(factor * totals, 0)
         address = (row * tl.num_programs(1) + head) * HEAD_DIM + lane

@@ -7,6 +7,7 @@ memory: Triton 3.6.)
 
 from __future__ import annotations
 
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, dot, jit, tl
 from .rope import norm_pairs, turn_pairs
 
@@ -90,7 +91,7 @@ def _add_splits(
         tl.store(out + head[:, None] * HEAD_DIM + lane[None, :], mixed.to(out.dtype.element_ty), mask=valid[:, None])
 
 
-@jit
+@early_kernel
 def _attend_window(
     projected: tl.tensor,
     q_weight: tl.tensor,
@@ -137,6 +138,7 @@ def _attend_window(
     new_row = tl.arange(0, NEW_ROWS)
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
+    wait_for_inputs()
     # Asked for before it is known which rows count, and whose keys: memory's latency is paid once.
     query = projected + (tl.minimum(row, NEW_ROWS - 1) * row_stride + head * HEAD_DIM)[:, None] + pair[None, :]
     queries_1 = tl.load(query)
@@ -214,6 +216,7 @@ def _attend_window(
         tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
         arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
         count = (end - 1) // SPLIT - first_split + 1
+        let_next_start()
         tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
         if tl.atomic_add(arrival, 1, sem="acq_rel") == count - 1:
             tl.store(arrival, 0)  # for the next launch

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from ..cache import LayerCache
-from .jit import MAX_ROWS, jit, tl
+from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .jit import MAX_ROWS, tl
 from .rope import HeadNorms, cos_sin
 
 
@@ -71,7 +72,7 @@ def store_context(projected: Tensor, stores: ContextStores, frequencies: Tensor,
     )
 
 
-@jit
+@early_kernel
 def _store_context(
     projected: tl.tensor,
     norms: tl.tensor,
@@ -96,6 +97,7 @@ def _store_context(
     weight_1 = tl.load(norms + layer * HEAD_DIM + lane)
     weight_2 = tl.load(norms + layer * HEAD_DIM + half + lane)
     frequency = tl.load(frequencies + lane)
+    wait_for_inputs()
     position = tl.load(start) + row
     live = row < tl.load(rows)
     distance = tl.load(distances + 2 * layer + kind)
@@ -103,6 +105,7 @@ def _store_context(
     source = projected + row * COLUMNS + head * HEAD_DIM + lane
     x = tl.load(source).to(tl.float32)
     y = tl.load(source + half).to(tl.float32)
+    let_next_start_of_rows()
     dtype = projected.dtype.element_ty
     if kind == 0:
         inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=0) / HEAD_DIM + eps)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, cdiv, dot, jit, tl
 from .quantised import Weight, values_and_scales
 from .tiles import Tiles
@@ -173,12 +174,13 @@ def project_tile(
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, SPLITS)
     total = scaled(total, scales, columns, N)
+    let_next_start()
     row = tl.arange(0, 16)[:, None]
     at = out + (split * 16 + row) * N + columns[None, :]
     tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < N))
 
 
-@jit
+@early_kernel
 def _project(
     x: tl.tensor,
     weight: tl.tensor,
@@ -191,6 +193,7 @@ def _project(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
     project_tile(x, weight, out, tl.program_id(0), tl.program_id(1), max_rows, N, K, SPLITS, BLOCK_N, BLOCK_K, scales)
 
 
@@ -231,7 +234,7 @@ def multiply_gate_up(
     return gate, up
 
 
-@jit
+@early_kernel
 def _gate_up(
     x: tl.tensor,
     weight: tl.tensor,
@@ -244,11 +247,13 @@ def _gate_up(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     gate, up = multiply_gate_up(x, weight, columns, 0, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K)
     gate = scaled(gate, scales, columns, INTER)
     up = scaled(up, scales, INTER + columns, 2 * INTER)
+    let_next_start()
     act = activate(gate, SILU) * up
     row = tl.arange(0, 16)[:, None]
     mask = (row < max_rows) & (columns[None, :] < INTER)

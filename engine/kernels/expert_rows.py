@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from .dense import activate, load_weights, project_tile
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, cdiv, dot, jit, tl
 from .router_rows import Assignment
 from .tiles import Tiles
@@ -80,7 +81,8 @@ def expert_down_rows(
     """``out`` [16, top_k, hidden] = what each pair adds to its row: its expert's output times its weight.
 
     In any float dtype: in x's they are half as many bytes for the one program that adds up a row, and rounded as often
-    as by the modules, whose experts' outputs have that dtype.
+    as by the modules, whose experts' outputs have that dtype. The launch just before must not have written the
+    assignment: it is read without waiting for that one.
     """
     num_experts, hidden, inter = down.shape
     top_k = assignment.weights.shape[1]
@@ -125,7 +127,7 @@ def load_item(
     return expert, pair
 
 
-@jit
+@early_kernel
 def _expert_gate_up(
     x: tl.tensor,
     gate_up: tl.tensor,
@@ -148,6 +150,7 @@ def _expert_gate_up(
     DENSE_BLOCK_N: tl.constexpr,
     DENSE_BLOCK_K: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
     if tl.program_id(0) < dense_programs:
@@ -189,12 +192,14 @@ def _expert_gate_up(
                 rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
                 gate = dot(rows, gate_tile.T, gate)
                 up = dot(rows, up_tile.T, up)
+            if next_expert < 0:
+                let_next_start()
             act = (activate(gate, False) * up).to(out.dtype.element_ty)
             tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
             item, expert, pair = following, next_expert, next_pair
 
 
-@jit
+@early_kernel
 def _expert_down(
     act: tl.tensor,
     down: tl.tensor,
@@ -212,7 +217,9 @@ def _expert_down(
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and N % BLOCK_N == 0
     item = tl.program_id(0)
+    # What the launch before the last has chosen may be read at once.
     expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
+    wait_for_inputs()
     while expert >= 0:
         following = item + tl.num_programs(0)
         next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
@@ -228,6 +235,8 @@ def _expert_down(
             tile = load_weights(weight, columns, at, N, K, aligned)
             rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
             total = dot(rows, tile.T, total)
+        if next_expert < 0:
+            let_next_start()
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item, expert, pair = following, next_expert, next_pair

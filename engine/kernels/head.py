@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from .dense import multiply_rows
-from .jit import MAX_ROWS, cdiv, jit, tl
+from .early_launch import early_kernel, let_next_start, let_next_start_of_rows, wait_for_inputs
+from .jit import MAX_ROWS, cdiv, tl
 from .quantised import Weight, values_and_scales
 from .tiles import ROW_TILES, RowTiles, Tiles
 
@@ -109,7 +110,7 @@ def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_
     )
 
 
-@jit
+@early_kernel
 def _head(
     hidden: tl.tensor,
     weight: tl.tensor,
@@ -128,6 +129,7 @@ def _head(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     tiles: tl.constexpr = (VOCAB + BLOCK_N - 1) // BLOCK_N
     tile = tl.program_id(0)
@@ -136,6 +138,7 @@ def _head(
     logit = multiply_rows(hidden, weight, columns, 0, max_rows, VOCAB, K, depth, BLOCK_N, BLOCK_K)
     if QUANTISED:
         logit *= tl.load(scales + columns, mask=columns < VOCAB, other=0.0)[None, :]
+    let_next_start()
     if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
         logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
     live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]
@@ -151,7 +154,7 @@ def _head(
     tl.store(tile_mass + at, mass, mask=row < max_rows)
 
 
-@jit
+@early_kernel
 def _pick(
     tile_best: tl.tensor,
     tile_token: tl.tensor,
@@ -162,12 +165,14 @@ def _pick(
     TILES: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
     row = tl.program_id(0)
     tile = tl.arange(0, BLOCK)
     at = row * TILES + tile
     best = tl.load(tile_best + at, mask=tile < TILES, other=float("-inf"))
     candidate = tl.load(tile_token + at, mask=tile < TILES, other=0)
     mass = tl.load(tile_mass + at, mask=tile < TILES, other=0.0)
+    let_next_start_of_rows()
     highest = tl.max(best, axis=0)
     winner = tl.min(tl.where(best == highest, candidate, 2147483647), axis=0)
     total = tl.sum(mass * tl.exp(best - highest), axis=0)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from .jit import MAX_ROWS, jit, tl
+from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .jit import MAX_ROWS, tl
 
 BLOCK = 1024
 
@@ -27,7 +28,7 @@ def keep_row(features: Tensor, waiting: Tensor, width: Tensor) -> None:
     _keep[(-(-columns // BLOCK),)](features, waiting, width, COLUMNS=columns, BLOCK=BLOCK, MAX_ROWS=MAX_ROWS)
 
 
-@jit
+@early_kernel
 def _keep(
     features: tl.tensor,
     waiting: tl.tensor,
@@ -36,10 +37,12 @@ def _keep(
     BLOCK: tl.constexpr,
     MAX_ROWS: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
     lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = lane < COLUMNS
     # Every load before the store, none waiting for another.
     row = tl.load(waiting)
     live = tl.load(width) > 0
     newest = tl.load(features + MAX_ROWS * COLUMNS + lane, mask=inside, other=0.0)
+    let_next_start_of_rows()
     tl.store(features + row * COLUMNS + lane, newest, mask=inside & live & (row < MAX_ROWS))

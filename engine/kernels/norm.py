@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from .jit import MAX_ROWS, jit, tl
+from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .jit import MAX_ROWS, tl
 from .rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from .tiles import ROW_TILES, RowTiles
 
@@ -225,7 +226,7 @@ def _block(hidden: int) -> int:
     return 1 << (hidden - 1).bit_length()
 
 
-@jit
+@early_kernel
 def _embed_rows(
     ids: tl.tensor,
     embedding: tl.tensor,
@@ -241,14 +242,16 @@ def _embed_rows(
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     scales = load_scales(weight, lane, HIDDEN)
+    wait_for_inputs()
     token = tl.load(ids + row).to(tl.int64)
     x = rounded(load_row(embedding + token * HIDDEN, lane, HIDDEN) * scale, x_out)
+    let_next_start_of_rows()
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
     store_row(x_out + row * HIDDEN, lane, x, HIDDEN)
     store_row(normed + row * HIDDEN, lane, out, HIDDEN)
 
 
-@jit
+@early_kernel
 def _after_attention(
     partials: tl.tensor,
     residual: tl.tensor,
@@ -273,9 +276,11 @@ def _after_attention(
     if EXPERTS:
         expert_scales = load_scales(pre_experts, lane, HIDDEN)
         router_scales = load_scales(router_scale, lane, HIDDEN)
+    wait_for_inputs()
     at = row * HIDDEN
     x = load_row(residual + at, lane, HIDDEN)
     y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
+    let_next_start_of_rows()
     y = rounded(scale_row(y, inverse_rms(y, eps, HIDDEN), post_scales, False), residual)
     x = rounded(x + y, residual)
     inverse = inverse_rms(x, eps, HIDDEN)
@@ -287,7 +292,7 @@ def _after_attention(
         store_row(routed + at, lane, u * router_factor, HIDDEN)
 
 
-@jit
+@early_kernel
 def _after_feed_forward(
     partials: tl.tensor,
     pairs: tl.tensor,
@@ -315,12 +320,15 @@ def _after_feed_forward(
     post_scales = load_scales(post_feed_forward, lane, HIDDEN)
     next_scales = load_scales(next_norm, lane, HIDDEN)
     scalar = tl.load(layer_scalar)
+    wait_for_inputs()
     at = row * HIDDEN
     x = load_row(residual + at, lane, HIDDEN)
     y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
     if TOP_K > 0:
         # Side by side, the two branches share a reduction: each is a round trip through shared memory.
         both = rounded(tl.join(y, add_up(pairs + at * TOP_K, HIDDEN, lane, HIDDEN, TOP_K)), residual)
+    let_next_start_of_rows()
+    if TOP_K > 0:
         both = scale_row(both, inverse_rms(both, eps, HIDDEN), tl.join(dense_scales, sparse_scales), False)
         dense, sparse = tl.split(rounded(both, residual))
         y = dense + sparse
@@ -334,7 +342,7 @@ def _after_feed_forward(
     store_row(normed + at, lane, out, HIDDEN)
 
 
-@jit
+@early_kernel
 def _add_and_norm(
     partials: tl.tensor,
     residual: tl.tensor,
@@ -350,10 +358,12 @@ def _add_and_norm(
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     scales = load_scales(weight, lane, HIDDEN)
+    wait_for_inputs()
     at = row * HIDDEN
     x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
     if RESIDUAL:
         x = rounded(load_row(residual + at, lane, HIDDEN) + x, normed)
+    let_next_start_of_rows()
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
     if RESIDUAL:
         store_row(residual + at, lane, x, HIDDEN)

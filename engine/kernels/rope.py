@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..config import RopeConfig
+from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
 from .jit import MAX_ROWS, jit, tl
 from .norm import rms_norm, rms_norm_rounded_first
 
@@ -105,7 +106,7 @@ def turn_pairs(x: tl.tensor, y: tl.tensor, angle: tl.tensor) -> tuple[tl.tensor,
     return x * cos - y * sin, y * cos + x * sin
 
 
-@jit
+@early_kernel
 def _norm_rope_store(
     projected: tl.tensor,
     q_weight: tl.tensor,
@@ -138,12 +139,14 @@ def _norm_rope_store(
     weight_1 = tl.load(weight + lane)
     weight_2 = tl.load(weight + half + lane)
     frequency = tl.load(frequencies + lane)
+    wait_for_inputs()
     position = tl.load(cursor) + row
     live = row < tl.load(rows)
     source_head = head - KV_HEADS if VALUE_IS_KEY and is_value else head
     source = projected + row * row_stride + source_head * HEAD_DIM + lane
     x = tl.load(source).to(tl.float32)
     y = tl.load(source + half).to(tl.float32)
+    let_next_start_of_rows()
     dtype = projected.dtype.element_ty
     inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=0) / HEAD_DIM + eps)
     if is_value:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .dense import activate, multiply_rows
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import HAS_TRITON, MAX_ROWS, cdiv, jit, tl
 from .tiles import Tiles
 
@@ -247,7 +248,7 @@ def _choose_experts(
         tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
 
 
-@jit
+@early_kernel
 def _gate_up_and_route(
     x: tl.tensor,
     weight: tl.tensor,
@@ -279,6 +280,7 @@ def _gate_up_and_route(
     ROUTER_BLOCK_N: tl.constexpr,
     ROUTER_BLOCK_K: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
     router_programs: tl.constexpr = router_tiles * ROUTER_SPLITS
@@ -303,6 +305,7 @@ def _gate_up_and_route(
             ROUTER_BLOCK_K,
             ROUTER_SPLITS,
         )
+        let_next_start()
         mask = (row < max_rows) & (columns[None, :] < EXPERTS)
         tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
         if last_to_arrive(arrived, router_programs):
@@ -333,6 +336,7 @@ def _gate_up_and_route(
         lane = tl.arange(0, 2 * BLOCK_N)
         paired = tile * BLOCK_N + lane // 2 + lane % 2 * INTER
         both = multiply_rows(x, weight, paired, start, max_rows, 2 * INTER, K, depth, 2 * BLOCK_N, BLOCK_K, SPLITS)
+        let_next_start()
         gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
         valid = (row < max_rows) & (places[None, :] < INTER)
         if SPLITS == 1:

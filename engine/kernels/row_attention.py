@@ -155,9 +155,10 @@ def attend_rows(
     ``projected`` [16, >= width]: rows of [queries | keys | values] side by side, without the values where the layer's
     ``value_is_key``; the queries may be changed. ``frequencies`` fp32 [head_dim / 2] as in ``rope.py``. Rows stand at
     cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a ring when the layer has a window;
-    ``cursor``, ``rows`` int32 [1] on the device. ``out`` [16, heads * head_dim]; rows from ``rows`` on are left as
-    they are, and ``max_rows`` bounds them where a launch is recorded. Defined by ``attend_rows_reference``; a causal
-    row's result has the same bits whatever stands behind it and however its keys came into the cache.
+    ``cursor``, ``rows`` int32 [1] on the device, not written by the launch just before. ``out`` [16, heads * head_dim];
+    rows from ``rows`` on are left as they are, and ``max_rows`` bounds them where a launch is recorded. Defined by
+    ``attend_rows_reference``; a causal row's result has the same bits whatever stands behind it and however its keys
+    came into the cache.
     """
     tiles = tiles or attend_tiles(layer, k.shape[1])
     splits = num_splits(tiles, k.shape[1], layer.window)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ..sampling import weight_bits
+from .early_launch import early_kernel, let_next_start, let_next_start_of_rows, wait_for_inputs
 from .head import HeadOutput
 from .jit import MAX_ROWS, cdiv, jit, tl
 
@@ -87,7 +88,7 @@ def _weight(logit: tl.tensor, peak: tl.tensor, temperature: tl.tensor, BITS: tl.
     return (tl.exp(scaled) * (1 << BITS)).to(tl.int64)
 
 
-@jit
+@early_kernel
 def _count_digits(
     logits: tl.tensor,
     peak: tl.tensor,
@@ -107,6 +108,7 @@ def _count_digits(
     TILE: tl.constexpr,
 ) -> None:
     """Program (tile, row): adds up tokens, or the weight that top-k left them, by one digit of their keys."""
+    wait_for_inputs()
     row = tl.program_id(1)
     wanted = (tl.load(top_p) < 1.0) if BY_WEIGHT else ((tl.load(top_k) > 0) & (tl.load(top_k) < VOCAB))
     if wanted & (row < tl.load(rows)):
@@ -119,10 +121,11 @@ def _count_digits(
             counted = counted & (key >= tl.load(outer_threshold + row))
             amount = _weight(logit, tl.load(peak + row), tl.load(temperature), BITS)
         digit = (key >> SHIFT) & ((1 << (SHIFT_BEFORE - SHIFT)) - 1)
+        let_next_start()
         tl.atomic_add(bins + row * BINS + digit, amount, mask=counted & (amount > 0), sem="relaxed")
 
 
-@jit
+@early_kernel
 def _find_digit(
     bins: tl.tensor,
     threshold: tl.tensor,
@@ -137,6 +140,8 @@ def _find_digit(
     BINS: tl.constexpr,
 ) -> None:
     """Program (row): the highest bin that, with those above it, holds what is wanted; the threshold's next digit."""
+    wait_for_inputs()
+    let_next_start_of_rows()
     row = tl.program_id(0)
     wanted = (tl.load(top_p) < 1.0) if BY_WEIGHT else ((tl.load(top_k) > 0) & (tl.load(top_k) < VOCAB))
     if wanted & (row < tl.load(rows)):
@@ -168,7 +173,7 @@ def _kept_weight(
     return tl.where(live & (_key(logit) >= least), weight, 0)
 
 
-@jit
+@early_kernel
 def _weigh_tiles(
     logits: tl.tensor,
     peak: tl.tensor,
@@ -181,15 +186,17 @@ def _weigh_tiles(
     TILE: tl.constexpr,
 ) -> None:
     """Program (tile, row)."""
+    wait_for_inputs()
     row = tl.program_id(1)
     if row < tl.load(rows):
         token = tl.program_id(0) * TILE + tl.arange(0, TILE)
         logit = tl.load(logits + row * VOCAB + token, mask=token < VOCAB, other=0.0)
         weight = _kept_weight(logit, token < VOCAB, threshold, row, peak, temperature, BITS)
+        let_next_start()
         tl.store(tile_weight + row * tl.num_programs(0) + tl.program_id(0), tl.sum(weight, 0))
 
 
-@jit
+@early_kernel
 def _draw(
     logits: tl.tensor,
     peak: tl.tensor,
@@ -210,6 +217,8 @@ def _draw(
     TILE: tl.constexpr,
 ) -> None:
     """Program (row): the tile at which the row's random number falls, and the token in it."""
+    wait_for_inputs()
+    let_next_start_of_rows()
     row = tl.program_id(0)
     if row < tl.load(rows):
         tile = tl.arange(0, TILES_BLOCK)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..width import NUM_BINS, PRIOR_WEIGHT, TRY, Auto
 from .accept import CHANCE, COST_MS, RoundState
+from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
 from .jit import MAX_ROWS, jit, tl
 
 CHOOSES, PRICE = 0, 1
@@ -69,7 +70,7 @@ def _times(left: tl.tensor, right: tl.tensor) -> tl.tensor:
     return left * right
 
 
-@jit
+@early_kernel
 def _choose(
     width_inout: tl.tensor,
     record: tl.tensor,
@@ -91,6 +92,8 @@ def _choose(
     CHANCE: tl.constexpr,
     COST_MS: tl.constexpr,
 ) -> None:
+    wait_for_inputs()
+    let_next_start_of_rows()
     width = tl.load(width_inout)
     way = tl.load(numbers + CHOOSES)
     if (way != WHOLE) & (width > 1):

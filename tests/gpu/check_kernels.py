@@ -42,6 +42,7 @@ from engine.kernels.tiles import DRAFT_TILES, DRAFT_TILES_IN_8_BITS, Tiles, targ
 from engine.sampling import sample
 from tests.gpu.prompt_checks import check_prompts
 from tests.gpu.report import Report
+from tests.gpu.shared_memory import LoadedKernels
 from tests.kernels.routed import route_rows
 
 ROWS = (1, 5, 16)
@@ -331,9 +332,10 @@ class Checks:
         )
 
         def attend(first: int, rows: int) -> Tensor:
+            at, count = self.int32(context + first), self.int32(rows)
             out = torch.zeros(16, heads * d, device=self.device, dtype=self.dtype)
-            given, at = torch.roll(projected, -first, 0), self.int32(context + first)
-            attend_rows(given, norms, frequencies, k, v, at, self.int32(rows), layer, out, scratch, max_rows=rows)
+            given = torch.roll(projected, -first, 0)
+            attend_rows(given, norms, frequencies, k, v, at, count, layer, out, scratch, max_rows=rows)
             return torch.cat([out, *self._stored(k, v, context + first)], dim=1)[:rows]
 
         def run(rows: int) -> Tensor:
@@ -424,7 +426,7 @@ def main() -> int:
     report, device = Report(), torch.device(options.device)
     torch.manual_seed(0)
     shape = read_shape(options.shape)
-    checks = Checks(shape, device, report)
+    checks, loaded = Checks(shape, device, report), LoadedKernels()
     parts = (
         checks.products,
         checks.experts,
@@ -432,6 +434,7 @@ def main() -> int:
         lambda: checks.attention(tuple(options.contexts)),
         checks.head,
         lambda: check_prompts(shape, device, report),
+        lambda: loaded.check_splits(report),
     )
     for part in parts:
         try:

@@ -22,6 +22,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
+from engine.kernels.ahead import compile_for
+
 HOPPER = GPUTarget("cuda", 90, 32)
 TYPES = {
     torch.bfloat16: "bf16",
@@ -36,7 +38,8 @@ TYPES = {
     torch.uint64: "u64",
     torch.bool: "i1",
 }
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl")
+NEVER_WAITS = "does not wait"
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,16 @@ class Compiled:
     """Instructions that read 16 bytes of global memory per thread."""
     narrow_loads: int
     warps: int
+    reads_early: frozenset[str]
+    """Arguments read before it waits for the kernel in front of it."""
+    waits: bool
+    """Whether every program of it waits, and writes nothing before."""
 
 
 @contextmanager
 def record() -> Iterator[list[Launch]]:
-    """Collects launches instead of running them."""
+    """Collects launches instead of running them, as a Hopper GPU would get them."""
+    compile_for(HOPPER.arch)
     launches: list[Launch] = []
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
@@ -115,6 +123,8 @@ def compile_launch(launch: Launch) -> Compiled:
         wide_loads=len(re.findall(r"cp\.async\.c[ag]\.shared\.global.*0x10,|ld\.global[.\w:]*\.v4\.b32", ptx)),
         narrow_loads=len(re.findall(r"cp\.async\.ca\.shared\.global.*0x[48],|ld\.global[.\w:]*\.b(?:16|8) ", ptx)),
         warps=built.metadata.num_warps,
+        reads_early=_read_before_waiting(ptx, [name for name, kind in signature.items() if kind != "constexpr"]),
+        waits=_waits(ptx),
     )
 
 
@@ -140,6 +150,34 @@ def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], d
     return signature, constants, attributes
 
 
+def _read_before_waiting(ptx: str, names: list[str]) -> frozenset[str]:
+    """Arguments whose memory is read before the wait: every register is followed back to those it was made of."""
+    origins: dict[str, set[str]] = {}
+    read: set[str] = set()
+    for line in _before_waiting(ptx).splitlines():
+        registers = re.findall(r"%\w+", line)
+        if argument := re.search(r"ld\.param.*\[\w+_param_(\d+)\]", line):
+            number = int(argument[1])
+            origins[registers[0]] = {names[number]} if number < len(names) else {"Triton's own"}
+        elif re.search(r"\bld\.global|cp\.async\.c[ag]\.shared", line):
+            address = re.findall(r"\[\s*(%\w+)", line)[-1]
+            read |= origins.get(address, {"unknown"})
+        elif registers:
+            made_of = set().union(*(origins.get(register, set()) for register in registers[1:]))
+            origins[registers[0]] = origins.get(registers[0], set()) | made_of
+    return frozenset(read)
+
+
+def _waits(ptx: str) -> bool:
+    sooner = re.search(r"\b(?:bra|ret|exit|(?:st|red|atom)\.global)\b", _before_waiting(ptx))
+    return "griddepcontrol.wait" in ptx and sooner is None
+
+
+def _before_waiting(ptx: str) -> str:
+    body, _, _ = ptx[ptx.index(".entry") :].partition("griddepcontrol.wait")
+    return re.sub(r"//.*", "", body)
+
+
 def _resources(cubin: bytes) -> tuple[int, int]:
     """Registers and bytes of local memory per thread."""
     tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
@@ -155,13 +193,14 @@ def _resources(cubin: bytes) -> tuple[int, int]:
 def table(compiled: list[Compiled]) -> str:
     """Markdown."""
     lines = [
-        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads |",
-        "|--|--|--|--|--|--|--|--|",
+        "| kernel | grid | warps | registers | local | shared | 16-byte loads | narrow loads | reads before it waits |",
+        "|--|--|--|--|--|--|--|--|--|",
     ]
     for one in compiled:
         grid = "x".join(map(str, one.grid))
+        early = ", ".join(sorted(one.reads_early)) or "-"
         lines.append(
             f"| {one.name} | {grid} | {one.warps} | {one.registers} | {one.local} | {one.shared} "
-            f"| {one.wide_loads} | {one.narrow_loads} |"
+            f"| {one.wide_loads} | {one.narrow_loads} | {early if one.waits else NEVER_WAITS} |"
         )
     return "\n".join(lines)

@@ -10,9 +10,16 @@ import sys
 import pytest
 
 from engine.kernels.jit import HAS_TRITON
+from tests.kernels.early_reads import waits_in_time
 
 STREAMS = ("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head")
 """Kernels that read weights: their speed is that of 16-byte loads."""
+
+PROMPTS = (
+    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
+    *("_gated", "_choose", "_place", "_spread", "_combine"),
+)
+"""Kernels that only prompts launch: they follow each other without haste."""
 
 
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
@@ -23,11 +30,12 @@ def test_kernels_compile_for_hopper(name: str) -> None:
     command = [sys.executable, "-m", "tests.kernels.offline_target", name]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=170)
     assert done.returncode == 0, done.stderr
-    rows = re.findall(r"\| (_\w+) \| \S+ \| \d+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| \d+ \|", done.stdout)
+    rows = re.findall(r"\| (_\w+) \| \S+ \| \d+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| \d+ \| (.+) \|", done.stdout)
     found = {row[0] for row in rows}
     assert found >= {"_embed_rows", "_project", "_after_attention", "_after_feed_forward", "_head", "_pick"}
     assert (name == "26B-A4B") == ({"_gate_up_and_route", "_expert_gate_up", "_expert_down"} <= found)
-    for kernel, registers, local, shared, wide in rows:
+    for kernel, registers, local, shared, wide, early in rows:
         assert int(registers) <= 255 and int(shared) <= 227 * 1024
+        assert kernel in PROMPTS or waits_in_time(kernel, early), f"{kernel}: {early}"
         if kernel in STREAMS:
             assert int(local) == 0 and int(wide) > 0, f"{kernel} spills, or reads weights in small pieces"

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from engine.kernels.jit import HAS_TRITON
+from tests.kernels.early_reads import waits_in_time
 
 
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
@@ -19,7 +20,7 @@ def test_a_round_compiles_for_hopper() -> None:
     command = [sys.executable, "-m", "tests.kernels.offline_rounds"]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=170)
     assert done.returncode == 0, done.stderr
-    rows = re.findall(r"\| (_\w+) \| \S+ \| \d+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", done.stdout)
+    rows = re.findall(r"\| (_\w+) \| \S+ \| \d+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| \d+ \| (.+) \|", done.stdout)
     assert {row[0] for row in rows} >= {
         "_begin",
         "_attend_window",
@@ -29,7 +30,8 @@ def test_a_round_compiles_for_hopper() -> None:
         "_draw",
         "_accept",
     }
-    for kernel, registers, local, shared, wide in rows:
+    for kernel, registers, local, shared, wide, early in rows:
+        assert waits_in_time(kernel, early), f"{kernel}: {early}"
         assert int(registers) <= 255 and int(shared) <= 227 * 1024
         assert int(local) == 0, kernel
         if kernel in ("_project", "_gate_up", "_head", "_attend_window", "_attend_full"):

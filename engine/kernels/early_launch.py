@@ -1,0 +1,92 @@
+"""Early launch: a kernel's programs start while those of the kernel before it finish (Hopper or later).
+
+NVIDIA calls it programmatic dependent launch. Every kernel that can stand in a round's line is made by
+``early_kernel``, and keeps three rules, which a test reads off its machine code:
+
+* It calls ``wait_for_inputs`` in every program, before it reads what the kernel before wrote and before it writes
+  anything. The wait ends when that kernel is done and its stores are visible.
+* It calls ``let_next_start`` behind the wait, if at all. So at most two kernels of a line run at a time, and when a
+  kernel starts everything older than the one before it is done: that may be read sooner, as may weights.
+* It calls it where its own reading is over: programs of the next kernel then take the place of those that end.
+
+A multiprocessor changes its split into cache and shared memory only when it is idle, so a kernel that wants another
+split than the one before starts late after all. Therefore all our kernels ask for the same one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+from .jit import HAS_TRITON, INTERPRETED, SIMULATED, UNSPECIALISED, jit, tl
+
+log = logging.getLogger(__name__)
+
+HOPPER = tl.constexpr(9) if tl else 9
+"""The compute capability from which on kernels can start early."""
+PREFERRED_CARVEOUT = 9
+"""CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: percent of a multiprocessor's memory that is to be shared."""
+
+# For one measurement, to be deleted with what it decides: off, none (nobody lets the next start), rows, all.
+_SETTING = os.environ.get("DFLASH_CHAT_EARLY_LAUNCH", "all")
+assert _SETTING in ("off", "none", "rows", "all"), _SETTING
+_OFF = _SETTING == "off"
+_ROWS_LET_START = tl.constexpr(_SETTING in ("rows", "all")) if HAS_TRITON else None
+_ALL_LET_START = tl.constexpr(_SETTING == "all") if HAS_TRITON else None
+
+if HAS_TRITON and not INTERPRETED:
+    from triton import JITFunction, knobs
+    from triton.language.target_info import cuda_capability_geq
+
+    class _EarlyKernel(JITFunction):  # type: ignore[misc]
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            early = bool(cuda_capability_geq(HOPPER)) and not _OFF
+            return super().run(*args, launch_pdl=early, **kwargs)
+
+    def prefer_shared_memory(_module: object, function: int, name: str, *_others: object) -> None:
+        """Asks for the most shared memory beside a kernel (CUfunction) that the driver has just loaded."""
+        if cuda_capability_geq(HOPPER) and not _OFF:
+            set_attribute = ctypes.CDLL("libcuda.so.1").cuFuncSetAttribute
+            error = set_attribute(ctypes.c_void_p(function), PREFERRED_CARVEOUT, 100)
+            if error:
+                log.warning("%s keeps its own split of shared memory: CUDA error %s", name, error)
+
+    knobs.runtime.kernel_load_end_hook.add(prefer_shared_memory)
+
+
+def early_kernel(function: Callable[..., Any]) -> Any:
+    """``jit`` for a kernel that waits for its inputs; where GPUs can't start it early, it is like any other."""
+    compiled = HAS_TRITON and not INTERPRETED
+    return _EarlyKernel(function, do_not_specialize=UNSPECIALISED) if compiled else jit(function)
+
+
+@jit
+def wait_for_inputs() -> None:
+    """Stands before the first read of what an earlier kernel wrote, and before every write."""
+    if not SIMULATED:  # noqa: SIM102 (the compiler looks into both sides of an "and")
+        if cuda_capability_geq(HOPPER):
+            tl.extra.cuda.gdc_wait()
+
+
+@jit
+def _let_next_start() -> None:
+    if not SIMULATED:  # noqa: SIM102
+        if cuda_capability_geq(HOPPER):
+            tl.extra.cuda.gdc_launch_dependents()
+
+
+@jit
+def let_next_start() -> None:
+    """Stands behind the last read of a kernel that fills a GPU."""
+    if _ALL_LET_START:
+        _let_next_start()
+
+
+@jit
+def let_next_start_of_rows() -> None:
+    """``let_next_start`` of a kernel of a few programs."""
+    if _ROWS_LET_START:
+        _let_next_start()

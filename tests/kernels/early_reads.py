@@ -1,0 +1,24 @@
+"""What kernels that start early may read before they wait for the kernel in front of them."""
+
+from __future__ import annotations
+
+UNCHANGING = {
+    *("weight", "norms", "frequencies", "q_weight", "k_weight"),
+    *("post_attention", "pre_feed_forward", "pre_experts", "router_scale"),
+    *("post_dense", "post_experts", "post_feed_forward", "layer_scalar", "next_norm"),
+}
+"""Arguments that no kernel writes."""
+OLDER = {
+    "_attend_window": {"cursor", "rows"},
+    "_attend_full": {"cursor", "rows"},
+    "_combine_splits": {"cursor", "rows"},
+    "_expert_down": {"experts", "pairs"},
+}
+"""Arguments that neither the kernel just before writes: a round writes the first two before the embedding, the choice
+of experts is made two launches before."""
+
+
+def waits_in_time(kernel: str, column: str) -> bool:
+    """Of the last column of ``offline.table``: whether the kernel waits before it reads what may not be there yet."""
+    read = set() if column == "-" else set(column.split(", "))
+    return read <= UNCHANGING | OLDER.get(kernel, set())
