@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from html import escape
 
@@ -21,11 +22,14 @@ MAX_ROWS = 5000
 _FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 _STYLES: dict[Look, str] = {
     "prompt": "font-weight:bold",
-    "corrected": "font-weight:bold;text-decoration:underline",
+    "corrected": "font-weight:bold",
     "bonus": "font-weight:bold",
     "thought": "font-style:italic",
     "error": "font-weight:bold",
 }
+_WORD = re.compile(r"\S+")
+_UNDERLINED = "tspan{text-decoration:underline}"
+"""Words that were corrected, as in the terminal: not the blanks between them."""
 _LOOKS: tuple[Look, ...] = ("prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error")
 
 
@@ -41,7 +45,7 @@ def to_svg(document: Document) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<title>{_safe(sanitise(document.title))}</title>",
-        f"<style>text{{font-family:{_FONT};font-size:{FONT_SIZE}px;white-space:pre}}{looks}</style>",
+        f"<style>text{{font-family:{_FONT};font-size:{FONT_SIZE}px;white-space:pre}}{looks}{_UNDERLINED}</style>",
         f'<rect width="{width}" height="{height}" rx="8" fill="{palette.background}"/>',
     ]
     for number, row in enumerate(rows):
@@ -58,9 +62,15 @@ def _row(spans: list[Span], y: int) -> Iterator[str]:
             x, length = MARGIN + column * CELL_WIDTH, cells * CELL_WIDTH
             yield (
                 f'<text class="{span.look}" x="{x:.1f}" y="{y}" textLength="{length:.1f}" '
-                f'lengthAdjust="spacingAndGlyphs">{_safe(span.text)}</text>'
+                f'lengthAdjust="spacingAndGlyphs">{_content(span)}</text>'
             )
         column += cells
+
+
+def _content(span: Span) -> str:
+    if span.look != "corrected":
+        return _safe(span.text)
+    return _WORD.sub(lambda word: f"<tspan>{_safe(word[0])}</tspan>", span.text)
 
 
 def _safe(text: str) -> str:
