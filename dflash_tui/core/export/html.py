@@ -7,6 +7,7 @@ that runs this page's own script and style, known by their hashes, and loads not
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -43,6 +44,7 @@ _CLOCK = (
     '<input type="range" min="0" step="any" aria-label="Seconds"><output></output></div>'
 )
 """Above the lanes of a race."""
+_WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
 
 
@@ -123,11 +125,10 @@ def _token(token: EmittedToken, step: int, place: int, first: bool) -> str:
     look = "thought" if token.channel == "thought" else token.verdict
     # One stop for the Tab key per answer; the arrow keys move on from there.
     stop = 0 if first else -1
-    text = sanitise(token.text)
-    # A blank before a word that is underlined stays outside, as in the terminal.
-    word = text.lstrip(" ") if look == "corrected" and not text.isspace() else text
-    blank = text[: len(text) - len(word)]
-    return f'{blank}<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{escape(word)}</span>'
+    text = _text(token.text)
+    if look == "corrected":  # words are underlined, as in the terminal, and not the blanks before them
+        text = _WORD.sub(r"<u>\g<0></u>", text)
+    return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{text}</span>'
 
 
 def _scrubber(steps: int) -> str:
