@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
-from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .head import HeadOutput
 from .jit import MAX_ROWS, tl
 from .sample import SampledRows
@@ -92,7 +92,7 @@ def _begin(
     DRAFTED: tl.constexpr,
 ) -> None:
     wait_for_inputs()
-    let_next_start_of_rows()
+    let_next_start()
     # Every load before the first store: they don't pass each other, and each round trip costs 0.5 us.
     live = 1 - tl.load(done)
     position = tl.load(cursor)
@@ -147,7 +147,7 @@ def _accept(
     TARGET_PROBABILITIES: tl.constexpr,
 ) -> None:
     wait_for_inputs()
-    let_next_start_of_rows()
+    let_next_start()
     lane = tl.arange(0, 16)
     # Every load before the first store, as above; behind the last row there is something to read, too.
     width = tl.load(width_in)

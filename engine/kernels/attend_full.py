@@ -7,7 +7,7 @@ on how many run. A program reads a key once for the whole tile.
 
 from __future__ import annotations
 
-from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import dot, jit, tl
 
 MOST_SPLITS = tl.constexpr(64) if tl else 64
@@ -199,7 +199,7 @@ def _combine_splits(
         highest = tl.load(highest_in + part, mask=covered, other=float("-inf"))
         totals = tl.load(total_in + part, mask=covered, other=0.0)
         values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
-        let_next_start_of_rows()
+        let_next_start()
         factor = tl.exp2(highest - tl.max(highest, 0))
         mixed = tl.sum(factor[:, None] * values, 0) / tl.sum(factor * totals, 0)
         address = (row * tl.num_programs(1) + head) * HEAD_DIM + lane

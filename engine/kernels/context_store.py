@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..cache import LayerCache
-from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, tl
 from .rope import HeadNorms, cos_sin
 
@@ -105,7 +105,7 @@ def _store_context(
     source = projected + row * COLUMNS + head * HEAD_DIM + lane
     x = tl.load(source).to(tl.float32)
     y = tl.load(source + half).to(tl.float32)
-    let_next_start_of_rows()
+    let_next_start()
     dtype = projected.dtype.element_ty
     if kind == 0:
         inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=0) / HEAD_DIM + eps)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -30,25 +29,18 @@ HOPPER = tl.constexpr(9) if tl else 9
 PREFERRED_CARVEOUT = 9
 """CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: percent of a multiprocessor's memory that is to be shared."""
 
-# For one measurement, to be deleted with what it decides: off, none (nobody lets the next start), rows, all.
-_SETTING = os.environ.get("DFLASH_CHAT_EARLY_LAUNCH", "all")
-assert _SETTING in ("off", "none", "rows", "all"), _SETTING
-_OFF = _SETTING == "off"
-_ROWS_LET_START = tl.constexpr(_SETTING in ("rows", "all")) if HAS_TRITON else None
-_ALL_LET_START = tl.constexpr(_SETTING == "all") if HAS_TRITON else None
-
 if HAS_TRITON and not INTERPRETED:
     from triton import JITFunction, knobs
     from triton.language.target_info import cuda_capability_geq
 
     class _EarlyKernel(JITFunction):  # type: ignore[misc]
         def run(self, *args: Any, **kwargs: Any) -> Any:
-            early = bool(cuda_capability_geq(HOPPER)) and not _OFF
+            early = bool(cuda_capability_geq(HOPPER))
             return super().run(*args, launch_pdl=early, **kwargs)
 
     def prefer_shared_memory(_module: object, function: int, name: str, *_others: object) -> None:
         """Asks for the most shared memory beside a kernel (CUfunction) that the driver has just loaded."""
-        if cuda_capability_geq(HOPPER) and not _OFF:
+        if cuda_capability_geq(HOPPER):
             set_attribute = ctypes.CDLL("libcuda.so.1").cuFuncSetAttribute
             error = set_attribute(ctypes.c_void_p(function), PREFERRED_CARVEOUT, 100)
             if error:
@@ -72,21 +64,8 @@ def wait_for_inputs() -> None:
 
 
 @jit
-def _let_next_start() -> None:
+def let_next_start() -> None:
+    """Stands behind a kernel's last read."""
     if not SIMULATED:  # noqa: SIM102
         if cuda_capability_geq(HOPPER):
             tl.extra.cuda.gdc_launch_dependents()
-
-
-@jit
-def let_next_start() -> None:
-    """Stands behind the last read of a kernel that fills a GPU."""
-    if _ALL_LET_START:
-        _let_next_start()
-
-
-@jit
-def let_next_start_of_rows() -> None:
-    """``let_next_start`` of a kernel of a few programs."""
-    if _ROWS_LET_START:
-        _let_next_start()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .dense import multiply_rows
-from .early_launch import early_kernel, let_next_start, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, cdiv, tl
 from .quantised import Weight, values_and_scales
 from .tiles import ROW_TILES, RowTiles, Tiles
@@ -172,7 +172,7 @@ def _pick(
     best = tl.load(tile_best + at, mask=tile < TILES, other=float("-inf"))
     candidate = tl.load(tile_token + at, mask=tile < TILES, other=0)
     mass = tl.load(tile_mass + at, mask=tile < TILES, other=0.0)
-    let_next_start_of_rows()
+    let_next_start()
     highest = tl.max(best, axis=0)
     winner = tl.min(tl.where(best == highest, candidate, 2147483647), axis=0)
     total = tl.sum(mass * tl.exp(best - highest), axis=0)

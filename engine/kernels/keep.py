@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, tl
 
 BLOCK = 1024
@@ -44,5 +44,5 @@ def _keep(
     row = tl.load(waiting)
     live = tl.load(width) > 0
     newest = tl.load(features + MAX_ROWS * COLUMNS + lane, mask=inside, other=0.0)
-    let_next_start_of_rows()
+    let_next_start()
     tl.store(features + row * COLUMNS + lane, newest, mask=inside & live & (row < MAX_ROWS))

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, tl
 from .rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from .tiles import ROW_TILES, RowTiles
@@ -245,7 +245,7 @@ def _embed_rows(
     wait_for_inputs()
     token = tl.load(ids + row).to(tl.int64)
     x = rounded(load_row(embedding + token * HIDDEN, lane, HIDDEN) * scale, x_out)
-    let_next_start_of_rows()
+    let_next_start()
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
     store_row(x_out + row * HIDDEN, lane, x, HIDDEN)
     store_row(normed + row * HIDDEN, lane, out, HIDDEN)
@@ -280,7 +280,7 @@ def _after_attention(
     at = row * HIDDEN
     x = load_row(residual + at, lane, HIDDEN)
     y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
-    let_next_start_of_rows()
+    let_next_start()
     y = rounded(scale_row(y, inverse_rms(y, eps, HIDDEN), post_scales, False), residual)
     x = rounded(x + y, residual)
     inverse = inverse_rms(x, eps, HIDDEN)
@@ -327,7 +327,7 @@ def _after_feed_forward(
     if TOP_K > 0:
         # Side by side, the two branches share a reduction: each is a round trip through shared memory.
         both = rounded(tl.join(y, add_up(pairs + at * TOP_K, HIDDEN, lane, HIDDEN, TOP_K)), residual)
-    let_next_start_of_rows()
+    let_next_start()
     if TOP_K > 0:
         both = scale_row(both, inverse_rms(both, eps, HIDDEN), tl.join(dense_scales, sparse_scales), False)
         dense, sparse = tl.split(rounded(both, residual))
@@ -363,7 +363,7 @@ def _add_and_norm(
     x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
     if RESIDUAL:
         x = rounded(load_row(residual + at, lane, HIDDEN) + x, normed)
-    let_next_start_of_rows()
+    let_next_start()
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
     if RESIDUAL:
         store_row(residual + at, lane, x, HIDDEN)

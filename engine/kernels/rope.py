@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..config import RopeConfig
-from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, jit, tl
 from .norm import rms_norm, rms_norm_rounded_first
 
@@ -146,7 +146,7 @@ def _norm_rope_store(
     source = projected + row * row_stride + source_head * HEAD_DIM + lane
     x = tl.load(source).to(tl.float32)
     y = tl.load(source + half).to(tl.float32)
-    let_next_start_of_rows()
+    let_next_start()
     dtype = projected.dtype.element_ty
     inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=0) / HEAD_DIM + eps)
     if is_value:

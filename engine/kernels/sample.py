@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..sampling import weight_bits
-from .early_launch import early_kernel, let_next_start, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .head import HeadOutput
 from .jit import MAX_ROWS, cdiv, jit, tl
 
@@ -141,7 +141,7 @@ def _find_digit(
 ) -> None:
     """Program (row): the highest bin that, with those above it, holds what is wanted; the threshold's next digit."""
     wait_for_inputs()
-    let_next_start_of_rows()
+    let_next_start()
     row = tl.program_id(0)
     wanted = (tl.load(top_p) < 1.0) if BY_WEIGHT else ((tl.load(top_k) > 0) & (tl.load(top_k) < VOCAB))
     if wanted & (row < tl.load(rows)):
@@ -218,7 +218,7 @@ def _draw(
 ) -> None:
     """Program (row): the tile at which the row's random number falls, and the token in it."""
     wait_for_inputs()
-    let_next_start_of_rows()
+    let_next_start()
     row = tl.program_id(0)
     if row < tl.load(rows):
         tile = tl.arange(0, TILES_BLOCK)

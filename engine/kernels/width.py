@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..width import NUM_BINS, PRIOR_WEIGHT, TRY, Auto
 from .accept import CHANCE, COST_MS, RoundState
-from .early_launch import early_kernel, let_next_start_of_rows, wait_for_inputs
+from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, jit, tl
 
 CHOOSES, PRICE = 0, 1
@@ -93,7 +93,7 @@ def _choose(
     COST_MS: tl.constexpr,
 ) -> None:
     wait_for_inputs()
-    let_next_start_of_rows()
+    let_next_start()
     width = tl.load(width_inout)
     way = tl.load(numbers + CHOOSES)
     if (way != WHOLE) & (width > 1):
