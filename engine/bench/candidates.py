@@ -56,12 +56,9 @@ def attend_choices(default: AttendTiles) -> tuple[AttendTiles, ...]:
     return (*shorter, replace(default, split=2 * default.split), whole, replace(whole, keys=16, stages=3))
 
 
-SPLIT_GATE_UP_CHOICES = (
-    *(Tiles(16, 256, 1, warps, stages) for warps in (2, 4, 8) for stages in (3, 4, 5, 6)),
-    *(Tiles(16, 128, 1, warps, stages) for warps in (2, 4, 8) for stages in (6, 8, 10)),
-    *(Tiles(32, 64, splits, warps, stages) for splits in (2, 4) for warps in (2, 4) for stages in (4, 6)),
-    *(Tiles(32, 128, 2, warps, stages) for warps in (2, 4, 8) for stages in (3, 4, 5)),
-    *(Tiles(columns, 64, 4, warps, 6) for columns in (16, 64) for warps in (2, 4)),
+GATE_UP_AND_ROUTE_CHOICES = (
+    *(Tiles(16, 256, warps=warps, stages=stages) for warps in (2, 4, 8) for stages in (3, 4, 5, 6)),
+    *(Tiles(16, 128, warps=warps, stages=stages) for warps in (2, 4, 8) for stages in (6, 8, 10)),
 )
 ROUTER_CHOICES = tuple(
     Tiles(32, depth, splits) for depth, splits in ((64, 4), (64, 11), (128, 2), (256, 11), (128, 22))

@@ -25,9 +25,9 @@ from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_
 from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
 from .candidates import (
+    GATE_UP_AND_ROUTE_CHOICES,
     ROUTER_CHOICES,
     ROW_CHOICES,
-    SPLIT_GATE_UP_CHOICES,
     AnyTiles,
     attend_choices,
     tile_choices,
@@ -210,7 +210,7 @@ def _gate_up(
         def launches(chosen: Tiles) -> list[Launch]:
             by_router = replace(router, tiles=chosen if of_router else router.tiles)
             by_gate = tiles if of_router else chosen
-            scratch = SplitScratch.allocate(by_gate, by_router.tiles, moe.num_experts, inter, device)
+            scratch = SplitScratch.allocate(by_router.tiles, moe.num_experts, device)
             run = partial(
                 gate_up_and_route, x, out=out, tiles=by_gate, router=by_router, scratch=scratch, max_rows=rows
             )
@@ -221,7 +221,7 @@ def _gate_up(
     size = (2 * inter + (moe.num_experts if moe else 0)) * depth * itemsize
     if of_router:
         return Case(name, size, TargetTiles().router, ROUTER_CHOICES, prepare, field=field)
-    choices = SPLIT_GATE_UP_CHOICES if moe else tile_choices(tiles, 2, itemsize)
+    choices = GATE_UP_AND_ROUTE_CHOICES if moe else tile_choices(tiles, 2, itemsize)
     return Case(name, size, tiles, choices, prepare, field=field)
 
 

@@ -74,23 +74,18 @@ class RouterRows:
 
 @dataclass(frozen=True, slots=True)
 class SplitScratch:
-    """Where the splits of one launch of ``gate_up_and_route`` meet."""
+    """Where the router's splits of one launch of ``gate_up_and_route`` meet."""
 
     scores: Tensor
     """fp32 [splits, 16, experts]: their sum over the first dimension, in order, is what the router says."""
-    sums: Tensor
-    """fp32 [splits, 2, 16, inter]: likewise of gate and up."""
     arrived: Tensor
-    """int32, zero between launches: how many programs of the router, and then of each tile, are done."""
+    """int32 [1], zero between launches: how many programs of the router are done."""
 
     @classmethod
-    def allocate(
-        cls, tiles: Tiles, router_tiles: Tiles, num_experts: int, inter: int, device: torch.device
-    ) -> SplitScratch:
+    def allocate(cls, tiles: Tiles, num_experts: int, device: torch.device) -> SplitScratch:
         return cls(
-            torch.zeros(router_tiles.splits, MAX_ROWS, num_experts, device=device),
-            torch.zeros(tiles.splits, 2, MAX_ROWS, inter, device=device),
-            torch.zeros(1 + cdiv(inter, tiles.columns), dtype=torch.int32, device=device),
+            torch.zeros(tiles.splits, MAX_ROWS, num_experts, device=device),
+            torch.zeros(1, dtype=torch.int32, device=device),
         )
 
 
@@ -105,9 +100,8 @@ def gate_up_and_route(
 ) -> None:
     """``dense.gate_up`` with GELU into ``out`` [16, inter], and ``router.found`` filled for what the router chooses.
 
-    The few columns of this product would leave most of a GPU idle, so its depth is split, and the last program of a
-    tile to finish adds up what all of them found, in the order of the splits. The router's is split further: the choice
-    can only begin when all scores are there.
+    The router's depth is split, since the choice can only begin when all scores are there: the last of its programs
+    adds up what all of them found, in the order of the splits.
     """
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     num_experts = router.weight.shape[0]
@@ -115,7 +109,7 @@ def gate_up_and_route(
     assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
     assert router.forced is None or router.forced.is_contiguous()
     router_programs = cdiv(num_experts, router.tiles.columns) * router.tiles.splits
-    _gate_up_and_route[(router_programs + cdiv(inter, tiles.columns) * tiles.splits,)](
+    _gate_up_and_route[(router_programs + cdiv(inter, tiles.columns),)](
         x,
         weight,
         out,
@@ -129,7 +123,6 @@ def gate_up_and_route(
         router.found.pairs,
         router.found.weights,
         scratch.scores,
-        scratch.sums,
         scratch.arrived,
         max_rows,
         INTER=inter,
@@ -139,7 +132,6 @@ def gate_up_and_route(
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS,
         ALONE=max_rows == 1,
         BLOCK=1 << (num_experts - 1).bit_length(),
-        SPLITS=tiles.splits,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         ROUTER_SPLITS=router.tiles.splits,
@@ -263,7 +255,6 @@ def _gate_up_and_route(
     pairs_out: tl.tensor,
     weights_out: tl.tensor,
     scores: tl.tensor,
-    sums: tl.tensor,
     arrived: tl.tensor,
     max_rows: tl.tensor,
     INTER: tl.constexpr,
@@ -273,7 +264,6 @@ def _gate_up_and_route(
     ROWS: tl.constexpr,
     ALONE: tl.constexpr,
     BLOCK: tl.constexpr,
-    SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     ROUTER_SPLITS: tl.constexpr,
@@ -326,31 +316,15 @@ def _gate_up_and_route(
                 ROUTER_SPLITS,
             )
     else:
-        tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
-        depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
-        tile = (program - router_programs) % tiles
-        split = (program - router_programs) // tiles
-        start = split * depth
-        places = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+        depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+        first = (program - router_programs) * BLOCK_N
+        places = first + tl.arange(0, BLOCK_N)
         # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
         lane = tl.arange(0, 2 * BLOCK_N)
-        paired = tile * BLOCK_N + lane // 2 + lane % 2 * INTER
-        both = multiply_rows(x, weight, paired, start, max_rows, 2 * INTER, K, depth, 2 * BLOCK_N, BLOCK_K, SPLITS)
+        paired = first + lane // 2 + lane % 2 * INTER
+        both = multiply_rows(x, weight, paired, 0, max_rows, 2 * INTER, K, depth, 2 * BLOCK_N, BLOCK_K)
         let_next_start()
         gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
+        act = activate(gate, False) * up
         valid = (row < max_rows) & (places[None, :] < INTER)
-        if SPLITS == 1:
-            act = activate(gate, False) * up
-            tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)
-        else:
-            at = sums + row * INTER + places[None, :]
-            tl.store(at + split * (32 * INTER), gate, mask=valid)
-            tl.store(at + split * (32 * INTER) + 16 * INTER, up, mask=valid)
-            if last_to_arrive(arrived + 1 + tile, SPLITS):
-                gate = fresh(at, valid)
-                up = fresh(at + 16 * INTER, valid)
-                for other in tl.static_range(1, SPLITS):
-                    gate += fresh(at + other * (32 * INTER), valid)
-                    up += fresh(at + other * (32 * INTER) + 16 * INTER, valid)
-                act = activate(gate, False) * up
-                tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)
+        tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)

@@ -47,7 +47,7 @@ class _Buffers:
             return
         experts, top_k = config.moe.num_experts, config.moe.top_k
         self.router_input, self.expert_input = rows(hidden), rows(hidden)
-        self.splits = SplitScratch.allocate(tiles.gate_up, tiles.router, experts, config.intermediate_size, device)
+        self.splits = SplitScratch.allocate(tiles.router, experts, device)
         self.assignment = Assignment.allocate(experts, top_k, device)
         self.pair_act = rows(top_k, config.moe.intermediate_size).flatten(0, 1)
         self.pairs = rows(top_k, hidden)

@@ -223,7 +223,7 @@ class Checks:
         x, weight = self.noise(16, hidden), self.weight(2 * inter, hidden)
         routed, router_weight = self.noise(16, hidden), self.weight(moe.num_experts, hidden)
         found = Assignment.allocate(moe.num_experts, moe.top_k, self.device)
-        scratch = SplitScratch.allocate(self.tiles.gate_up, self.tiles.router, moe.num_experts, inter, self.device)
+        scratch = SplitScratch.allocate(self.tiles.router, moe.num_experts, self.device)
 
         def run(rows: int) -> Tensor:
             out = self.noise(16, inter)

@@ -17,6 +17,6 @@ def route_rows(scores: Tensor, rows: Tensor, per_expert_scale: Tensor, found: As
     x, weight, out = (torch.zeros(count, SIZE, device=device) for count in (16, 2 * SIZE, 16))
     router_weight = torch.zeros(scores.shape[1], SIZE, device=device)
     router = RouterRows(x, router_weight, per_expert_scale, scores, rows, found, tiles)
-    scratch = SplitScratch.allocate(tiles, tiles, scores.shape[1], SIZE, device)
+    scratch = SplitScratch.allocate(tiles, scores.shape[1], device)
     gate_up_and_route(x, weight, out, tiles, router, scratch, max_rows)
     assert not scratch.arrived.any(), "the next launch would not find out when its programs are done"

@@ -92,10 +92,10 @@ def test_gate_up_and_route(inter: int, hidden: int, num_experts: int, splits: in
     """The experts are chosen by the scores that the same launch computes, however many programs compute them."""
     x, weight = noise(16, hidden).to(dtype), noise(2 * inter, hidden, seed=1).to(dtype) / 8
     routed, router_weight = noise(16, hidden, seed=2).to(dtype), noise(num_experts, hidden, seed=3).to(dtype)
-    out, tiles = torch.zeros(16, inter, dtype=dtype), Tiles(16, 32, splits)
+    out, tiles = torch.zeros(16, inter, dtype=dtype), Tiles(16, 32)
     scale, found = 1 + 0.2 * noise(num_experts, seed=4), used_before(num_experts, TOP_K)
     router_tiles = Tiles(32, 16, splits + 1)
-    scratch = SplitScratch.allocate(tiles, router_tiles, num_experts, inter, CPU)
+    scratch = SplitScratch.allocate(router_tiles, num_experts, CPU)
     router = RouterRows(routed, router_weight, scale, None, count(16), found, router_tiles)
     for _ in range(2):  # as layers follow each other
         out.fill_(7)
@@ -116,7 +116,7 @@ def test_a_row_has_the_same_bits_at_every_width() -> None:
 
     def run(max_rows: int) -> Tensor:
         out, found = torch.full((16, INTER), 7.0), used_before(NUM_EXPERTS, TOP_K)
-        scratch = SplitScratch.allocate(tiles, tiles, NUM_EXPERTS, INTER, CPU)
+        scratch = SplitScratch.allocate(tiles, NUM_EXPERTS, CPU)
         router = RouterRows(x, router_weight, scale, None, count(max_rows), found, tiles)
         gate_up_and_route(x, weight, out, tiles, router, scratch, max_rows)
         assert (out[max_rows:] == 7).all()
