@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import ClassVar
 
@@ -139,6 +140,22 @@ class ChatScreen(Drawing, Looking):
         """Wait at most ``seconds`` for the engine's round in flight."""
         if self._started:
             self.source.join(seconds)
+
+    async def _on_resize(self, event: events.Resize) -> None:
+        """In Textual's place, which draws the old classes at the new size, then the new ones with the text as it was
+        wrapped before, then that. Keys that wait are heard between the parts."""
+        event.prevent_default()
+        event.stop()
+        width, height = event.size
+        now = self._get_breakpoint_classes(width, self.HORIZONTAL_BREAKPOINTS or [])
+        now |= self._get_breakpoint_classes(height, self.VERTICAL_BREAKPOINTS or [])
+        every = (name for _, name in (self.HORIZONTAL_BREAKPOINTS or []) + (self.VERTICAL_BREAKPOINTS or []))
+        self.update_classes({name: name in now for name in every}, animate=False)
+        await asyncio.sleep(0)
+        with self.app.batch_update():  # lays out now, draws later
+            for screen in (self, *self.app._background_screens):
+                screen._screen_resized(event.size)
+        await asyncio.sleep(0)  # the parts hear of their sizes
 
     # Other screens
 
