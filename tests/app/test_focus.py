@@ -127,7 +127,7 @@ async def test_choosing_the_width_shows_on_the_slider(launch: Launch) -> None:
         await chat.ask("/block 16")
         assert chat.sent(Adjust) == [Adjust(block_size=16)] and block.describe() == "16 (15+1)"
         await chat.ask("/block sometimes")
-        assert "auto|2…16" in chat.notices()
+        assert "auto|2–16" in chat.notices()
         chat.prompt.clear()
         await chat.ask("/block auto")
         assert chat.screen.chat.settings.block_size == AUTO and block.describe() == "auto"

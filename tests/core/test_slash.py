@@ -37,7 +37,7 @@ def test_numbers() -> None:
 @pytest.mark.parametrize("text", ["wide", "", "1.5"])
 def test_a_wrong_number_is_an_error_that_says_what_is_taken(text: str) -> None:
     with pytest.raises(SlashError, match="/block takes"):
-        Argument(text, "/block takes 2…16").integer()
+        Argument(text, "/block takes 2–16").integer()
 
 
 def test_a_switch_is_on_or_off() -> None:

@@ -109,5 +109,5 @@ ACTIONS = (
     Action("phase-forward", PHASES, phase_forward, "right_square_bracket"),
     Action("play", "pause the view, or go on; the engine never waits", play, "space"),
     Action("predict", "guess how many will be kept", predict, "p", "predict", "[on|off]"),
-    Action("pace", "how fast rounds are shown; 1 is the engine's pace", set_pace, slash="pace", takes="0.05…1"),
+    Action("pace", "how fast rounds are shown; 1 is the engine's pace", set_pace, slash="pace", takes="0.05–1"),
 )

@@ -278,7 +278,7 @@ class PositionGauge(ColumnChart):
         labels = {0: "1", 4: "5", 9: "10", MAX_DRAFT - 1: str(MAX_DRAFT)}
         rows = max(height - 2, 1)
         return [
-            self.title("accepted if reached ±95%", f"n={reached[0]}…{reached[-1]}" if reached else "n=0"),
+            self.title("accepted if reached ±95%", f"n={reached[0]}–{reached[-1]}" if reached else "n=0"),
             *(self._row(positions, rows, level) for level in reversed(range(rows))),
             Content.styled(axis(labels, self.columns, self.pitch), MUTED),
         ]
