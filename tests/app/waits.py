@@ -98,6 +98,7 @@ def main() -> None:
     parser.add_argument("waits", nargs="*", help=", ".join(WAITS))
     wanted = parser.parse_args().waits or list(WAITS)
     os.environ.setdefault("DFLASH_CHAT_CONFIG", "")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else every start compiles what was edited last
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DFLASH_CHAT_STATE"] = folder
         for name in wanted:
