@@ -129,7 +129,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             self.race.apply(event)
         if events and self.race.idle:
             self._settle()
-        elif self.race.progress != before:
+        elif self.race.progress != before and not self.race.running[1]:
             self._draw_progress()
 
     def _arrived(self) -> Iterator[Event]:
@@ -157,16 +157,16 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self.dismiss(None)
 
     def _draw_progress(self) -> None:
-        done, total = self.race.progress
-        lane, measured = self.race.running
-        what = lane.name if measured else f"warming up: {lane.name}"
+        """While a lane is warmed up, so that nothing is drawn beside a run that is measured."""
+        done, total = (heats // 2 for heats in self.race.progress)
+        lane, _ = self.race.running
         full = round(done / total * BAR)
         self.query_one("#race-title", Static).update(
             Content.assemble(
                 ("race ", "bold $primary"),
                 ("━" * full, "$primary"),
                 ("─" * (BAR - full), "$foreground 25%"),
-                f"  measuring, {done} of {total} · {what}",
+                f"  measuring, {done} of {total} runs · {lane.name}",
             )
         )
 
