@@ -204,6 +204,8 @@ class Unpacker:
         pieces = [self._piece() for _ in range(self._count())]
         doubts = [self._number() for _ in pieces]
         judged = [self._number() for _ in range(self._count())]
+        if len(judged) > len(pieces):
+            raise PackingError("a step judges more tokens than were drafted")
         judged += [0] * (len(pieces) - len(judged))
         return tuple(
             DraftToken(piece[0], piece[1], _belief(doubt), _belief(given - 1) if given else None)

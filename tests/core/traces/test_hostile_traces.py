@@ -112,6 +112,12 @@ def test_a_flipped_byte_never_raises_anything_else(data: st.DataObject) -> None:
     list(trace.events())
 
 
+def test_a_step_that_judges_more_than_was_drafted_ends_the_trace() -> None:
+    judging = bytes([4, 1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0])
+    trace = read(file_of(STARTED, steps(judging)))
+    assert len(trace.steps) == 0 and trace.problem is not None and "damaged" in trace.problem
+
+
 def _flippable() -> bytes:
     packer = Packer()
     return file_of(STARTED, steps(*(packer.pack(event) for event in long_run() if isinstance(event, Step))))
