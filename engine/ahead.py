@@ -6,6 +6,7 @@ what is compiled is what will be launched.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -24,6 +25,7 @@ from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, read_
 from .commands import AttentionBackend
 from .decoder import Decoder
 from .device_rounds import DeviceRounds
+from .fingerprint import fingerprint_of_code
 from .hub.pairs import PairFolders
 from .kernels.jit import MAX_ROWS
 from .kernels.quantised import QuantisedWeight
@@ -34,7 +36,7 @@ log = logging.getLogger(__name__)
 CUDA = torch.device("cuda")
 """What is compiled for. No tensor is ever put there."""
 WORTHWHILE = 4_000_000_000
-"""Bytes of weights from which on reading them takes longer than it takes the process to find nothing to do."""
+"""Bytes of weights from which on reading them takes about as long as the process takes to start."""
 PATIENCE = 60.0
 """Seconds after which nobody waits for it any more."""
 PROMPT_ROWS = 2 * MAX_ROWS
@@ -53,6 +55,17 @@ class Order:
     draft_attention: AttentionBackend
     capability: int
     """Of the GPU: 90 is Hopper."""
+
+    @property
+    def mark(self) -> Path:
+        """A file in Triton's cache that says all of this was compiled before. It goes when the cache goes."""
+        from triton import __version__, knobs
+
+        configs = [
+            (Path(folder) / "config.json").read_text("utf-8") for folder in (self.target, self.drafter) if folder
+        ]
+        said = json.dumps([asdict(self), configs, __version__, torch.__version__, fingerprint_of_code()])
+        return Path(knobs.cache.dir) / f"dflash-chat-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
     def launch_all(self) -> None:
         """Everything that a turn may launch, on tensors without memory."""
@@ -121,7 +134,7 @@ class Compiling:
 def compiling_beside(
     folders: PairFolders, plan: MemoryPlan, draft_attention: AttentionBackend
 ) -> AbstractContextManager[Compiling | None]:
-    """Begins to compile what this pair will launch; None where it isn't worth a process."""
+    """Begins to compile what this pair will launch; None where it isn't worth a process, or was done before."""
     if not plan.device_rounds or plan.weights < WORTHWHILE:
         return nullcontext()
     drafter = None if folders.drafter is None else str(folders.drafter)
@@ -129,7 +142,7 @@ def compiling_beside(
     order = Order(
         str(folders.target), drafter, plan.context, plan.drafts_in_8_bits, draft_attention, 10 * major + minor
     )
-    return Compiling(order)
+    return nullcontext() if order.mark.exists() else Compiling(order)
 
 
 def main() -> None:
@@ -138,6 +151,7 @@ def main() -> None:
     order = Order(**json.loads(sys.argv[1]))
     ahead.compile_for(order.capability)
     ahead.compile_all(ahead.noted_launches(order.launch_all), num_processes())
+    order.mark.touch()
 
 
 def num_processes() -> int:

@@ -6,8 +6,6 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformers import AutoTokenizer, PreTrainedConfig
-
 from .commands import Message
 from .decoder import Prompt
 from .errors import WeightsFailure
@@ -25,6 +23,9 @@ class ChatTokenizer:
     """A checkpoint's own tokenizer and chat template; Gemma 4's template where it has none."""
 
     def __init__(self, folder: Path):
+        # Takes as long to import as torch does; whoever loads weights meanwhile needn't wait for it.
+        from transformers import AutoTokenizer, PreTrainedConfig
+
         # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
         logging.getLogger("transformers").setLevel(logging.ERROR)
         try:

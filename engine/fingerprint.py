@@ -1,15 +1,21 @@
-"""A short name for the exact weights in a folder, so that two runs can be told to be of the same models."""
+"""Short names for the exact weights in a folder, so that two runs can be told to be of the same models, and for the
+code that runs them."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 WHOLE_FILE = 64 * 2**20
 """Files up to this many bytes are read whole."""
 SAMPLES, SAMPLE = 1024, 4096
 """Of a larger file so many places of so many bytes are read, evenly spread: 4 MiB of every shard, whatever its size."""
+
+ENGINE = Path(__file__).parent
+CODE = ("kernels", "models")
+"""Folders of the engine whose files decide what a round launches and costs, with those beside them."""
 
 
 def fingerprint(folder: Path) -> str:
@@ -35,3 +41,12 @@ def _parts(path: Path, size: int) -> Iterator[bytes]:
         for number in range(SAMPLES):
             file.seek(number * (size - SAMPLE) // (SAMPLES - 1))
             yield file.read(SAMPLE)
+
+
+@cache
+def fingerprint_of_code() -> str:
+    """64 hexadecimal digits over what the engine's files say: another version launches other kernels."""
+    total = hashlib.sha256()
+    for path in sorted([*ENGINE.glob("*.py"), *(path for folder in CODE for path in (ENGINE / folder).glob("*.py"))]):
+        total.update(path.read_bytes())
+    return total.hexdigest()

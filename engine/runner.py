@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import Future
 from itertools import zip_longest
+from pathlib import Path
+from threading import Thread
 from time import perf_counter
 
 import torch
@@ -114,6 +117,7 @@ class Runner:
                 emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
 
         with compiling_beside(folders, plan, options.draft_attention_backend) as compiling:
+            tokenizer = tokenizer_beside(folders.target)
             target = checkpoint.load_target(folders.target, device, progress, options.attention_backend)
             drafter = None
             if folders.drafter is not None:
@@ -121,8 +125,7 @@ class Runner:
                     folders.drafter, target, progress, options.draft_attention_backend, options.noise_embed_scale
                 )
             emit(LoadProgress("loading the tokenizer", 0, 0))
-            tokenizer = ChatTokenizer(folders.target)
-            runner = cls(Decoder(target, drafter, plan.context), tokenizer)
+            runner = cls(Decoder(target, drafter, plan.context), tokenizer.result())
             runner.weights = (
                 fingerprint(folders.target),
                 fingerprint(folders.drafter) if folders.drafter is not None else "",
@@ -334,6 +337,21 @@ def find_folders(options: EngineOptions, emit: Emit, cancelled: Callable[[], boo
         emit(LoadProgress("downloading", done, total, "bytes", bytes_per_second))
 
     return find_pair(options.target, options.drafter, Fetching(options.offline, progress=progress, cancelled=cancelled))
+
+
+def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
+    """Begins to load a tokenizer, which is mostly imports, while the weights are read."""
+    loaded: Future[ChatTokenizer] = Future()
+
+    def load() -> None:
+        try:
+            loaded.set_result(ChatTokenizer(folder))
+        except BaseException as error:
+            loaded.set_exception(error)
+
+    # Nobody waits for this thread's end: loading may be cancelled, and the program left, before it is done.
+    Thread(target=load, name="tokenizer", daemon=True).start()
+    return loaded
 
 
 def use_fitting_threads(device: torch.device) -> None:

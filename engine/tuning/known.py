@@ -5,19 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from ..fingerprint import fingerprint_of_code
 from ..width import CostTable, RoundCosts
-
-ENGINE = Path(__file__).parents[1]
-CODE = ("kernels", "models")
-"""Folders of the engine whose files decide what a round costs, with those beside them."""
 
 
 def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:
@@ -67,19 +63,4 @@ def _write(path: Path, text: str) -> None:
 
 
 def _digest(identity: tuple[str, ...]) -> str:
-    return hashlib.sha256("\0".join((*identity, _code())).encode()).hexdigest()[:16]
-
-
-@cache
-def _code() -> str:
-    """What the engine's files say: another version's kernels take another time."""
-    total = hashlib.sha256()
-    for path in sorted(_code_files()):
-        total.update(path.read_bytes())
-    return total.hexdigest()
-
-
-def _code_files() -> Iterator[Path]:
-    yield from ENGINE.glob("*.py")
-    for folder in CODE:
-        yield from (ENGINE / folder).glob("*.py")
+    return hashlib.sha256("\0".join((*identity, fingerprint_of_code())).encode()).hexdigest()[:16]

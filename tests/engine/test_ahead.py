@@ -5,16 +5,19 @@ And the process that compiles is waited for, ended, and never needed.
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from torch import Tensor
 
-from engine import runner
+from engine import ahead, runner
 from engine.ahead import CUDA, Compiling, Order
 from engine.backends import TRITON
 from engine.checkpoint import compute_dtype, load_drafter, load_target
@@ -22,8 +25,10 @@ from engine.commands import EngineOptions
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
 from engine.events import EngineReady, Event
+from engine.hub.pairs import PairFolders
 from engine.kernels.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.quantised import QuantisedWeight
+from engine.plan import MemoryPlan
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding import prompt_ids, run_turn, settings
@@ -33,6 +38,7 @@ if INTERPRETED:
     from triton.runtime.interpreter import InterpretedFunction
     from triton.runtime.jit import JITFunction
 
+    from engine.kernels import ahead as kernels_ahead
     from engine.kernels.ahead import AbsentGPU
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -100,6 +106,38 @@ def test_what_is_compiled_is_what_turns_launch(
 
 def an_order(folder: Path) -> Order:
     return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", capability=90)
+
+
+def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(ahead.torch.cuda, "get_device_capability", lambda _device: (9, 0))
+    monkeypatch.setattr(ahead, "Compiling", lambda order: nullcontext(order))
+    config = tmp_path / "config.json"
+    config.write_text("{}")
+    plan = SimpleNamespace(
+        device_rounds=True, weights=ahead.WORTHWHILE, device=CUDA, context=CONTEXT, drafts_in_8_bits=True
+    )
+    pair = PairFolders("a pair", tmp_path, None, None)
+
+    def ordered() -> Order | None:
+        with ahead.compiling_beside(pair, cast(MemoryPlan, plan), "auto") as order:
+            return cast(Order | None, order)
+
+    order = ordered()
+    assert order is not None
+    monkeypatch.setattr(kernels_ahead, "compile_for", lambda _capability: None)
+    monkeypatch.setattr(kernels_ahead, "noted_launches", lambda _run: [])
+    monkeypatch.setattr(ahead.sys, "argv", ["ahead", json.dumps(asdict(order))])
+    with monkeypatch.context() as broken:
+        broken.setattr(kernels_ahead, "compile_all", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ahead.main()
+    assert ordered() == order  # nothing was compiled
+    monkeypatch.setattr(kernels_ahead, "compile_all", lambda *_: None)
+    ahead.main()
+    assert ordered() is None
+    config.write_text('{"other": "model"}')
+    assert ordered() == order
 
 
 def test_a_process_that_fails_is_waited_for_no_longer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

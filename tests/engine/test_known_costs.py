@@ -37,7 +37,7 @@ def test_it_is_timed_once_for_each_card_and_each_pair_of_weights() -> None:
 
 def test_other_code_is_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     known_costs(CARD, lambda: TABLE)
-    monkeypatch.setattr(known, "_code", lambda: "another version")
+    monkeypatch.setattr(known, "fingerprint_of_code", lambda: "another version")
     assert known_costs(CARD, lambda: SLOWER) == SLOWER
 
 
