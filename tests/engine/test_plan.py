@@ -75,6 +75,7 @@ def test_8_bit_copies_are_counted_where_rounds_draft_with_them(
 ) -> None:
     monkeypatch.setattr(plan_module, "available_memory", lambda device: 80_000_000_000)
     monkeypatch.setattr(backends, "HAS_TRITON", True)
+    monkeypatch.setattr(backends, "ROUNDS_LEAST_HEAD_DIM", 16)  # the tiny pair's heads are smaller than any real ones
     drafter = dense_pair.folder / "drafter" if drafts else None
     plan = plan_memory(dense_pair.folder / "target", drafter, 2048, CUDA, backend)
     assert (plan.device_rounds, plan.drafts_in_8_bits) == expected
