@@ -17,6 +17,8 @@ from .source import EventQueue
 CPU_SHARE, GPU_SHARE = 0.07, 0.3
 """What the screen may use of one core while an answer streams: beside an engine on the CPU, and on a GPU."""
 IDLE_INTERVAL = 0.1
+BACKED_UP_INTERVAL = 0.005
+"""Seconds between two looks whether the terminal has taken what was written."""
 GAUGE_INTERVAL = 0.2
 """Seconds between two looks at the gauges: people can't read figures faster."""
 MAX_EVENTS = 1024
@@ -67,9 +69,10 @@ class FramePump:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._interval):
                     await self._hurried.wait()
+            while self._backed_up():
+                await asyncio.sleep(BACKED_UP_INTERVAL)
             self._hurried.clear()
-            if not self._backed_up():
-                self.frame()
+            self.frame()
 
     @property
     def _interval(self) -> float:
