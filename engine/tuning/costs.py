@@ -7,8 +7,8 @@ caches with the cursor moved there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from statistics import median
 from time import perf_counter
 
 import torch
@@ -55,12 +55,15 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
 def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
-    passes = {1: _typical(lambda: rounds.time_plain(text, context))}
-    for width in WIDTHS[1:]:
-        passes[width] = _typical(lambda width=width: rounds.time_verify(text, context, width))  # type: ignore[misc]
-    draft = _typical(lambda: rounds.time_draft(text, context))
-    fed = _typical(lambda: rounds.time_ingest(text, context))
-    return RoundCosts(draft, every_width(passes), fed / MAX_ROWS)
+    took = _quickest(
+        [
+            partial(rounds.time_draft, text, context),
+            partial(rounds.time_ingest, text, context),
+            partial(rounds.time_plain, text, context),
+            *(partial(rounds.time_verify, text, context, width) for width in WIDTHS[1:]),
+        ]
+    )
+    return _round_costs(*took)
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
@@ -83,9 +86,13 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
         ingest(TYPICAL)
         drafter.draft(decoder.target, text[0], drafter.config.block_size, draft_cache).ids.tolist()
 
-    passes = {width: _typical(lambda width=width: _milliseconds(lambda: verify(width))) for width in WIDTHS}  # type: ignore[misc]
-    fed = _typical(lambda: _milliseconds(lambda: ingest(MAX_ROWS)))
-    return RoundCosts(_typical(lambda: _milliseconds(draft)), every_width(passes), fed / MAX_ROWS)
+    works: list[Callable[[], None]] = [draft, partial(ingest, MAX_ROWS), *(partial(verify, width) for width in WIDTHS)]
+    return _round_costs(*_quickest([partial(_milliseconds, work) for work in works]))
+
+
+def _round_costs(draft: float, ingest: float, *passes: float) -> RoundCosts:
+    """From milliseconds of a draft, of taking in 16 tokens, and of a pass of each of ``WIDTHS``."""
+    return RoundCosts(draft, every_width(dict(zip(WIDTHS, passes, strict=True))), ingest / MAX_ROWS)
 
 
 def _milliseconds(work: Callable[[], None]) -> float:
@@ -94,10 +101,13 @@ def _milliseconds(work: Callable[[], None]) -> float:
     return (perf_counter() - started) * 1e3
 
 
-def _typical(time: Callable[[], float]) -> float:
-    """The median of a few runs, after one that doesn't count."""
-    time()
-    return median(time() for _ in range(REPEATS))
+def _quickest(times: Sequence[Callable[[], float]]) -> list[float]:
+    """The least that each took, of ``REPEATS`` turns that they take; one more goes before.
+
+    Whatever else the machine does makes a run slower, never faster, and seldom the same one in every turn.
+    """
+    turns = [[time() for time in times] for _ in range(REPEATS + 1)]
+    return [min(took) for took in zip(*turns[1:], strict=True)]
 
 
 def every_width(timed: Mapping[int, float]) -> tuple[float, ...]:
