@@ -9,38 +9,53 @@ from __future__ import annotations
 
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, dot, jit, tl
-from .rope import norm_pairs, turn_pairs
+from .rope import cos_sin, norm_pairs, turn_pairs
 
-ADDED_AT_ONCE = tl.constexpr(1024) if tl else 1024
-"""Of rows times channels: so much of a split is on its way at a time to the last program of a tile ..."""
 AHEAD = tl.constexpr(9) if tl else 9
-"""... and of so many splits."""
+"""So many splits are on their way at a time to the last program of a tile."""
 NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 
 
 @jit
-def _turned_heads(
-    first: tl.tensor,
-    second: tl.tensor,
-    position: tl.tensor,
-    weight: tl.tensor,
-    frequencies: tl.tensor,
-    eps: tl.tensor,
-    HEAD_DIM: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor]:
-    """Heads [N, HEAD_DIM], as halves of each, normed and turned to positions [N]."""
+def load_halves(head: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """[N, HEAD_DIM / 2] each of the heads that ``head`` [N] points to."""
+    half: tl.constexpr = HEAD_DIM // 2
+    address = head[:, None] + tl.arange(0, half)[None, :]
+    return tl.load(address), tl.load(address + half)
+
+
+@jit
+def store_halves(head: tl.tensor, x: tl.tensor, y: tl.tensor, mask: tl.tensor, HEAD_DIM: tl.constexpr) -> None:
+    half: tl.constexpr = HEAD_DIM // 2
+    address = head[:, None] + tl.arange(0, half)[None, :]
+    tl.store(address, x.to(head.dtype.element_ty), mask=mask[:, None])
+    tl.store(address + half, y.to(head.dtype.element_ty), mask=mask[:, None])
+
+
+@jit
+def _load_weight(weight: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """Its halves [1, HEAD_DIM / 2]."""
     half: tl.constexpr = HEAD_DIM // 2
     pair = tl.arange(0, half)
-    first_weight = tl.load(weight + pair)[None, :]
-    second_weight = tl.load(weight + half + pair)[None, :]
-    frequency = tl.load(frequencies + pair)[None, :]
-    x = first.to(tl.float32)
-    y = second.to(tl.float32)
-    inverse = tl.rsqrt(tl.sum(x * x + y * y, axis=1) / HEAD_DIM + eps)[:, None]
-    x, y = norm_pairs(x, y, inverse, first_weight, second_weight, ROUNDED_FIRST)
-    x, y = turn_pairs(x, y, position.to(tl.float32)[:, None] * frequency)
-    return x.to(first.dtype), y.to(first.dtype)
+    return tl.load(weight + pair)[None, :], tl.load(weight + half + pair)[None, :]
+
+
+@jit
+def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
+    """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs.
+
+    ``tl.sum`` adds in an order that depends on how a tile lies in the threads, and so on how many rows it has.
+    """
+    for level in tl.static_range(1, 16):
+        if SIZE >> level > 0:
+            x = tl.sum(tl.reshape(x, (x.shape[0], SIZE >> level, 2)), axis=2)
+    return tl.reshape(x, (x.shape[0],))
+
+
+@jit
+def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr) -> tl.tensor:
+    """[N, 1] of heads [N, HEAD_DIM], given as fp32 halves."""
+    return tl.rsqrt(sum_in_pairs(x * x + y * y, HEAD_DIM // 2) / HEAD_DIM + eps)[:, None]
 
 
 @jit
@@ -55,8 +70,8 @@ def _add_splits(
     count: tl.tensor,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
-    ROWS: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
+    ROWS: tl.constexpr,
 ) -> None:
     """The attention of ``num_packed`` grouped rows: their ``count`` splits, added one by one in their order.
 
@@ -91,6 +106,84 @@ def _add_splits(
         tl.store(out + head[:, None] * HEAD_DIM + lane[None, :], mixed.to(out.dtype.element_ty), mask=valid[:, None])
 
 
+@jit
+def attend_split(
+    queries_1: tl.tensor,
+    queries_2: tl.tensor,
+    keys_1: tl.tensor,
+    keys_2: tl.tensor,
+    values: tl.tensor,
+    key: tl.tensor,
+    exists: tl.tensor,
+    highest_out: tl.tensor,
+    total_out: tl.tensor,
+    mixed_out: tl.tensor,
+    arrivals: tl.tensor,
+    out: tl.tensor,
+    cursor: tl.tensor,
+    num_rows: tl.tensor,
+    first_split: tl.tensor,
+    end: tl.tensor,
+    splits: tl.tensor,
+    scale: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPLIT: tl.constexpr,
+    TILE: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+    ADDED: tl.constexpr,
+) -> None:
+    """Softmax over a split's keys, unnormalised. A tile's last program to be done adds the tile's splits.
+
+    Keys and values are [SPLIT, HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves. ``key`` [SPLIT] are the
+    keys' positions, ``exists`` says which there are; the launch goes from ``first_split`` to the position ``end``.
+    """
+    kv_head = tl.program_id(0)
+    slot = tl.program_id(1)
+    first_packed = tl.program_id(2) * TILE
+    row = (first_packed + tl.arange(0, TILE)) // GROUP
+    lane = tl.arange(0, HEAD_DIM)
+    scores = dot(keys_1, queries_1.T, tl.zeros((SPLIT, TILE), tl.float32))
+    scores = dot(keys_2, queries_2.T, scores) * scale
+    distance = (cursor + row)[None, :] - key[:, None]
+    valid = row < num_rows
+    visible = exists[:, None] & valid[None, :] & (distance < WINDOW) & (distance > -WINDOW)
+    if CAUSAL:
+        visible = visible & (distance >= 0)
+    scores = tl.where(visible, scores, float("-inf"))
+    highest = tl.max(scores, 0)
+    shift = tl.where(highest == float("-inf"), 0.0, highest)  # a row may see none of these keys
+    weights = tl.exp2(scores - shift[None, :])
+    mixed = dot(weights.to(values.dtype).T, values, tl.zeros((TILE, HEAD_DIM), tl.float32))
+    first_part = kv_head * splits * GROUP_ROWS + first_packed
+    part = first_part + slot * GROUP_ROWS + tl.arange(0, TILE)
+    tl.store(highest_out + part, highest, mask=valid)
+    tl.store(total_out + part, tl.sum(weights, 0), mask=valid)
+    tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
+    arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
+    count = (end - 1) // SPLIT - first_split + 1
+    let_next_start()
+    tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
+    if tl.atomic_add(arrival, 1, sem="acq_rel") == count - 1:
+        tl.store(arrival, 0)  # for the next launch
+        _add_splits(
+            highest_out,
+            total_out,
+            mixed_out,
+            out,
+            first_part,
+            first_packed,
+            tl.minimum(num_rows * GROUP - first_packed, TILE),
+            count,
+            GROUP,
+            HEAD_DIM,
+            GROUP_ROWS,
+            ADDED,
+        )
+
+
 @early_kernel
 def _attend_window(
     projected: tl.tensor,
@@ -107,10 +200,10 @@ def _attend_window(
     cursor: tl.tensor,
     rows: tl.tensor,
     capacity: tl.tensor,
-    row_stride: tl.tensor,
     splits: tl.tensor,
     eps: tl.tensor,
     scale: tl.tensor,
+    row_stride: tl.tensor,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     VALUE_IS_KEY: tl.constexpr,
@@ -121,17 +214,17 @@ def _attend_window(
     SPLIT: tl.constexpr,
     TILE: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
+    ADDED: tl.constexpr,
 ) -> None:
     """Program (key head, split, tile of grouped rows): softmax over its split's keys, unnormalised.
 
     A row of the tile is (query row, head of the group). The last program of a tile to finish adds its splits.
     """
     kv_head = tl.program_id(0)
-    slot = tl.program_id(1)
+    kv_heads = tl.num_programs(0)
     first_packed = tl.program_id(2) * TILE
     packed = first_packed + tl.arange(0, TILE)
     row = packed // GROUP
-    head = kv_head * GROUP + packed % GROUP
     half: tl.constexpr = HEAD_DIM // 2
     lane = tl.arange(0, HEAD_DIM)
     pair = tl.arange(0, half)
@@ -140,39 +233,34 @@ def _attend_window(
     num_rows = tl.load(rows)
     wait_for_inputs()
     # Asked for before it is known which rows count, and whose keys: memory's latency is paid once.
-    query = projected + (tl.minimum(row, NEW_ROWS - 1) * row_stride + head * HEAD_DIM)[:, None] + pair[None, :]
-    queries_1 = tl.load(query)
-    queries_2 = tl.load(query + half)
-    new_key = projected + (new_row * row_stride + (tl.num_programs(0) * GROUP + kv_head) * HEAD_DIM)[:, None]
-    new_keys_1 = tl.load(new_key + pair[None, :])
-    new_keys_2 = tl.load(new_key + half + pair[None, :])
-    new_values = tl.load(new_key + (0 if VALUE_IS_KEY else tl.num_programs(0) * HEAD_DIM) + lane[None, :])
+    query = tl.minimum(row, NEW_ROWS - 1) * row_stride + (kv_head * GROUP + packed % GROUP) * HEAD_DIM
+    queries_1, queries_2 = load_halves(projected + query, HEAD_DIM)
+    new_key = projected + new_row * row_stride + (kv_heads * GROUP + kv_head) * HEAD_DIM
+    new_keys_1, new_keys_2 = load_halves(new_key, HEAD_DIM)
+    new_values_1, new_values_2 = load_halves(new_key + (0 if VALUE_IS_KEY else kv_heads * HEAD_DIM), HEAD_DIM)
     end = tl.where(first_packed < num_rows * GROUP, cursor_value + num_rows, 0)
     first_split = tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT
-    start = (first_split + slot) * SPLIT
+    start = (first_split + tl.program_id(1)) * SPLIT
     if start < end:
         if start + SPLIT > cursor_value:
             # New keys are here. Another program may store the same rows: the same bits.
             position = cursor_value + new_row
-            new_keys_1, new_keys_2 = _turned_heads(
-                new_keys_1,
-                new_keys_2,
-                position,
-                k_weight,
-                frequencies,
-                eps,
-                HEAD_DIM,
-                ROUNDED_FIRST,
-            )
+            place = (kv_head * capacity + position % capacity) * HEAD_DIM
+            live = new_row < num_rows
+            k_weight_1, k_weight_2 = _load_weight(k_weight, HEAD_DIM)
+            x = new_keys_1.to(tl.float32)
+            y = new_keys_2.to(tl.float32)
+            x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), k_weight_1, k_weight_2, ROUNDED_FIRST)
+            cos, sin = cos_sin(position.to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :])
+            x, y = turn_pairs(x, y, cos, sin)
+            store_halves(k + place, x, y, live, HEAD_DIM)
             if NORM_VALUES:
-                raw = new_values.to(tl.float32)
-                inverse = tl.rsqrt(tl.sum(raw * raw, axis=1) / HEAD_DIM + eps)
-                new_values = (raw * inverse[:, None]).to(new_values.dtype)
-            place = ((kv_head * capacity + position % capacity) * HEAD_DIM)[:, None]
-            live = (new_row < num_rows)[:, None]
-            tl.store(k + place + pair[None, :], new_keys_1, mask=live)
-            tl.store(k + place + half + pair[None, :], new_keys_2, mask=live)
-            tl.store(v + place + lane[None, :], new_values, mask=live)
+                x = new_values_1.to(tl.float32)
+                y = new_values_2.to(tl.float32)
+                inverse = inverse_rms(x, y, eps, HEAD_DIM)
+                store_halves(v + place, x * inverse, y * inverse, live, HEAD_DIM)
+            else:
+                store_halves(v + place, new_values_1, new_values_2, live, HEAD_DIM)
             tl.debug_barrier()  # what one thread stored, others load
         key = start + tl.arange(0, SPLIT)
         exists = (key < end) & (key > cursor_value - WINDOW)
@@ -184,53 +272,37 @@ def _attend_window(
         values = tl.load(v + address + lane[None, :], mask=exists[:, None], other=0.0)
         # The compiler moves no load past a barrier: all are on their way while the queries are normed.
         tl.debug_barrier()
-        queries_1, queries_2 = _turned_heads(
-            queries_1,
-            queries_2,
-            cursor_value + row,
-            q_weight,
-            frequencies,
-            eps,
+        q_weight_1, q_weight_2 = _load_weight(q_weight, HEAD_DIM)
+        x = queries_1.to(tl.float32)
+        y = queries_2.to(tl.float32)
+        x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), q_weight_1, q_weight_2, ROUNDED_FIRST)
+        cos, sin = cos_sin((cursor_value + row).to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :])
+        x, y = turn_pairs(x, y, cos, sin)
+        attend_split(
+            x.to(queries_1.dtype),
+            y.to(queries_2.dtype),
+            tl.where(exists[:, None], keys_1, 0.0),
+            tl.where(exists[:, None], keys_2, 0.0),
+            tl.where(exists[:, None], values, 0.0),
+            key,
+            exists,
+            highest_out,
+            total_out,
+            mixed_out,
+            arrivals,
+            out,
+            cursor_value,
+            num_rows,
+            first_split,
+            end,
+            splits,
+            scale,
+            GROUP,
             HEAD_DIM,
-            ROUNDED_FIRST,
+            WINDOW,
+            CAUSAL,
+            SPLIT,
+            TILE,
+            GROUP_ROWS,
+            ADDED,
         )
-        keys_1 = tl.where(exists[:, None], keys_1, 0.0)
-        keys_2 = tl.where(exists[:, None], keys_2, 0.0)
-        values = tl.where(exists[:, None], values, 0.0)
-        scores = dot(keys_1, queries_1.T, tl.zeros((SPLIT, TILE), tl.float32))
-        scores = dot(keys_2, queries_2.T, scores) * scale
-        distance = (cursor_value + row)[None, :] - key[:, None]
-        valid = row < num_rows
-        visible = exists[:, None] & valid[None, :] & (distance < WINDOW) & (distance > -WINDOW)
-        if CAUSAL:
-            visible = visible & (distance >= 0)
-        scores = tl.where(visible, scores, float("-inf"))
-        highest = tl.max(scores, 0)
-        shift = tl.where(highest == float("-inf"), 0.0, highest)  # a row may see none of these keys
-        weights = tl.exp2(scores - shift[None, :])
-        mixed = dot(weights.to(values.dtype).T, values, tl.zeros((TILE, HEAD_DIM), tl.float32))
-        first_part = kv_head * splits * GROUP_ROWS + first_packed
-        part = first_part + slot * GROUP_ROWS + tl.arange(0, TILE)
-        tl.store(highest_out + part, highest, mask=valid)
-        tl.store(total_out + part, tl.sum(weights, 0), mask=valid)
-        tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
-        arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
-        count = (end - 1) // SPLIT - first_split + 1
-        let_next_start()
-        tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
-        if tl.atomic_add(arrival, 1, sem="acq_rel") == count - 1:
-            tl.store(arrival, 0)  # for the next launch
-            _add_splits(
-                highest_out,
-                total_out,
-                mixed_out,
-                out,
-                first_part,
-                first_packed,
-                tl.minimum(num_rows * GROUP - first_packed, TILE),
-                count,
-                GROUP,
-                HEAD_DIM,
-                min(TILE, ADDED_AT_ONCE // HEAD_DIM),
-                GROUP_ROWS,
-            )

@@ -100,9 +100,8 @@ def norm_pairs(
 
 
 @jit
-def turn_pairs(x: tl.tensor, y: tl.tensor, angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The halves of a head, each pair turned by its angle; all fp32."""
-    cos, sin = cos_sin(angle)
+def turn_pairs(x: tl.tensor, y: tl.tensor, cos: tl.tensor, sin: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """The halves of a head, each pair turned by an angle of this cosine and sine; all fp32."""
     return x * cos - y * sin, y * cos + x * sin
 
 
@@ -156,7 +155,8 @@ def _norm_rope_store(
         target = v_store + ((head - HEADS - KV_HEADS) * capacity + position % capacity) * HEAD_DIM
     else:
         x, y = norm_pairs(x, y, inverse, weight_1, weight_2, ROUNDED_FIRST)
-        x, y = turn_pairs(x, y, position.to(tl.float32) * frequency)
+        cos, sin = cos_sin(position.to(tl.float32) * frequency)
+        x, y = turn_pairs(x, y, cos, sin)
         target = k_store + ((head - HEADS) * capacity + position % capacity) * HEAD_DIM
         if head < HEADS:
             target = projected + row * row_stride + head * HEAD_DIM

@@ -2,8 +2,8 @@
 
 Keys are taken in splits that start at absolute positions and are added up in their order, so that a row's bits depend
 neither on the rows beside it nor on how its keys came into the cache. ``attention.py`` and ``rope.py`` define the
-operations. Layers with a window run ``attend_window.py``, one launch; the others ``rope.py`` and ``attend_full.py``,
-three.
+operations. Layers with a window run ``attend_window.py``, one launch, or ``attend_one_row.py``, which gives the same
+bits; the others ``rope.py`` and ``attend_full.py``, three.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ..config import AttentionConfig
 from .attend_full import MOST_SPLITS, _attend_full, _combine_splits
+from .attend_one_row import _attend_one_row
 from .attend_window import _attend_window
 from .attention import reference_attention
 from .jit import MAX_ROWS, cdiv
@@ -68,6 +69,8 @@ FULL_TILES = {
 }
 """By head size."""
 
+ADDED_AT_ONCE = 1024
+"""Rows times channels of a split that the last program of a tile with a window has on their way at a time."""
 COMBINED_LANES = 64
 """Channels that a program of ``_combine_splits`` adds."""
 
@@ -155,10 +158,10 @@ def attend_rows(
     ``projected`` [16, >= width]: rows of [queries | keys | values] side by side, without the values where the layer's
     ``value_is_key``; the queries may be changed. ``frequencies`` fp32 [head_dim / 2] as in ``rope.py``. Rows stand at
     cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a ring when the layer has a window;
-    ``cursor``, ``rows`` int32 [1] on the device, not written by the launch just before. ``out`` [16, heads * head_dim];
-    rows from ``rows`` on are left as they are, and ``max_rows`` bounds them where a launch is recorded. Defined by
-    ``attend_rows_reference``; a causal row's result has the same bits whatever stands behind it and however its keys
-    came into the cache.
+    ``cursor``, ``rows`` int32 [1] on the device. Neither they nor keys and values before the cursor may be written by
+    the launch just before. ``out`` [16, heads * head_dim]; rows from ``rows`` on are left as they are, and ``max_rows``
+    bounds them where a launch is recorded. Defined by ``attend_rows_reference``; a causal row's result has the same
+    bits whatever stands behind it and however its keys came into the cache.
     """
     tiles = tiles or attend_tiles(layer, k.shape[1])
     splits = num_splits(tiles, k.shape[1], layer.window)
@@ -197,7 +200,7 @@ def _attend_in_window(
 ) -> None:
     kv_heads, capacity, head_dim = k.shape
     group, splits = layer.num_heads // kv_heads, num_splits(tiles, capacity, layer.window)
-    _attend_window[(kv_heads, splits, cdiv(max_rows * group, tiles.rows))](
+    arguments = (
         projected,
         norms.q,
         norms.k,
@@ -212,23 +215,38 @@ def _attend_in_window(
         cursor,
         rows,
         capacity,
-        projected.stride(0),
         splits,
         norms.eps,
         layer.scale * LOG2_E,
-        GROUP=group,
-        HEAD_DIM=head_dim,
-        VALUE_IS_KEY=layer.value_is_key,
-        ROUNDED_FIRST=norms.rounded_first,
-        NORM_VALUES=norms.norm_values,
-        WINDOW=layer.window,
-        CAUSAL=layer.causal,
-        SPLIT=tiles.split,
-        TILE=tiles.rows,
-        GROUP_ROWS=MAX_ROWS * group,
-        num_warps=tiles.warps,
-        maxnreg=tiles.registers,
     )
+    options = {
+        "GROUP": group,
+        "HEAD_DIM": head_dim,
+        "VALUE_IS_KEY": layer.value_is_key,
+        "ROUNDED_FIRST": norms.rounded_first,
+        "NORM_VALUES": norms.norm_values,
+        "WINDOW": layer.window,
+        "CAUSAL": layer.causal,
+        "SPLIT": tiles.split,
+        "TILE": tiles.rows,
+        "GROUP_ROWS": MAX_ROWS * group,
+        "num_warps": tiles.warps,
+        "maxnreg": tiles.registers,
+    }
+    added = ADDED_AT_ONCE // head_dim
+    # A warp to a head, of which there are the group's queries, a key and a value.
+    heads = max(_power_of_two(group + 2), tiles.warps)
+    if max_rows == 1 and heads <= tiles.rows:
+        added = min(_power_of_two(group), added)
+        _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
+        return
+    grid = (kv_heads, splits, cdiv(max_rows * group, tiles.rows))
+    _attend_window[grid](*arguments, projected.stride(0), ADDED=min(tiles.rows, added), **options)
+
+
+def _power_of_two(n: int) -> int:
+    """The smallest that is no less than n."""
+    return 1 << (n - 1).bit_length()
 
 
 def _attend_to_all(

@@ -10,12 +10,14 @@ UNCHANGING = {
 """Arguments that no kernel writes."""
 OLDER = {
     "_attend_window": {"cursor", "rows"},
+    "_attend_one_row": {"cursor", "rows", "k", "v"},
     "_attend_full": {"cursor", "rows"},
     "_combine_splits": {"cursor", "rows"},
     "_expert_down": {"experts", "pairs"},
 }
 """Arguments that neither the kernel just before writes: a round writes the first two before the embedding, the choice
-of experts is made two launches before."""
+of experts is made two launches before. Of keys and values only those before the cursor are read: each came in an
+earlier pass, or before the block's."""
 
 
 def waits_in_time(kernel: str, column: str) -> bool:

@@ -123,7 +123,7 @@ def compile_launch(launch: Launch) -> Compiled:
         wide_loads=len(re.findall(r"cp\.async\.c[ag]\.shared\.global.*0x10,|ld\.global[.\w:]*\.v4\.b32", ptx)),
         narrow_loads=len(re.findall(r"cp\.async\.ca\.shared\.global.*0x[48],|ld\.global[.\w:]*\.b(?:16|8) ", ptx)),
         warps=built.metadata.num_warps,
-        reads_early=_read_before_waiting(ptx, [name for name, kind in signature.items() if kind != "constexpr"]),
+        reads_early=_read_before_waiting(ptx, {n: k for n, k in signature.items() if k != "constexpr"}),
         waits=_waits(ptx),
     )
 
@@ -150,18 +150,22 @@ def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], d
     return signature, constants, attributes
 
 
-def _read_before_waiting(ptx: str, names: list[str]) -> frozenset[str]:
-    """Arguments whose memory is read before the wait: every register is followed back to those it was made of."""
+def _read_before_waiting(ptx: str, kinds: dict[str, str]) -> frozenset[str]:
+    """Arguments whose memory is read before the wait: every register is followed back to the pointers it was made of.
+
+    ``kinds`` are the types of the arguments that the machine code has, in their order.
+    """
+    names = [{name} if kind.startswith("*") else set() for name, kind in kinds.items()]
     origins: dict[str, set[str]] = {}
     read: set[str] = set()
     for line in _before_waiting(ptx).splitlines():
         registers = re.findall(r"%\w+", line)
         if argument := re.search(r"ld\.param.*\[\w+_param_(\d+)\]", line):
             number = int(argument[1])
-            origins[registers[0]] = {names[number]} if number < len(names) else {"Triton's own"}
+            origins[registers[0]] = names[number] if number < len(names) else {"Triton's own"}
         elif re.search(r"\bld\.global|cp\.async\.c[ag]\.shared", line):
             address = re.findall(r"\[\s*(%\w+)", line)[-1]
-            read |= origins.get(address, {"unknown"})
+            read |= origins.get(address) or {"unknown"}
         elif registers:
             made_of = set().union(*(origins.get(register, set()) for register in registers[1:]))
             origins[registers[0]] = origins.get(registers[0], set()) | made_of

@@ -28,7 +28,8 @@ PROMPT = 2048
 
 
 def launches_of(name: str) -> list[Launch]:
-    """What one pass of this target launches, once per piece of machine code, and its head in 8 bits."""
+    """What passes of this target launch, of 16 rows, of one row and of a prompt, and its head in 8 bits, once per piece
+    of machine code."""
     config = TargetConfig.from_json(json.loads((CONFIGS / f"gemma-4-{name}-it.config.json").read_text()))
     # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
     first_full = next(index for index, layer in enumerate(config.layers) if layer.window is None)
@@ -41,6 +42,7 @@ def launches_of(name: str) -> list[Launch]:
     passes = TargetRows(target, cache, cursor, rows, taps=(1,))
     with record() as launches:
         passes.forward()
+        passes.forward(max_rows=1)
         TargetPrompt(target, cache)(torch.zeros(PROMPT, dtype=torch.int64, device=META), 0, cache, taps=(1,))
         _launch_draft_head(config)
     return distinct(launches)

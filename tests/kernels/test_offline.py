@@ -12,8 +12,11 @@ import pytest
 from engine.kernels.jit import HAS_TRITON
 from tests.kernels.early_reads import waits_in_time
 
-STREAMS = ("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head")
-"""Kernels that read weights: their speed is that of 16-byte loads."""
+STREAMS = (
+    *("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head"),
+    *("_attend_window", "_attend_one_row", "_attend_full"),
+)
+"""Kernels that read weights, keys or values: their speed is that of 16-byte loads."""
 
 PROMPTS = (
     *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
@@ -33,6 +36,7 @@ def test_kernels_compile_for_hopper(name: str) -> None:
     rows = re.findall(r"\| (_\w+) \| \S+ \| \d+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| \d+ \| (.+) \|", done.stdout)
     found = {row[0] for row in rows}
     assert found >= {"_embed_rows", "_project", "_after_attention", "_after_feed_forward", "_head", "_pick"}
+    assert found >= {"_attend_window", "_attend_one_row", "_attend_full", "_combine_splits"}
     assert (name == "26B-A4B") == ({"_gate_up_and_route", "_expert_gate_up", "_expert_down"} <= found)
     for kernel, registers, local, shared, wide, early in rows:
         assert int(registers) <= 255 and int(shared) <= 227 * 1024

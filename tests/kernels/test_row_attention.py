@@ -128,12 +128,12 @@ def capacity_of(config: AttentionConfig) -> int:
 @FP32_AND_BF16
 @pytest.mark.parametrize("name", LAYERS)
 def test_rows_attend_as_the_reference_does(name: str, dtype: torch.dtype) -> None:
-    """At the start, in the middle, and where rings wrap; rows beyond the count are left as they are."""
+    """At the start, in the middle, and where rings wrap, also alone; rows beyond the count are left as they are."""
     config = LAYERS[name]
     case = make(config, capacity_of(config), dtype, gemma="drafter" not in name)
-    for cursor, rows in [(31, 3), (134, 16)]:
+    for cursor, rows, max_rows in [(31, 3, 16), (134, 16, 16), (0, 1, 1), (31, 1, 1), (134, 1, 1)]:
         ours, theirs = case.copy(), case.copy()
-        actual, expected = ours.attend(cursor, rows, small(config)), theirs.reference(cursor, rows)
+        actual, expected = ours.attend(cursor, rows, small(config), max_rows), theirs.reference(cursor, rows)
         for got, wanted in ((actual, expected), (ours.k, theirs.k), (ours.v, theirs.v)):
             torch.testing.assert_close(got, wanted, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
@@ -198,7 +198,7 @@ def test_nothing_runs_without_rows() -> None:
     for name in ("drafter sliding", "drafter full"):
         case = make(LAYERS[name], 65)
         k, v = case.k.clone(), case.v.clone()
-        assert (case.attend(40, 0) == 7.0).all()
+        assert all((case.attend(40, 0, max_rows=most) == 7.0).all() for most in (1, 16))
         assert torch.equal(case.k, k) and torch.equal(case.v, v)
 
 
