@@ -43,6 +43,9 @@ class Frame(IntEnum):
     """Lines of JSON, deflated: events other than steps. The very first line is a :class:`TraceHeader`."""
     STEPS = 2
     """How many steps, then the block of a range coder."""
+    PACKED = 3
+    """Each step's length and the step, packed. Steps of a turn that goes on: frames of ``STEPS`` take their place when
+    it ends."""
 
 
 JsonEvent = EngineReady | TurnStarted | PrefillDone | TurnFinished | EngineError

@@ -18,7 +18,7 @@ from .step_coding import Coding, Decoding, StepModel
 MAX_FRAME, MAX_LINES = 4 * 2**20, 32 * 2**20
 """Bytes of one, deflated or not; and of all lines together."""
 MOST_STEPS = 1024
-"""Steps of one frame, when nothing ended it earlier."""
+"""Steps that are coded in one frame."""
 DAMAGED, TOO_LONG = "The trace is damaged", "The trace is longer than this program reads"
 
 
@@ -31,14 +31,22 @@ def damaged(what: str) -> NoReturn:
 
 
 class FrameWriter:
-    """Puts events and steps into frames, and hands those out when they are due."""
+    """Puts events and steps into frames, and hands those out when they are due.
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    Coding a step takes some ten times as long as packing it. Meanwhile a turn's steps are handed out as they are
+    packed; when something else follows them they are coded, and take the place of what was handed out.
+    """
+
+    def __init__(self, write: Callable[[bytes, int], None]) -> None:
+        """``write(data, instead)`` puts ``data`` in the place of the last ``instead`` bytes."""
         self._write = write
         self._deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zdict=DICTIONARY)
         self._lines = b""
         self._packer, self._model = Packer(), StepModel()
-        self._encoder, self._steps = Encoder(), 0
+        self._packed: list[bytes] = []
+        """Steps to be coded: no more than fit into a model's context."""
+        self._handed_out = self._instead = 0
+        """How many of them were handed out, and in how many bytes."""
 
     def line(self, data: dict[str, Any]) -> None:
         self._end_steps()
@@ -46,37 +54,42 @@ class FrameWriter:
 
     def step(self, step: Step) -> None:
         self._end_lines()
-        self._model.walk(Coding(self._model, self._encoder, self._packer.pack(step)))
-        self._steps += 1
-        if self._steps == MOST_STEPS:
-            self._end_steps()
+        self._packed.append(self._packer.pack(step))
 
     def flush(self) -> None:
-        """Hand out everything. What comes next costs a few bytes more."""
+        """Hand out everything, in little time."""
         self._end_lines()
-        self._end_steps()
+        if packed := self._packed[self._handed_out :]:
+            frame = _frame(Frame.PACKED, b"".join(_number(len(step)) + step for step in packed))
+            self._write(frame, 0)
+            self._handed_out += len(packed)
+            self._instead += len(frame)
 
     def end(self) -> None:
-        self.flush()
-        self._put(Frame.END, b"")
+        self._end_lines()
+        self._end_steps()
+        self._write(_frame(Frame.END, b""), 0)
 
     def _end_lines(self) -> None:
         if self._lines:
             deflated = self._deflate.compress(self._lines) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
-            self._put(Frame.LINES, deflated.removesuffix(SYNC))
+            self._write(_frame(Frame.LINES, deflated.removesuffix(SYNC)), 0)
             self._lines = b""
 
     def _end_steps(self) -> None:
-        if self._steps:
-            content = bytearray()
-            put_number(content, self._steps)
-            self._put(Frame.STEPS, bytes(content) + self._encoder.finished())
-            self._encoder, self._steps = Encoder(), 0
+        if self._packed:
+            self.flush()
+            starts = range(0, len(self._packed), MOST_STEPS)
+            self._write(
+                b"".join(self._coded(self._packed[start : start + MOST_STEPS]) for start in starts), self._instead
+            )
+            self._packed, self._handed_out, self._instead = [], 0, 0
 
-    def _put(self, kind: Frame, content: bytes) -> None:
-        head = bytearray((kind,))
-        put_number(head, len(content))
-        self._write(bytes(head) + content)
+    def _coded(self, steps: list[bytes]) -> bytes:
+        encoder = Encoder()
+        for packed in steps:
+            self._model.walk(Coding(self._model, encoder, packed))
+        return _frame(Frame.STEPS, _number(len(steps)) + encoder.finished())
 
 
 class FrameReader:
@@ -102,6 +115,8 @@ class FrameReader:
                 yield from self._lines(content, whole)
             elif kind == Frame.STEPS:
                 yield from self._steps(content, whole)
+            elif kind == Frame.PACKED:
+                yield from _packed(content, whole)
             if not whole:
                 _cut_short()
 
@@ -121,7 +136,7 @@ class FrameReader:
 
     def _steps(self, content: bytes, whole: bool) -> Iterator[bytes]:
         try:
-            count, start = _number_at(content)
+            count, start = _number_at(content, 0)
             decoder = Decoder(content[start:], whole)
             for _ in range(count):
                 fields = Decoding(self._model, decoder)
@@ -147,16 +162,42 @@ class FrameReader:
         return byte[0] if byte else _cut_short()
 
 
-def _number_at(content: bytes) -> tuple[int, int]:
-    """The number that a frame begins with, and where it ends."""
+def _packed(content: bytes, whole: bool) -> Iterator[bytes]:
+    """Steps that were not coded before the file was cut short."""
+    place = 0
+    try:
+        while place < len(content):
+            size, start = _number_at(content, place)
+            place = start + size
+            if place > len(content):
+                raise PackingError("a step ends early") if whole else Cut
+            yield content[start:place]
+    except Cut:
+        _cut_short()
+    except PackingError:
+        damaged(DAMAGED)
+
+
+def _frame(kind: Frame, content: bytes) -> bytes:
+    return bytes((kind,)) + _number(len(content)) + content
+
+
+def _number(number: int) -> bytes:
+    out = bytearray()
+    put_number(out, number)
+    return bytes(out)
+
+
+def _number_at(content: bytes, start: int) -> tuple[int, int]:
+    """The number at a place of a frame, and where it ends."""
     number = 0
-    for place, byte in enumerate(content[:4]):
+    for place, byte in enumerate(content[start : start + 4]):
         number |= (byte & 127) << 7 * place
         if byte < 128:
-            return number, place + 1
-    if len(content) < 4:
+            return number, start + place + 1
+    if len(content) < start + 4:
         raise Cut
-    raise PackingError("a frame has more steps than frames have")
+    raise PackingError("a number is longer than a frame")
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from .checking import checked_event, one_line
 from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
 from .packing import PackingError, Unpacker
+from .step_coding import MAX_LIST
 
 MAX_STEP = 64 * 2**10
 """Bytes of one, packed."""
@@ -217,6 +218,8 @@ class _Reader:
             damaged(DAMAGED)
         if step.turn != self._turn:
             damaged(f"{DAMAGED}: a step belongs to no turn")
+        if len(step.draft) > MAX_LIST:
+            damaged(f"{DAMAGED}: a step drafts more than steps do")
         if step.num_accepted > len(step.draft):
             damaged(f"{DAMAGED}: a step accepts more than was drafted")
         for token in step.emitted:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import platform
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import datetime
-from io import StringIO
-from math import inf
+from io import SEEK_END, StringIO
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 from engine.events import (
@@ -32,12 +30,15 @@ from ..reducer import TurnState
 from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
 from .frames import FrameWriter
 
-FLUSH_SECONDS = 2.0
-"""At most so much of a run is lost when the program is killed. Flushing more often would make files larger."""
+FLUSH_SECONDS = 0.5
+"""At most so much of a run is lost when the program is killed."""
 
 
 class TraceWriter:
     """Writes one trace file, event by event, on a thread of its own: whoever records is held up by a queue and no more.
+
+    The thread packs what came in ``FLUSH_SECONDS`` at once, and codes a turn's steps when it has ended: whatever it
+    does while the engine decodes is done at the engine's expense, which needs the interpreter, too.
 
     Every method may be called from any thread. Nothing here raises once the file is open: a full disk ends the trace,
     not the answer, and ``failure`` says so.
@@ -51,6 +52,8 @@ class TraceWriter:
         self._file = open(path, "xb", buffering=0)  # noqa: SIM115  (closed by the thread)
         self._events: SimpleQueue[Event | None] = SimpleQueue()
         """None: the trace ends here."""
+        self._due = threading.Event()
+        """What was recorded should be written now."""
         self._closed = threading.Event()
         self._frames = FrameWriter(self._write)
         self._texts = {"text": StringIO(), "thought": StringIO()}
@@ -68,27 +71,28 @@ class TraceWriter:
         """Write an event down; ``LoadProgress`` is left out, and so is what comes after :meth:`close`."""
         if not self._closed.is_set():
             self._events.put(event)
+            if isinstance(event, TurnFinished):
+                self._due.set()
 
     def close(self) -> None:
         """End the file, when everything is written."""
         if not self._closed.is_set():
             self._closed.set()
             self._events.put(None)
+            self._due.set()
         self._thread.join()
 
     def _run(self) -> None:
-        flush_at = inf
-        while True:
-            try:
-                event = self._events.get(timeout=None if flush_at == inf else max(flush_at - time.monotonic(), 0))
-            except Empty:
-                self._frames.flush()
-                flush_at = inf
-                continue
-            if event is None:
-                break
-            self._record(event)
-            flush_at = 0.0 if isinstance(event, TurnFinished) else min(flush_at, time.monotonic() + FLUSH_SECONDS)
+        batch: list[Event | None] = []
+        while None not in batch:
+            batch = [self._events.get()]
+            self._due.wait(FLUSH_SECONDS)
+            self._due.clear()
+            batch += [self._events.get_nowait() for _ in range(self._events.qsize())]
+            for event in batch:
+                if event is not None:
+                    self._record(event)
+            self._frames.flush()
         self._frames.end()
         self._file.close()
 
@@ -129,12 +133,18 @@ class TraceWriter:
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].write(token.text)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes, instead: int = 0) -> None:
+        """``data`` in the place of the file's last ``instead`` bytes. Killed in between, the program leaves the rest of
+        those behind what is whole."""
         if self.failure is not None:
             return
         try:
+            if instead:
+                self._file.seek(-instead, SEEK_END)
             while data:
                 data = data[self._file.write(data) :]
+            if instead:
+                self._file.truncate()
         except OSError as error:
             self.failure = (
                 f"The trace {self.path} ends here, at what was written so far: {error.strerror or error}. "

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,15 @@ def steps(*packed: bytes) -> bytes:
     return Steps().frame(*packed)
 
 
+def packed(*steps: bytes) -> bytes:
+    """A frame of steps as a turn that goes on has them."""
+    content = bytearray()
+    for step in steps:
+        put_number(content, len(step))
+        content += step
+    return frame(Frame.PACKED, bytes(content))
+
+
 def file_of(*frames: bytes) -> bytes:
     return FIRST_LINE + HEAD + b"".join(frames)
 
@@ -91,18 +101,19 @@ def test_a_trace_whose_turns_are_muddled_jumps_as_it_plays() -> None:
 @given(st.binary(max_size=300))
 @settings(max_examples=400)
 def test_random_bytes_are_refused_or_read(noise: bytes) -> None:
-    some = frame(Frame.STEPS, b"\x05" + noise)
-    for data in (noise, FIRST_LINE + noise, file_of(noise), file_of(STARTED, lines(noise)), file_of(STARTED, some)):
+    frames = (lines(noise), frame(Frame.STEPS, b"\x05" + noise), frame(Frame.PACKED, noise), packed(FIRST, noise))
+    for data in (noise, FIRST_LINE + noise, file_of(noise), *(file_of(STARTED, each) for each in frames)):
         try:
             list(read(data).events())
         except TraceError as error:
             assert error.hint
 
 
-@given(st.data())
+@pytest.mark.parametrize("kind", [Frame.STEPS, Frame.PACKED])
+@given(data=st.data())
 @settings(max_examples=60)
-def test_a_flipped_byte_never_raises_anything_else(data: st.DataObject) -> None:
-    whole = bytearray(FLIPPABLE)
+def test_a_flipped_byte_never_raises_anything_else(kind: Frame, data: st.DataObject) -> None:
+    whole = bytearray(FLIPPABLE[kind])
     place = data.draw(st.integers(len(MAGIC), len(whole) - 1))
     whole[place] ^= data.draw(st.integers(1, 255))
     try:
@@ -112,18 +123,36 @@ def test_a_flipped_byte_never_raises_anything_else(data: st.DataObject) -> None:
     list(trace.events())
 
 
-def test_a_step_that_judges_more_than_was_drafted_ends_the_trace() -> None:
+@pytest.mark.parametrize("frame_of", [steps, packed])
+def test_a_step_that_judges_more_than_was_drafted_ends_the_trace(frame_of: Callable[..., bytes]) -> None:
     judging = bytes([4, 1, 0, 0, 0, 0, 0, 0, 0, 1, 5, 0, 0])
-    trace = read(file_of(STARTED, steps(judging)))
+    trace = read(file_of(STARTED, frame_of(judging)))
     assert len(trace.steps) == 0 and trace.problem is not None and "damaged" in trace.problem
 
 
-def _flippable() -> bytes:
+def test_a_packed_step_that_drafts_more_than_steps_do_ends_the_trace() -> None:
+    for drafted, steps_read in ((256, 2), (257, 1)):
+        count = bytearray()
+        put_number(count, drafted)
+        drafting = bytes([0, 0, 0, 0, 0, *count, 0, 0, 0]) + bytes(drafted - 1 + drafted + 3)
+        trace = read(file_of(STARTED, packed(FIRST, drafting)))
+        assert len(trace.steps) == steps_read
+        assert trace.problem is not None and ("damaged" in trace.problem) == (drafted > 256)
+
+
+def test_packed_steps_end_with_their_frame() -> None:
+    whole = packed(FIRST, NOTHING)
+    short = frame(Frame.PACKED, whole[2:-1])
+    trace = read(file_of(STARTED, short, STARTED))
+    assert len(trace.steps) == 1 and len(trace) == 2 and trace.problem is not None and "damaged" in trace.problem
+
+
+def _flippable(frame_of: Callable[..., bytes]) -> bytes:
     packer = Packer()
-    return file_of(STARTED, steps(*(packer.pack(event) for event in long_run() if isinstance(event, Step))))
+    return file_of(STARTED, frame_of(*(packer.pack(event) for event in long_run() if isinstance(event, Step))))
 
 
-FLIPPABLE = _flippable()
+FLIPPABLE = {Frame.STEPS: _flippable(steps), Frame.PACKED: _flippable(packed)}
 
 
 @pytest.mark.parametrize(
@@ -187,6 +216,9 @@ HOSTILE = {
     "countless accepted": "file_of(STARTED, steps(bytes([20, 1, 0, 0, *[128] * 5, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0])))",
     "countless drafted": "file_of(STARTED, steps(FIRST, drafting(True), *[drafting(False)] * 11_000))",
     "many events": "file_of(*[STARTED] * 12_000)",
+    "countless packed": "file_of(STARTED, packed(FIRST, drafting(True)), *[packed(drafting(False))] * 11_000)",
+    "many packed steps": "file_of(STARTED, packed(FIRST, *[NOTHING] * 132_000))",
+    "a packed step without end": "file_of(STARTED, packed(FIRST, bytes(4 * 2**20 - 64)))",
     "many steps": "file_of(STARTED, steps(FIRST, *[NOTHING] * 132_000))",
 }
 SCRIPT = """

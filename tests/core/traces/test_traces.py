@@ -260,7 +260,7 @@ def test_whoever_records_waits_for_nothing(tmp_path: Path, monkeypatch: pytest.M
     write = TraceWriter._write
     monkeypatch.setattr("dflash_tui.core.traces.writer.FLUSH_SECONDS", 0.0)
     writer = TraceWriter(tmp_path / "slow.dft")
-    monkeypatch.setattr(writer._frames, "_write", lambda data: answers.wait(20) and write(writer, data))
+    monkeypatch.setattr(writer._frames, "_write", lambda *data: answers.wait(20) and write(writer, *data))
     events = long_run()
     for event in events:
         writer.record(event)

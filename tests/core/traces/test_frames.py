@@ -1,0 +1,97 @@
+"""Frames while a turn goes on: its steps are there packed, and coded when it has ended."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, Frame
+from dflash_tui.core.traces.frames import FrameWriter
+from dflash_tui.core.traces.reader import TraceError
+from engine.events import Event, Step, TurnStarted, event_to_dict
+from tests.core.traces.test_traces import long_run, read
+
+ENDED = long_run()
+STARTED = replace(next(event for event in ENDED if isinstance(event, TurnStarted)), turn=2)
+GOING_ON = [STARTED, *(replace(event, turn=2) for event in ENDED if isinstance(event, Step))]
+
+
+class File:
+    """A trace in memory."""
+
+    def __init__(self) -> None:
+        self.data = bytearray(MAGIC + b"%d\n" % FORMAT_VERSION)
+        self.frames = FrameWriter(self._write)
+        self.frames.line({"program": "test"})
+
+    def record(self, event: Event) -> None:
+        self.frames.step(event) if isinstance(event, Step) else self.frames.line(event_to_dict(event))
+
+    def kinds(self) -> list[Frame]:
+        return [kind for kind, _ in _frames(bytes(self.data))]
+
+    def _write(self, data: bytes, instead: int) -> None:
+        self.data[len(self.data) - instead :] = data
+
+
+def _frames(data: bytes) -> Iterator[tuple[Frame, bytes]]:
+    file = io.BytesIO(data)
+    file.readline()
+    while kind := file.read(1):
+        size = shift = 0
+        while (byte := file.read(1)[0]) > 127:
+            size, shift = size | (byte & 127) << shift, shift + 7
+        yield Frame(kind[0]), file.read(size | byte << shift)
+
+
+def file_of(events: list[Event], flushed: set[int]) -> File:
+    """The file after some events, handed out after those of these numbers."""
+    file = File()
+    for number, event in enumerate(events):
+        file.record(event)
+        if number in flushed:
+            file.frames.flush()
+    file.frames.flush()
+    return file
+
+
+numbers = st.sets(st.integers(0, len(ENDED) + len(GOING_ON)))
+
+
+@given(numbers)
+def test_what_was_handed_out_can_be_read(flushed: set[int]) -> None:
+    events = [*ENDED, *GOING_ON]
+    file = file_of(events, flushed)
+    assert list(read(bytes(file.data)).events()) == events
+    assert Frame.PACKED in file.kinds()
+
+
+@given(numbers)
+def test_a_turn_that_has_ended_takes_no_more_than_one_that_was_handed_out_at_once(flushed: set[int]) -> None:
+    file, at_once = file_of(ENDED, flushed), file_of(ENDED, set())
+    coded = [
+        [content for kind, content in _frames(bytes(each.data)) if kind == Frame.STEPS] for each in (file, at_once)
+    ]
+    assert coded[0] == coded[1] and len(coded[0]) == 1
+    assert Frame.PACKED not in file.kinds()
+
+
+def test_what_a_killed_program_leaves_can_be_cut_at_any_byte() -> None:
+    events = [*ENDED, *GOING_ON]
+    data = bytes(file_of(events, set(range(0, len(events), 7))).data)
+    read_before = 0
+    for length in range(len(data)):
+        try:
+            trace = read(data[:length])
+        except TraceError:
+            assert read_before == 0  # nothing of it had come yet
+            continue
+        copies = list(trace.events())
+        assert trace.problem is not None and "cut short" in trace.problem
+        assert copies == events[: len(copies)] and len(copies) >= read_before
+        read_before = len(copies)
+    assert read_before == len(events) - 1
