@@ -81,8 +81,8 @@ def test_a_turn_that_has_ended_takes_no_more_than_one_that_was_handed_out_at_onc
 
 
 def test_what_a_killed_program_leaves_can_be_cut_at_any_byte() -> None:
-    events = [*ENDED, *GOING_ON]
-    data = bytes(file_of(events, set(range(0, len(events), 7))).data)
+    events = [*ENDED[:6], *GOING_ON[:10]]
+    data = bytes(file_of(events, set(range(0, len(events), 4))).data)
     read_before = 0
     for length in range(len(data)):
         try:
