@@ -1,4 +1,4 @@
-"""``python -m tests.app.recording_cost [--pairs 24] [--block 16]``: what ``--trace`` costs the engine.
+"""``python -m tests.app.recording_cost [--pairs 24] [--block 16|auto|none]``: what ``--trace`` costs the engine.
 
 The bundled pair answers one question again and again in this process, recorded and not in turns, and each turn's own
 statistics say how long decoding took. A pair is two answers next to each other in time, in either order, so that their
@@ -21,11 +21,16 @@ from dflash_tui.app.main import SWITCH_INTERVAL
 from dflash_tui.app.source import EventQueue
 from dflash_tui.core.sessions import SessionLog
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
+from engine.commands import AUTO, Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineReady, TurnFinished, TurnStatistics
 from engine.service import EngineService
 
 QUESTION = Message("user", "create a single-file HTML animation of a drone swarm")
+BLOCKS = {
+    "16": GenerationSettings(block_size=16),
+    "auto": GenerationSettings(block_size=AUTO),
+    "none": GenerationSettings(speculation=False),
+}
 PATIENCE = 120.0
 LIMIT = 0.01
 
@@ -96,13 +101,13 @@ def interval(values: list[float]) -> tuple[float, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=24)
-    parser.add_argument("--block", type=int, default=16)
+    parser.add_argument("--block", choices=BLOCKS, default="16", help="none: one token at a time")
     wanted = parser.parse_args()
     sys.setswitchinterval(SWITCH_INTERVAL)
     plain: list[TurnStatistics] = []
     recorded: list[Recorded] = []
     with tempfile.TemporaryDirectory() as folder:
-        pair = Measurement(Path(folder), GenerationSettings(block_size=wanted.block))
+        pair = Measurement(Path(folder), BLOCKS[wanted.block])
         pair.plain(), pair.recorded()  # the first ones meet a cold machine
         for number in range(wanted.pairs):
             if number % 2:
@@ -117,7 +122,7 @@ def main() -> int:
     costs = [after / before - 1 for before, after in zip(without, with_trace, strict=True)]
     cost, (low, high), facts = median(costs), interval(costs), plain[0]
     work, rest = median(each.work_ms for each in recorded), median(each.rest_ms for each in recorded)
-    rounds = facts.num_spec_steps
+    rounds = facts.num_spec_steps or facts.num_tokens
     print(f"{facts.num_tokens} tokens in {rounds} rounds, {wanted.pairs} pairs of answers")
     print(f"decoding {median(without):.0f} ms without a trace, {median(with_trace):.0f} ms with one")
     print(f"recording costs {cost:.2%} (95 % interval {low:.2%} to {high:.2%}), limit {LIMIT:.0%}")

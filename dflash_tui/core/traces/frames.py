@@ -12,7 +12,7 @@ from engine.events import Step
 
 from .coding import Cut, Decoder, Encoder
 from .format import DICTIONARY, SYNC, Frame
-from .packing import Packer, PackingError, put_number
+from .packing import Packer, PackingError, number
 from .step_coding import Coding, Decoding, StepModel
 
 MAX_FRAME, MAX_LINES = 4 * 2**20, 32 * 2**20
@@ -60,7 +60,7 @@ class FrameWriter:
         """Hand out everything, in little time."""
         self._end_lines()
         if packed := self._packed[self._handed_out :]:
-            frame = _frame(Frame.PACKED, b"".join(_number(len(step)) + step for step in packed))
+            frame = _frame(Frame.PACKED, b"".join(number(len(step)) + step for step in packed))
             self._write(frame, 0)
             self._handed_out += len(packed)
             self._instead += len(frame)
@@ -89,7 +89,7 @@ class FrameWriter:
         encoder = Encoder()
         for packed in steps:
             self._model.walk(Coding(self._model, encoder, packed))
-        return _frame(Frame.STEPS, _number(len(steps)) + encoder.finished())
+        return _frame(Frame.STEPS, number(len(steps)) + encoder.finished())
 
 
 class FrameReader:
@@ -149,12 +149,12 @@ class FrameReader:
 
     def _number(self) -> int:
         """The length of a frame."""
-        number = 0
+        value = 0
         for shift in range(0, 28, 7):
             byte = self._byte()
-            number |= (byte & 127) << shift
+            value |= (byte & 127) << shift
             if byte < 128:
-                return number
+                return value
         damaged(DAMAGED)
 
     def _byte(self) -> int:
@@ -179,22 +179,16 @@ def _packed(content: bytes, whole: bool) -> Iterator[bytes]:
 
 
 def _frame(kind: Frame, content: bytes) -> bytes:
-    return bytes((kind,)) + _number(len(content)) + content
-
-
-def _number(number: int) -> bytes:
-    out = bytearray()
-    put_number(out, number)
-    return bytes(out)
+    return bytes((kind,)) + number(len(content)) + content
 
 
 def _number_at(content: bytes, start: int) -> tuple[int, int]:
     """The number at a place of a frame, and where it ends."""
-    number = 0
+    value = 0
     for place, byte in enumerate(content[start : start + 4]):
-        number |= (byte & 127) << 7 * place
+        value |= (byte & 127) << 7 * place
         if byte < 128:
-            return number, start + place + 1
+            return value, start + place + 1
     if len(content) < start + 4:
         raise Cut
     raise PackingError("a number is longer than a frame")

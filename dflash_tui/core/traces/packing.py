@@ -106,14 +106,12 @@ class Packer:
         put_number(out, len(draft))
         for token in draft:
             self._put_piece(out, (token.id, token.text))
-        for token in draft:
-            put_number(out, _doubt(token.probability))
+        out += b"".join([_CHANCES[_doubt(token.probability)] for token in draft])
         judged = [token.target_probability for token in draft]
         while judged and judged[-1] is None:
             judged.pop()
         put_number(out, len(judged))
-        for given in judged:
-            put_number(out, 0 if given is None else 1 + _doubt(given))
+        out += b"".join([_CHANCES[0 if given is None else 1 + _doubt(given)] for given in judged])
 
     def _put_emitted(self, out: bytearray, step: Step, plain: int) -> None:
         own = step.emitted[plain:]
@@ -305,6 +303,17 @@ def put_number(out: bytearray, number: int) -> None:
     out.append(number)
 
 
+def number(value: int) -> bytes:
+    """A number alone."""
+    out = bytearray()
+    put_number(out, value)
+    return bytes(out)
+
+
+_CHANCES = tuple(number(value) for value in range(PROBABILITY_STEPS + 2))
+"""What a chance, or one more, is packed as. A step has dozens: looking them up is faster than putting them together."""
+
+
 def _put_signed(out: bytearray, number: int) -> None:
     put_number(out, unsigned(number))
 
@@ -331,7 +340,9 @@ def _whole(value: float, steps: int) -> int:
 
 def _doubt(probability: float) -> int:
     """1 - probability in whole steps: small for a confident model, and small numbers are short."""
-    return PROBABILITY_STEPS - _whole(min(probability, 1.0), PROBABILITY_STEPS)
+    if 0 <= probability <= 1:
+        return PROBABILITY_STEPS - round(probability * PROBABILITY_STEPS)
+    return 0 if probability > 1 else PROBABILITY_STEPS
 
 
 def _belief(doubt: int) -> float:
