@@ -48,6 +48,11 @@ if INTERPRETED:
     allow_computed_loop_bounds()
     prepare_once_per_launch()
     describe_types_once()
+elif HAS_TRITON:
+    from .triton_cache import make_keys_independent_of_order, tell_what_is_compiled
+
+    make_keys_independent_of_order()
+    tell_what_is_compiled()
 
 MAX_ROWS = 16
 """The most rows of one decoding pass: one tile of a matrix product, at every width."""

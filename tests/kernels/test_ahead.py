@@ -25,14 +25,30 @@ def write_libcuda(folder: Path) -> None:
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", folder / "libcuda.so.1", folder / "empty.c"], check=True)
 
 
+def python(module: str, *arguments: str, **variables: str) -> str:
+    """What a module prints in a process of its own: in this one the interpreter stands in for the compiler."""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"} | variables
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=170)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.skipif(not HAS_TRITON or shutil.which("gcc") is None, reason="needs Triton and a C compiler")
 def test_launches_find_what_was_compiled_ahead(tmp_path: Path) -> None:
     write_libcuda(tmp_path)
-    # Another process: in this one the interpreter stands in for the compiler.
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    environment |= {"TRITON_CACHE_DIR": str(tmp_path / "cache"), "TRITON_LIBCUDA_PATH": str(tmp_path)}
-    environment["LD_LIBRARY_PATH"] = str(tmp_path)
-    command = [sys.executable, "-m", "tests.kernels.offline_ahead"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=170)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"noted": 4, "found": 4, "missed": 0, "added": 0}
+    folder = str(tmp_path)
+    said = python(
+        "tests.kernels.offline_ahead",
+        TRITON_CACHE_DIR=str(tmp_path / "cache"),
+        TRITON_LIBCUDA_PATH=folder,
+        LD_LIBRARY_PATH=folder,
+    )
+    assert json.loads(said) == {"noted": 4, "found": 4, "missed": 0, "added": 0}
+
+
+@pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
+def test_a_kernel_has_one_key_in_whatever_order_kernels_are_compiled() -> None:
+    keys = json.loads(python("tests.kernels.offline_keys"))
+    assert len(keys) > 50
+    assert json.loads(python("tests.kernels.offline_keys", "--backwards")) == keys

@@ -1,0 +1,32 @@
+"""``python -m tests.kernels.offline_keys [--backwards]`` prints (JSON) each kernel's key in Triton's cache.
+
+They are worked out one after the other by their names, or in the opposite order.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+from triton.runtime.jit import JITFunction
+
+import engine.kernels
+
+
+def kernels() -> dict[str, JITFunction]:
+    """All of the engine's, and the functions they call, by module and name."""
+    modules = [import_module(f"engine.kernels.{found.name}") for found in iter_modules(engine.kernels.__path__)]
+    values = [value for module in modules for value in vars(module).values()]
+    return {f"{value.__module__}.{value.__name__}": value for value in values if isinstance(value, JITFunction)}
+
+
+def main() -> None:
+    in_order = sorted(kernels().items(), reverse="--backwards" in sys.argv)
+    keys = {name: kernel.cache_key for name, kernel in in_order}
+    print(json.dumps(keys, sort_keys=True))
+
+
+if __name__ == "__main__":
+    main()
