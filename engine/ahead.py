@@ -1,7 +1,7 @@
-"""A pair's kernels compiled beside loading its weights: ``python -m engine.ahead`` is the process that does it.
+"""A pair's kernels compiled beside loading its weights, by a process of its own: ``compiling.py``.
 
-The pair is built on the ``meta`` device and does there, once, all that decoding does. Nothing is listed by hand, so
-what is compiled is what will be launched.
+Nobody needs the process; it makes a first start faster. Importing this imports nothing heavy, so that the process can
+import what it needs while the program does the same.
 """
 
 from __future__ import annotations
@@ -13,34 +13,28 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import monotonic
+from typing import TYPE_CHECKING
 
-import torch
-
-from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, read_target_config, target_shape
-from .commands import AttentionBackend
-from .decoder import Decoder
-from .device_rounds import DeviceRounds
+from .commands import AttentionBackend, EngineOptions
 from .fingerprint import fingerprint_of_code
-from .hub.pairs import PairFolders
-from .kernels.jit import MAX_ROWS
-from .kernels.quantised import QuantisedWeight
-from .plan import META, MemoryPlan
+from .waking import has_driver
+
+if TYPE_CHECKING:
+    from .hub.pairs import PairFolders
+    from .plan import MemoryPlan
 
 log = logging.getLogger(__name__)
 
-CUDA = torch.device("cuda")
-"""What is compiled for. No tensor is ever put there."""
 WORTHWHILE = 4_000_000_000
 """Bytes of weights from which on reading them takes about as long as the process takes to start."""
 PATIENCE = 60.0
 """Seconds after which nobody waits for it any more."""
-PROMPT_ROWS = 2 * MAX_ROWS
-"""Rows of the prompts that are tried out. Prompts of every length run the same machine code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,107 +51,139 @@ class Order:
     """Of the GPU: 90 is Hopper."""
 
     @property
-    def mark(self) -> Path:
-        """A file in Triton's cache that says all of this was compiled before. It goes when the cache goes."""
-        from triton import __version__, knobs
+    def digest(self) -> str:
+        """16 hexadecimal digits, other ones for another pair in the same folders."""
+        import torch
+        import triton
 
         configs = [
             (Path(folder) / "config.json").read_text("utf-8") for folder in (self.target, self.drafter) if folder
         ]
-        said = json.dumps([asdict(self), configs, __version__, torch.__version__, fingerprint_of_code()])
-        return Path(knobs.cache.dir) / f"dflash-chat-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
-
-    def launch_all(self) -> None:
-        """Everything that a turn may launch, on tensors without memory."""
-        config = read_target_config(Path(self.target))
-        target = target_shape(config, CUDA).to(compute_dtype(CUDA))
-        target.prepare()
-        drafter = None
-        if self.drafter is not None:
-            draft_config = read_drafter_config(Path(self.drafter), config)
-            drafter = drafter_shape(draft_config, CUDA, self.draft_attention).to(compute_dtype(CUDA))
-            drafter.prepare()
-        decoder = Decoder(target, drafter, self.context)
-        copy = QuantisedWeight.allocate(config.vocab_size, config.hidden_size, META)
-        DeviceRounds(decoder, copy if self.drafts_in_8_bits else None).rehearse()
-        rehearse_prompt(decoder)
-
-
-@torch.inference_mode()
-def rehearse_prompt(decoder: Decoder) -> None:
-    """Two pieces of a prompt, as ``decoder.Turn`` runs them: with a drafter that is told of them, and without."""
-    drafter = decoder.drafter
-    for start, taps in ((0, ()), (PROMPT_ROWS, () if drafter is None else drafter.config.target_layer_ids)):
-        ids = torch.zeros(PROMPT_ROWS, dtype=torch.int64, device=decoder.device)
-        output = decoder.read(ids, start, decoder.cache, taps)
-        decoder.cache.commit(start + PROMPT_ROWS)
-        if drafter is not None and decoder.draft_cache is not None and output.features is not None:
-            drafter.ingest(output.features, decoder.draft_cache)
+        return _digest(asdict(self), configs, torch.__version__, triton.__version__)
 
 
 class Compiling:
-    """The process, as its parent sees it. Leaving the block ends it, done or not: it is never needed, only faster."""
+    """The process, as its parent sees it. It stands by for an order; leaving the block ends it, done or not."""
 
-    def __init__(self, order: Order):
-        self._deadline = monotonic() + PATIENCE
+    def __init__(self) -> None:
+        self._order: Order | None = None
+        self._mark = Path()
+        self._deadline = 0.0
         self._said = TemporaryFile()  # noqa: SIM115 (open while the process runs)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __spec__.name, json.dumps(asdict(order))],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-m", f"{__package__}.compiling"],
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._said,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "CUDA_VISIBLE_DEVICES": ""},
             start_new_session=True,  # so that its own processes can be ended with it
+            text=True,
         )
 
     def __enter__(self) -> Compiling:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Done or not; more than once is once."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+        self._tell("")
         self._said.close()
+
+    def begin(self, order: Order, mark: Path) -> None:
+        """Lets it compile; ``mark`` will say that it did."""
+        self._order, self._mark, self._deadline = order, mark, monotonic() + PATIENCE
+        self._tell(json.dumps(asdict(order)))
 
     def finished(self, seconds: float) -> bool:
         """Waits so long at most, and says whether waiting is over."""
+        assert self._order is not None, "it waits for an order itself"
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return monotonic() > self._deadline
+        self._said.seek(0)
+        said = self._said.read().decode(errors="replace")[-2000:]
         if code:
-            self._said.seek(0)
-            log.warning("kernels were not compiled ahead: %s", self._said.read().decode(errors="replace")[-2000:])
+            log.warning("kernels were not compiled ahead: %s", said)
+        else:
+            log.debug("kernels were compiled ahead: %s", said)
+            _write(self._mark, self._order.digest)
         return True
+
+    def _tell(self, what: str) -> None:
+        """All that it will ever be told."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError, ValueError):  # it may have ended, or been told before
+            self._process.stdin.write(what)
+            self._process.stdin.close()
+
+
+def standing_by(options: EngineOptions) -> AbstractContextManager[Compiling | None]:
+    """Starts the process before anybody knows what it is to compile; None where that will be nothing, as far as can be
+    told without importing torch."""
+    possible = options.target is not None and options.device != "cpu" and has_driver()
+    if not possible or find_spec("triton") is None or mark_of(options).exists():
+        return nullcontext()
+    return Compiling()
 
 
 def compiling_beside(
-    folders: PairFolders, plan: MemoryPlan, draft_attention: AttentionBackend
+    options: EngineOptions, folders: PairFolders, plan: MemoryPlan, process: Compiling | None = None
 ) -> AbstractContextManager[Compiling | None]:
-    """Begins to compile what this pair will launch; None where it isn't worth a process, or was done before."""
-    if not plan.device_rounds or plan.weights < WORTHWHILE:
+    """Begins to compile what this pair will launch, by a process that stands by or a new one; None where it isn't
+    worth one, or was done before."""
+    mark = mark_of(options)
+    order = _order(folders, plan, options) if plan.device_rounds and plan.weights >= WORTHWHILE else None
+    if order is None or _read(mark) == order.digest:
+        if process is not None:
+            process.end()
+            _write(mark, "nothing" if order is None else order.digest)
         return nullcontext()
+    process = process or Compiling()
+    process.begin(order, mark)
+    return process
+
+
+def mark_of(options: EngineOptions) -> Path:
+    """A file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
+    home = os.environ.get("TRITON_HOME") or Path.home()
+    folder = os.environ.get("TRITON_CACHE_DIR") or Path(home) / ".triton" / "cache"
+    said = (options.target, options.drafter, options.max_context, options.draft_attention_backend)
+    return Path(folder) / f"dflash-chat-{_digest(*said, fingerprint_of_code())}"
+
+
+def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Order:
+    import torch
+
     drafter = None if folders.drafter is None else str(folders.drafter)
     major, minor = torch.cuda.get_device_capability(plan.device)
-    order = Order(
-        str(folders.target), drafter, plan.context, plan.drafts_in_8_bits, draft_attention, 10 * major + minor
+    return Order(
+        str(folders.target),
+        drafter,
+        plan.context,
+        plan.drafts_in_8_bits,
+        options.draft_attention_backend,
+        10 * major + minor,
     )
-    return nullcontext() if order.mark.exists() else Compiling(order)
 
 
-def main() -> None:
-    from .kernels import ahead  # needs Triton, which not every machine has
-
-    order = Order(**json.loads(sys.argv[1]))
-    ahead.compile_for(order.capability)
-    ahead.compile_all(ahead.noted_launches(order.launch_all), num_processes())
-    order.mark.touch()
+def _digest(*said: object) -> str:
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
 
 
-def num_processes() -> int:
-    """Half the cores: the others read the weights meanwhile."""
-    return max(1, len(os.sched_getaffinity(0)) // 2)
+def _read(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text("utf-8")
+    return ""
 
 
-if __name__ == "__main__":
-    main()
+def _write(path: Path, text: str) -> None:
+    """Where nothing can be written, the next start compiles again, or finds that there is nothing to compile."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")

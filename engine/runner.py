@@ -13,7 +13,7 @@ from time import perf_counter
 import torch
 
 from . import checkpoint
-from .ahead import compiling_beside
+from .ahead import Compiling, compiling_beside
 from .chat import AnswerStream, ChatTokenizer
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoder import Decoder, PrefillStarted, Prompt, Round
@@ -89,15 +89,22 @@ class Runner:
         return drafter.config.block_size if drafter is not None else 1
 
     @classmethod
-    def load(cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> Runner | None:
-        """Loads and warms a pair, telling of it as it goes; None when cancelled meanwhile."""
+    def load(
+        cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], compiler: Compiling | None = None
+    ) -> Runner | None:
+        """Loads and warms a pair, telling of it as it goes; None when cancelled meanwhile.
+
+        ``compiler`` is a process that stands by to compile kernels; without one it is started when it is needed.
+        """
         try:
-            return cls._load(options, emit, cancelled)
+            return cls._load(options, emit, cancelled, compiler)
         except (FetchCancelled, LoadCancelled):
             return None
 
     @classmethod
-    def _load(cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> Runner:
+    def _load(
+        cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], compiler: Compiling | None
+    ) -> Runner:
         started = perf_counter()
         device = checkpoint.pick_device(options.device)
         use_fitting_threads(device)
@@ -116,7 +123,7 @@ class Runner:
                 reported = perf_counter()
                 emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
 
-        with compiling_beside(folders, plan, options.draft_attention_backend) as compiling:
+        with compiling_beside(options, folders, plan, compiler) as compiling:
             tokenizer = tokenizer_beside(folders.target)
             target = checkpoint.load_target(folders.target, device, progress, options.attention_backend)
             drafter = None

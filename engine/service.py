@@ -50,9 +50,16 @@ class EngineService:
 
     def _main(self) -> None:
         try:
-            from .runner import Runner
+            from .ahead import standing_by
+            from .waking import wake_gpu
 
-            runner = Runner.load(self._options, self._emit, cancelled=self._closed_while_loading)
+            # Both go by beside the imports.
+            if self._options.device != "cpu":
+                wake_gpu()
+            with standing_by(self._options) as compiler:
+                from .runner import Runner
+
+                runner = Runner.load(self._options, self._emit, self._closed_while_loading, compiler)
         except Exception as error:
             self._emit(_as_event(error, fatal=True))
             return

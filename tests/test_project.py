@@ -44,7 +44,9 @@ def test_the_boundaries_between_packages_hold() -> None:
     check("-c", "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports())")
 
 
-@pytest.mark.parametrize("module", ["engine", "engine.events", "engine.commands", "engine.errors", "engine.service"])
+@pytest.mark.parametrize(
+    "module", ["engine", "engine.events", "engine.commands", "engine.errors", "engine.service", "engine.ahead"]
+)
 def test_the_engine_s_contracts_load_no_library(module: str) -> None:
     heavy = {"torch", "numpy", "transformers", "textual", "rich", "click"}
     assert imported_by(f"import {module}") & heavy == set()

@@ -18,7 +18,9 @@ from typing import Any
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.driver import CudaLauncher, CudaUtils
+from triton.runtime.cache import triton_key
 from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
 
 WARP_SIZE = 32
 
@@ -37,6 +39,11 @@ class AbsentGPU:
 
     def get_current_target(self) -> GPUTarget:
         return self._target
+
+
+def get_ready() -> None:
+    """Does what every process that compiles would do first: reads Triton's own files, to know them by a key."""
+    triton_key()
 
 
 def compile_for(capability: int) -> None:
@@ -65,8 +72,10 @@ def compile_all(noted: Sequence[str], processes: int) -> None:
 
     Forks: only for a process that has neither threads nor a GPU.
     """
+    # Kernels of long sources take longest: begun first, none of them is waited for alone.
+    in_order = sorted(noted, key=lambda launch: len(_kernel(launch).src), reverse=True)
     with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
-        for built in [pool.submit(_build_loader), *(pool.submit(_compile, launch) for launch in noted)]:
+        for built in [pool.submit(_build_loader), *(pool.submit(_compile, launch) for launch in in_order)]:
             built.result()
 
 
@@ -75,7 +84,11 @@ def _build_loader() -> None:
     CudaUtils()
 
 
-def _compile(launch: str) -> None:
+def _kernel(launch: str) -> JITFunction:
     module, _, name = json.loads(launch)["name"].rpartition(".")
-    kernel = getattr(import_module(module), name).preload(launch)
+    return getattr(import_module(module), name)
+
+
+def _compile(launch: str) -> None:
+    kernel = _kernel(launch).preload(launch)
     CudaLauncher(kernel.src, kernel.metadata)

@@ -6,10 +6,14 @@ And the process that compiles is waited for, ended, and never needed.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,10 +22,12 @@ import pytest
 from torch import Tensor
 
 from engine import ahead, runner
-from engine.ahead import CUDA, Compiling, Order
+from engine.ahead import Compiling, Order
 from engine.backends import TRITON
+from engine.bench.shapes import PERIOD, configs_of, shorten
 from engine.checkpoint import compute_dtype, load_drafter, load_target
 from engine.commands import EngineOptions
+from engine.compiling import CUDA, launch_all
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
 from engine.events import EngineReady, Event
@@ -32,13 +38,13 @@ from engine.plan import MemoryPlan
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding import prompt_ids, run_turn, settings
+from tests.kernels.test_ahead import python, write_libcuda
 
 if INTERPRETED:
     from triton.runtime.driver import driver
     from triton.runtime.interpreter import InterpretedFunction
     from triton.runtime.jit import JITFunction
 
-    from engine.kernels import ahead as kernels_ahead
     from engine.kernels.ahead import AbsentGPU
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -101,55 +107,143 @@ def test_what_is_compiled_is_what_turns_launch(
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
         decoder.rounds.time_ingest(prompt_ids(16), 20)
 
-    assert launched(turns) == launched(order.launch_all)
+    assert launched(turns) == launched(lambda: launch_all(order))
 
 
 def an_order(folder: Path) -> Order:
     return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", capability=90)
 
 
+@pytest.fixture
+def a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of one here, and an empty cache of Triton's."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(cache))
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _device: (9, 0))
+    monkeypatch.setattr(ahead, "has_driver", lambda: True)
+
+
+class Orders:
+    """Stands in for the process."""
+
+    def __init__(self) -> None:
+        self.order: Order | None = None
+        self.ended = False
+
+    def __enter__(self) -> Orders:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.ended = True
+
+    def begin(self, order: Order, mark: Path) -> None:
+        self.order, self.mark = order, mark
+
+    def end(self) -> None:
+        self.ended = True
+
+
+@pytest.mark.usefixtures("a_gpu")
 def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(ahead.torch.cuda, "get_device_capability", lambda _device: (9, 0))
-    monkeypatch.setattr(ahead, "Compiling", lambda order: nullcontext(order))
+    monkeypatch.setattr(ahead, "Compiling", Orders)
     config = tmp_path / "config.json"
     config.write_text("{}")
     plan = SimpleNamespace(
         device_rounds=True, weights=ahead.WORTHWHILE, device=CUDA, context=CONTEXT, drafts_in_8_bits=True
     )
-    pair = PairFolders("a pair", tmp_path, None, None)
+    options, pair = EngineOptions(str(tmp_path)), PairFolders("a pair", tmp_path, None, None)
 
-    def ordered() -> Order | None:
-        with ahead.compiling_beside(pair, cast(MemoryPlan, plan), "auto") as order:
-            return cast(Order | None, order)
+    def started() -> tuple[Orders | None, Order | None]:
+        """The process that stood by, and what was ordered of it or of another."""
+        with ahead.standing_by(options) as compiler:
+            stood_by = cast(Orders | None, compiler)
+            with ahead.compiling_beside(options, pair, cast(MemoryPlan, plan), compiler) as compiling:
+                begun = cast(Orders | None, compiling)
+                assert begun is None or stood_by in (None, begun)
+                assert begun is not None or stood_by is None or stood_by.ended
+                return stood_by, None if begun is None else begun.order
 
-    order = ordered()
-    assert order is not None
-    monkeypatch.setattr(kernels_ahead, "compile_for", lambda _capability: None)
-    monkeypatch.setattr(kernels_ahead, "noted_launches", lambda _run: [])
-    monkeypatch.setattr(ahead.sys, "argv", ["ahead", json.dumps(asdict(order))])
-    with monkeypatch.context() as broken:
-        broken.setattr(kernels_ahead, "compile_all", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            ahead.main()
-    assert ordered() == order  # nothing was compiled
-    monkeypatch.setattr(kernels_ahead, "compile_all", lambda *_: None)
-    ahead.main()
-    assert ordered() is None
+    stood_by, order = started()
+    assert stood_by is not None and order is not None
+    assert started()[1] == order  # nothing was compiled
+    digest = order.digest
+    stood_by.mark.write_text(digest)
+    assert started() == (None, None)
     config.write_text('{"other": "model"}')
-    assert ordered() == order
+    stood_by, other = started()  # what was compiled before seemed to be enough
+    assert stood_by is None and other == order and other.digest != digest
+    plan.weights = 1
+    options = replace(options, max_context=7)
+    stood_by, other = started()
+    assert stood_by is not None and other is None
+    assert started() == (None, None)
+
+
+@pytest.mark.usefixtures("a_gpu")
+@pytest.mark.parametrize("options", [EngineOptions(), EngineOptions("a", device="cpu")], ids=["bundled", "cpu"])
+def test_nothing_stands_by_for_what_is_small_or_runs_on_the_cpu(options: EngineOptions) -> None:
+    with ahead.standing_by(options) as compiler:
+        assert compiler is None
+
+
+@pytest.mark.parametrize("variables", [{}, {"TRITON_CACHE_DIR": "/a/cache"}, {"TRITON_HOME": "/a/home"}])
+def test_the_mark_lies_in_tritons_cache(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TRITON_CACHE_DIR", "TRITON_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    said = subprocess.run(
+        [sys.executable, "-c", "from triton import knobs; print(knobs.cache.dir)"],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert ahead.mark_of(EngineOptions("a")).parent == Path(said.stdout.strip())
 
 
 def test_a_process_that_fails_is_waited_for_no_longer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with Compiling(an_order(tmp_path / "nothing")) as compiling:
+    mark = tmp_path / "mark"
+    with Compiling() as compiling:
+        compiling.begin(an_order(tmp_path / "nothing"), mark)
         assert compiling.finished(seconds=100.0)
     assert "kernels were not compiled ahead" in caplog.text and "config.json" in caplog.text
+    assert not mark.exists()
 
 
 def test_leaving_ends_the_process(tmp_path: Path) -> None:
-    with Compiling(an_order(tmp_path)) as compiling:
+    with Compiling() as compiling:
+        compiling.begin(an_order(tmp_path), tmp_path / "mark")
         assert not compiling.finished(seconds=0.0)
     assert compiling._process.returncode == -signal.SIGKILL
+
+
+def test_a_process_whose_parent_is_gone_ends_by_itself() -> None:
+    with Compiling() as compiling:
+        compiling._tell("")
+        assert compiling._process.wait(100.0) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
+def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) -> None:
+    write_libcuda(tmp_path)
+    target, drafter = configs_of("26B-A4B")
+    shorten(target, drafter, PERIOD)
+    for name, config in (("target", target), ("drafter", drafter)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    said = json.loads(
+        python(
+            "tests.engine.compiled_beside",
+            str(tmp_path),
+            TRITON_CACHE_DIR=str(tmp_path / "cache"),
+            TRITON_LIBCUDA_PATH=str(tmp_path),
+            LD_LIBRARY_PATH=str(tmp_path),
+        )
+    )
+    assert said["missed"] == [] and said["found"] > 50 and said["marked"]
 
 
 class StillCompiling:

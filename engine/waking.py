@@ -1,0 +1,42 @@
+"""The GPU set up beside the imports. Standard library only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+from threading import Thread
+
+DRIVER = "libcuda.so.1"
+DRIVERS_FILES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+"""Where Linux, and Linux within Windows, have an NVIDIA driver."""
+
+
+def has_driver() -> bool:
+    """Whether this machine may have a GPU for us. Asks no driver."""
+    return any(path.exists() for path in DRIVERS_FILES)
+
+
+def wake_gpu() -> Thread | None:
+    """Begins to set up the first GPU for this process: seconds, in which a program can import torch.
+
+    What torch sets up later is the same "primary context", and is then there. Returns the thread that does it; None
+    where there is no driver.
+    """
+    if not has_driver():
+        return None
+    os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")  # what torch says, which would come too late for the driver
+    thread = Thread(target=_retain_context, name="gpu", daemon=True)
+    thread.start()
+    return thread
+
+
+def _retain_context() -> None:
+    """Whatever goes wrong here, torch will meet again and put into words."""
+    try:
+        cuda = ctypes.CDLL(DRIVER)
+    except OSError:
+        return
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    if cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0:
+        cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
