@@ -1,6 +1,7 @@
 """A process that loads a pair as the program does, and says when it was ready: ``python -m tests.gpu.launch FOLDER``.
 
-Prints one JSON object: seconds from the process's start to the first line of Python, to the imports, and to ready.
+Prints one JSON object: seconds from the process's start to the first line of Python, to the imports, and to ready. On
+stderr, what the process beside did, and each kernel that the program compiled all the same: milliseconds, and what.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import time
 FIRST_LINE = time.time()
 
 import json  # noqa: E402  (what comes after the clock is what is measured)
+import logging  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -28,6 +30,9 @@ def process_start() -> float:
 
 def main() -> int:
     folder, device = Path(sys.argv[1]), sys.argv[2]
+    logging.basicConfig(format="%(relativeCreated)6d %(message)s")
+    for name in ("engine.ahead", "engine.kernels.triton_cache"):
+        logging.getLogger(name).setLevel(logging.DEBUG)
     events: list[Event] = []
     moments: dict[str, float] = {"python": FIRST_LINE, "imports": time.time()}
 
