@@ -109,6 +109,7 @@ class Runner:
         device = checkpoint.pick_device(options.device)
         use_fitting_threads(device)
         folders = find_folders(options, emit, cancelled)
+        tokenizer = tokenizer_beside(folders.target)
         context = options.max_context or DEFAULT_MAX_CONTEXT
         plan = plan_memory(folders.target, folders.drafter, context, device, options.attention_backend)
         emit(LoadProgress(plan.describe(), 0, 0, remark=options.target is not None))
@@ -124,7 +125,6 @@ class Runner:
                 emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
 
         with compiling_beside(options, folders, plan, compiler) as compiling:
-            tokenizer = tokenizer_beside(folders.target)
             target = checkpoint.load_target(folders.target, device, progress, options.attention_backend)
             drafter = None
             if folders.drafter is not None:
@@ -347,7 +347,7 @@ def find_folders(options: EngineOptions, emit: Emit, cancelled: Callable[[], boo
 
 
 def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
-    """Begins to load a tokenizer, which is mostly imports, while the weights are read."""
+    """Begins to load a tokenizer, which is mostly imports, while the GPU is set up and the weights are read."""
     loaded: Future[ChatTokenizer] = Future()
 
     def load() -> None:

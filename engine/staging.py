@@ -8,6 +8,7 @@ the next pieces are read.
 from __future__ import annotations
 
 import json
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +26,9 @@ READERS = 4
 PIECE_BYTES = 32 << 20
 BYTES_AHEAD = 8 * PIECE_BYTES
 """What may be on its way behind the tensor that is waited for: enough to keep every reader busy."""
+HANDOVER = 0.0005
+"""Seconds after which a thread that runs Python lets a reader go on, who needs the interpreter several times a piece.
+With Python's 5 ms, reading beside a busy thread took 1.4 times as long on two cores, with this 1.1 times."""
 
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 """Dtypes that weights may be stored in, by their names in safetensors headers."""
@@ -73,6 +77,8 @@ def read_staged(tensors: Iterable[StoredTensor], device: torch.device) -> Iterat
     waiting: deque[_Arriving] = deque()
     ahead = 0
     pool = ThreadPoolExecutor(READERS, thread_name_prefix="weights")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(min(interval, HANDOVER))
     try:
         for tensor in tensors:
             waiting.append(stage.begin(tensor, pool))
@@ -83,6 +89,7 @@ def read_staged(tensors: Iterable[StoredTensor], device: torch.device) -> Iterat
         while waiting:
             yield stage.finish(waiting.popleft())
     finally:
+        sys.setswitchinterval(interval)
         pool.shutdown(cancel_futures=True)
 
 

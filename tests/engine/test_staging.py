@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from torch import Tensor
 from engine import staging
 from engine.checkpoint import _read_tensors
 from engine.errors import WeightsFailure
-from engine.staging import READERS, read_staged, stored_tensors
+from engine.staging import HANDOVER, READERS, read_staged, stored_tensors
 from tests.engine.conftest import CPU
 
 
@@ -53,6 +54,15 @@ def test_who_loads_may_be_in_inference_mode(stored: tuple[Path, dict[str, Tensor
     with torch.inference_mode():
         arrived = dict(read_staged(stored_tensors(path, tensors), CPU))
     assert all(torch.equal(arrived[name], tensor) for name, tensor in tensors.items())
+
+
+def test_readers_get_the_interpreter_sooner_while_they_read(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    before = sys.getswitchinterval()
+    arriving = read_staged(stored_tensors(*stored), CPU)
+    next(arriving)
+    assert sys.getswitchinterval() == pytest.approx(HANDOVER) != pytest.approx(before)
+    arriving.close()
+    assert sys.getswitchinterval() == pytest.approx(before)
 
 
 def test_the_host_holds_only_the_buffers(
