@@ -1,8 +1,7 @@
 """``python -m tests.engine.compiled_beside FOLDER``: what a program finds compiled once the process beside is done.
 
-The folder holds a pair's configs, in ``target`` and ``drafter``. Prints (JSON) how many kernels the program finds in
-Triton's cache, which it has to compile itself, and whether the mark is there. Needs no GPU, but a library named
-``libcuda.so.1``.
+The folder holds a target's config. Prints (JSON) how many kernels the program finds in Triton's cache, which it has to
+compile itself, and whether the mark is there. Needs no GPU, but a library named ``libcuda.so.1``.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def main() -> None:
     ahead.PATIENCE = 150.0  # other tests may keep the cores busy
     folder = Path(sys.argv[1])
     mark = folder / "mark"
-    order = Order(str(folder / "target"), str(folder / "drafter"), 4096, True, "auto", 90)
+    order = Order(str(folder), None, 4096, drafts_in_8_bits=False, draft_attention="auto", capability=90)
     with Compiling() as compiling:
         compiling.begin(order, mark)
         while not compiling.finished(1.0):

@@ -21,12 +21,12 @@ from typing import Any, cast
 import pytest
 from torch import Tensor
 
-from engine import ahead, runner
+from engine import ahead, runner, waking
 from engine.ahead import Compiling, Order
 from engine.backends import TRITON
 from engine.bench.shapes import PERIOD, configs_of, shorten
 from engine.checkpoint import compute_dtype, load_drafter, load_target
-from engine.commands import EngineOptions
+from engine.commands import Close, EngineOptions
 from engine.compiling import CUDA, launch_all
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
@@ -35,6 +35,7 @@ from engine.hub.pairs import PairFolders
 from engine.kernels.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.quantised import QuantisedWeight
 from engine.plan import MemoryPlan
+from engine.service import EngineService
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding import prompt_ids, run_turn, settings
@@ -187,6 +188,24 @@ def test_nothing_stands_by_for_what_is_small_or_runs_on_the_cpu(options: EngineO
         assert compiler is None
 
 
+@pytest.mark.usefixtures("a_gpu")
+def test_the_engine_begins_with_it_and_ends_it_when_nothing_is_to_be_compiled(
+    bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began: list[object] = []
+    monkeypatch.setattr(waking, "wake_gpu", lambda: began.append("the GPU"))
+    monkeypatch.setattr(ahead, "Compiling", lambda: began.append(Orders()) or began[-1])
+    options = EngineOptions(str(bundled_pair / "target"), str(bundled_pair / "drafter"))
+    service = EngineService(options, lambda _event: None)
+    service.send(Close())
+    service.start()
+    service.join(60.0)
+    assert not service._thread.is_alive()
+    gpu, compiler = began
+    assert gpu == "the GPU" and isinstance(compiler, Orders) and compiler.ended and compiler.order is None
+    assert ahead.mark_of(options).read_text() == "nothing"
+
+
 @pytest.mark.parametrize("variables", [{}, {"TRITON_CACHE_DIR": "/a/cache"}, {"TRITON_HOME": "/a/home"}])
 def test_the_mark_lies_in_tritons_cache(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TRITON_CACHE_DIR", "TRITON_HOME"):
@@ -229,11 +248,9 @@ def test_a_process_whose_parent_is_gone_ends_by_itself() -> None:
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) -> None:
     write_libcuda(tmp_path)
-    target, drafter = configs_of("26B-A4B")
+    target, drafter = configs_of("12B")
     shorten(target, drafter, PERIOD)
-    for name, config in (("target", target), ("drafter", drafter)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    (tmp_path / "config.json").write_text(json.dumps(target))
     said = json.loads(
         python(
             "tests.engine.compiled_beside",
@@ -243,7 +260,7 @@ def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) ->
             LD_LIBRARY_PATH=str(tmp_path),
         )
     )
-    assert said["missed"] == [] and said["found"] > 50 and said["marked"]
+    assert said["missed"] == [] and said["found"] > 30 and said["marked"]
 
 
 class StillCompiling:
