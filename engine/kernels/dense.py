@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
-from .jit import MAX_ROWS, cdiv, dot, jit, tl
+from .jit import MAX_ROWS, cdiv, constexpr_function, dot, jit, tl
 from .quantised import Weight, values_and_scales
 from .tiles import Tiles
 
@@ -65,6 +65,7 @@ def project(x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int 
         SPLITS=tiles.splits,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
     )
@@ -89,6 +90,7 @@ def gate_up(
         SILU=activation == "silu",
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
     )
@@ -129,6 +131,12 @@ def load_rows(x: tl.tensor, max_rows: tl.tensor, at: tl.tensor, K: tl.constexpr,
     return tl.load(x + row * K + at[None, :], mask=live if ALIGNED else live & (at[None, :] < K), other=0.0)
 
 
+@constexpr_function
+def last_asked(depth: int, step: int, ahead: int) -> int:
+    """Where a loop over ``depth`` stands when it asks for its last tiles, ``ahead`` steps before it multiplies them."""
+    return max(0, -(-depth // step) - 1 - ahead) * step
+
+
 @jit
 def multiply_rows(
     x: tl.tensor,
@@ -141,13 +149,19 @@ def multiply_rows(
     DEPTH: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
     SPLITS: tl.constexpr = 1,
 ) -> tl.tensor:
-    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, summed over depth start .. start + DEPTH - 1."""
+    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, summed over depth start .. start + DEPTH - 1.
+
+    Lets the next kernel start in the step that asks for the last tiles, AHEAD steps before they are multiplied.
+    """
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and K == DEPTH * SPLITS  # some splits may lie past the end of the depth
     aligned: tl.constexpr = even and N % BLOCK_N == 0
     total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
     for step in tl.range(0, DEPTH, BLOCK_K):
+        if step == last_asked(DEPTH, BLOCK_K, AHEAD):
+            let_next_start()
         at = start + step + tl.arange(0, BLOCK_K)
         tile = as_factor(load_weights(weight, columns, at, N, K, aligned), x)
         total = dot(load_rows(x, max_rows, at, K, even), tile.T, total)
@@ -167,14 +181,14 @@ def project_tile(
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
     scales: tl.tensor = None,
 ) -> None:
     """One program's part of ``project``."""
     depth: tl.constexpr = (K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-    total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, SPLITS)
+    total = multiply_rows(x, weight, columns, split * depth, max_rows, N, K, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
     total = scaled(total, scales, columns, N)
-    let_next_start()
     row = tl.arange(0, 16)[:, None]
     at = out + (split * 16 + row) * N + columns[None, :]
     tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < N))
@@ -192,9 +206,11 @@ def _project(
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
 ) -> None:
     wait_for_inputs()
-    project_tile(x, weight, out, tl.program_id(0), tl.program_id(1), max_rows, N, K, SPLITS, BLOCK_N, BLOCK_K, scales)
+    tile, split = tl.program_id(0), tl.program_id(1)
+    project_tile(x, weight, out, tile, split, max_rows, N, K, SPLITS, BLOCK_N, BLOCK_K, AHEAD, scales)
 
 
 @jit
@@ -217,6 +233,7 @@ def multiply_gate_up(
     DEPTH: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
     SPLITS: tl.constexpr = 1,
 ) -> tuple[tl.tensor, tl.tensor]:
     """``multiply_rows`` for the gate's rows of a weight [2 * INTER, K] and for those of up, in one loop."""
@@ -225,6 +242,8 @@ def multiply_gate_up(
     gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
     up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
     for step in tl.range(0, DEPTH, BLOCK_K):
+        if step == last_asked(DEPTH, BLOCK_K, AHEAD):
+            let_next_start()
         at = start + step + tl.arange(0, BLOCK_K)
         gate_tile = as_factor(load_weights(weight, columns, at, INTER, K, aligned), x)
         up_tile = as_factor(load_weights(weight + INTER * K, columns, at, INTER, K, aligned), x)
@@ -246,14 +265,14 @@ def _gate_up(
     SILU: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    gate, up = multiply_gate_up(x, weight, columns, 0, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K)
+    gate, up = multiply_gate_up(x, weight, columns, 0, max_rows, INTER, K, depth, BLOCK_N, BLOCK_K, AHEAD)
     gate = scaled(gate, scales, columns, INTER)
     up = scaled(up, scales, INTER + columns, 2 * INTER)
-    let_next_start()
     act = activate(gate, SILU) * up
     row = tl.arange(0, 16)[:, None]
     mask = (row < max_rows) & (columns[None, :] < INTER)

@@ -7,7 +7,8 @@ NVIDIA calls it programmatic dependent launch. Every kernel that can stand in a 
   anything. The wait ends when that kernel is done and its stores are visible.
 * It calls ``let_next_start`` behind the wait, if at all. So at most two kernels of a line run at a time, and when a
   kernel starts everything older than the one before it is done: that may be read sooner, as may weights.
-* It calls it where its own reading is over: programs of the next kernel then take the place of those that end.
+* It calls it once it has asked for all it reads: what the next kernel does first, a program's start and a round trip
+  to memory, then goes by while its own last tiles arrive. Sooner, two kernels would share the memory.
 
 A multiprocessor changes its split into cache and shared memory only when it is idle, so a kernel that wants another
 split than the one before starts late after all. Therefore all our kernels ask for the same one.
@@ -65,7 +66,7 @@ def wait_for_inputs() -> None:
 
 @jit
 def let_next_start() -> None:
-    """Stands behind a kernel's last read."""
+    """Stands behind a kernel's last read; more than one call counts as one."""
     if not SIMULATED:  # noqa: SIM102
         if cuda_capability_geq(HOPPER):
             tl.extra.cuda.gdc_launch_dependents()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from .dense import activate, load_weights, project_tile
+from .dense import activate, last_asked, load_weights, project_tile
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, cdiv, dot, jit, tl
 from .router_rows import Assignment
@@ -70,6 +70,7 @@ def expert_gate_up_rows(
         DENSE_SPLITS=dense.tiles.splits,
         DENSE_BLOCK_N=dense.tiles.columns,
         DENSE_BLOCK_K=dense.tiles.depth,
+        AHEAD=tiles.ahead,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
     )
@@ -99,6 +100,7 @@ def expert_down_rows(
         K=inter,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
     )
@@ -149,6 +151,7 @@ def _expert_gate_up(
     DENSE_SPLITS: tl.constexpr,
     DENSE_BLOCK_N: tl.constexpr,
     DENSE_BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
@@ -168,6 +171,7 @@ def _expert_gate_up(
             DENSE_SPLITS,
             DENSE_BLOCK_N,
             DENSE_BLOCK_K,
+            AHEAD,
         )
     else:
         tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
@@ -186,14 +190,14 @@ def _expert_gate_up(
             gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
             up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
             for step in tl.range(0, K, BLOCK_K):
+                if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
+                    let_next_start()
                 at = step + tl.arange(0, BLOCK_K)
                 gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
                 up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
                 rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
                 gate = dot(rows, gate_tile.T, gate)
                 up = dot(rows, up_tile.T, up)
-            if next_expert < 0:
-                let_next_start()
             act = (activate(gate, False) * up).to(out.dtype.element_ty)
             tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
             item, expert, pair = following, next_expert, next_pair
@@ -212,6 +216,7 @@ def _expert_down(
     K: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
 ) -> None:
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
     even: tl.constexpr = K % BLOCK_K == 0
@@ -231,12 +236,12 @@ def _expert_down(
         weight = down + expert.to(tl.int64) * (N * K)
         total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
         for step in tl.range(0, K, BLOCK_K):
+            if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
+                let_next_start()
             at = step + tl.arange(0, BLOCK_K)
             tile = load_weights(weight, columns, at, N, K, aligned)
             rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
             total = dot(rows, tile.T, total)
-        if next_expert < 0:
-            let_next_start()
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item, expert, pair = following, next_expert, next_pair

@@ -89,6 +89,7 @@ def head_rows(
         KEEP=out.logits is not None,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
     )
@@ -128,6 +129,7 @@ def _head(
     KEEP: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
@@ -135,10 +137,9 @@ def _head(
     tile = tl.program_id(0)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, 16)
-    logit = multiply_rows(hidden, weight, columns, 0, max_rows, VOCAB, K, depth, BLOCK_N, BLOCK_K)
+    logit = multiply_rows(hidden, weight, columns, 0, max_rows, VOCAB, K, depth, BLOCK_N, BLOCK_K, AHEAD)
     if QUANTISED:
         logit *= tl.load(scales + columns, mask=columns < VOCAB, other=0.0)[None, :]
-    let_next_start()
     if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
         logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
     live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]

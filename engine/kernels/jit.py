@@ -20,6 +20,7 @@ __all__ = [
     "MAX_ROWS",
     "TritonMissing",
     "cdiv",
+    "constexpr_function",
     "dot",
     "jit",
     "tl",
@@ -82,6 +83,11 @@ def jit(function: Callable[..., Any]) -> Any:
     widths gives the same bits, and a prompt of another length compiles nothing.
     """
     return triton.jit(function, do_not_specialize=UNSPECIALISED) if HAS_TRITON else _Missing(function.__name__)
+
+
+def constexpr_function(function: Callable[..., Any]) -> Any:
+    """A function of constants that kernels may call: ``triton.constexpr_function``."""
+    return triton.constexpr_function(function) if HAS_TRITON else function
 
 
 def cdiv(count: int, size: int) -> int:

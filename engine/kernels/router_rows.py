@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .dense import activate, multiply_rows
-from .early_launch import early_kernel, let_next_start, wait_for_inputs
+from .early_launch import early_kernel, wait_for_inputs
 from .jit import HAS_TRITON, MAX_ROWS, cdiv, jit, tl
 from .tiles import Tiles
 
@@ -137,6 +137,7 @@ def gate_up_and_route(
         ROUTER_SPLITS=router.tiles.splits,
         ROUTER_BLOCK_N=router.tiles.columns,
         ROUTER_BLOCK_K=router.tiles.depth,
+        AHEAD=tiles.ahead,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         maxnreg=255,  # left alone, the compiler would rather spill than have two programs on a multiprocessor
@@ -269,6 +270,7 @@ def _gate_up_and_route(
     ROUTER_SPLITS: tl.constexpr,
     ROUTER_BLOCK_N: tl.constexpr,
     ROUTER_BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     # The router's programs come first, so that the choice is made while the others are still reading.
@@ -293,9 +295,9 @@ def _gate_up_and_route(
             router_depth,
             ROUTER_BLOCK_N,
             ROUTER_BLOCK_K,
+            AHEAD,
             ROUTER_SPLITS,
         )
-        let_next_start()
         mask = (row < max_rows) & (columns[None, :] < EXPERTS)
         tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
         if last_to_arrive(arrived, router_programs):
@@ -322,8 +324,7 @@ def _gate_up_and_route(
         # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
         lane = tl.arange(0, 2 * BLOCK_N)
         paired = first + lane // 2 + lane % 2 * INTER
-        both = multiply_rows(x, weight, paired, 0, max_rows, 2 * INTER, K, depth, 2 * BLOCK_N, BLOCK_K)
-        let_next_start()
+        both = multiply_rows(x, weight, paired, 0, max_rows, 2 * INTER, K, depth, 2 * BLOCK_N, BLOCK_K, AHEAD)
         gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
         act = activate(gate, False) * up
         valid = (row < max_rows) & (places[None, :] < INTER)

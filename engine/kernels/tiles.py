@@ -23,9 +23,14 @@ class Tiles:
     """Programs that share one column tile, each with its part of the depth; their sums are added in order later."""
     warps: int = 4
     stages: int = 4
-    """Loads in flight: ``stages - 1`` steps ahead of the arithmetic."""
+    """Steps whose tiles a program holds or waits for at a time."""
     programs: int = 528
     """Experts only: how many programs share the tiles of the experts that run."""
+
+    @property
+    def ahead(self) -> int:
+        """How many steps before it multiplies them a program asks for tiles."""
+        return self.stages - 1
 
 
 @dataclass(frozen=True, slots=True)
