@@ -129,4 +129,5 @@ def _attend_one_row(
             TILE,
             GROUP_ROWS,
             ADDED,
+            True,
         )

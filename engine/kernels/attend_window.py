@@ -13,6 +13,8 @@ from .rope import cos_sin, norm_pairs, turn_pairs
 
 AHEAD = tl.constexpr(9) if tl else 9
 """So many splits are on their way at a time to the last program of a tile."""
+FEW_SPLITS, ALL_SPLITS = (tl.constexpr(3), tl.constexpr(18)) if tl else (3, 18)
+"""Likewise in a pass of one row: behind a short text, and of a window of 1024, which then waits for memory once."""
 NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 
 
@@ -55,7 +57,7 @@ def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
 @jit
 def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr) -> tl.tensor:
     """[N, 1] of heads [N, HEAD_DIM], given as fp32 halves."""
-    return tl.rsqrt(sum_in_pairs(x * x + y * y, HEAD_DIM // 2) / HEAD_DIM + eps)[:, None]
+    return tl.rsqrt(sum_in_pairs(tl.fma(x, x, y * y), HEAD_DIM // 2) / HEAD_DIM + eps)[:, None]
 
 
 @jit
@@ -72,6 +74,7 @@ def _add_splits(
     HEAD_DIM: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
     ROWS: tl.constexpr,
+    AT_ONCE: tl.constexpr,
 ) -> None:
     """The attention of ``num_packed`` grouped rows: their ``count`` splits, added one by one in their order.
 
@@ -85,8 +88,8 @@ def _add_splits(
         highest = tl.full((ROWS,), float("-inf"), tl.float32)
         total = tl.zeros((ROWS,), tl.float32)
         mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
-        for first_split in range(0, count, AHEAD):
-            for ahead in tl.static_range(AHEAD):  # unrolled, so that their loads are under way together
+        for first_split in range(0, count, AT_ONCE):
+            for ahead in tl.static_range(AT_ONCE):  # unrolled, so that their loads are under way together
                 there = valid & (first_split + ahead < count)
                 part = first_part + (first_split + ahead) * GROUP_ROWS + place
                 of_split = tl.load(highest_in + part, mask=there, other=float("-inf"))
@@ -97,8 +100,8 @@ def _add_splits(
                 shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
                 fading = tl.exp2(highest - shift)
                 factor = tl.exp2(of_split - shift)
-                total = total * fading + totals * factor
-                mixed = mixed * fading[:, None] + values * factor[:, None]
+                total = tl.fma(total, fading, totals * factor)  # fused alike in every kernel
+                mixed = tl.fma(mixed, fading[:, None], values * factor[:, None])
                 highest = now_highest
         mixed = mixed / tl.where(valid, total, 1.0)[:, None]
         packed = first_packed + place
@@ -134,6 +137,7 @@ def attend_split(
     TILE: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
     ADDED: tl.constexpr,
+    ALONE: tl.constexpr,
 ) -> None:
     """Softmax over a split's keys, unnormalised. A tile's last program to be done adds the tile's splits.
 
@@ -168,20 +172,56 @@ def attend_split(
     tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
     if tl.atomic_add(arrival, 1, sem="acq_rel") == count - 1:
         tl.store(arrival, 0)  # for the next launch
-        _add_splits(
-            highest_out,
-            total_out,
-            mixed_out,
-            out,
-            first_part,
-            first_packed,
-            tl.minimum(num_rows * GROUP - first_packed, TILE),
-            count,
-            GROUP,
-            HEAD_DIM,
-            GROUP_ROWS,
-            ADDED,
-        )
+        num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
+        if not ALONE:
+            _add_splits(
+                highest_out,
+                total_out,
+                mixed_out,
+                out,
+                first_part,
+                first_packed,
+                num_packed,
+                count,
+                GROUP,
+                HEAD_DIM,
+                GROUP_ROWS,
+                ADDED,
+                AHEAD,
+            )
+        else:
+            if count <= FEW_SPLITS:
+                _add_splits(
+                    highest_out,
+                    total_out,
+                    mixed_out,
+                    out,
+                    first_part,
+                    first_packed,
+                    num_packed,
+                    count,
+                    GROUP,
+                    HEAD_DIM,
+                    GROUP_ROWS,
+                    ADDED,
+                    FEW_SPLITS,
+                )
+            else:
+                _add_splits(
+                    highest_out,
+                    total_out,
+                    mixed_out,
+                    out,
+                    first_part,
+                    first_packed,
+                    num_packed,
+                    count,
+                    GROUP,
+                    HEAD_DIM,
+                    GROUP_ROWS,
+                    ADDED,
+                    ALL_SPLITS,
+                )
 
 
 @early_kernel
@@ -305,4 +345,5 @@ def _attend_window(
             TILE,
             GROUP_ROWS,
             ADDED,
+            False,
         )

@@ -72,7 +72,7 @@ def cos_sin(angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
     square = angle * angle  # below: Cephes' polynomials between -pi / 4 and pi / 4
     odd = ((-1.9515295891e-4 * square + 8.3321608736e-3) * square - 1.6666654611e-1) * square * angle + angle
     even = (2.443315711809948e-5 * square - 1.388731625493765e-3) * square + 4.166664568298827e-2
-    even = even * square * square - 0.5 * square + 1.0
+    even = tl.fma(even * square, square, tl.fma(square, -0.5, 1.0))
     turned = (quarter & 1) != 0
     cos = tl.where(turned, odd, even)
     sin = tl.where(turned, even, odd)
@@ -101,8 +101,11 @@ def norm_pairs(
 
 @jit
 def turn_pairs(x: tl.tensor, y: tl.tensor, cos: tl.tensor, sin: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The halves of a head, each pair turned by an angle of this cosine and sine; all fp32."""
-    return x * cos - y * sin, y * cos + x * sin
+    """The halves of a head, each pair turned by an angle of this cosine and sine; all fp32.
+
+    Two products and a sum leave the compiler a choice of which to fuse, and kernels would differ in the last bit.
+    """
+    return tl.fma(x, cos, -(y * sin)), tl.fma(y, cos, x * sin)
 
 
 @early_kernel
