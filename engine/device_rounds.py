@@ -84,6 +84,8 @@ class _Departed:
     """Why it has no draft, if the policy wanted none."""
     ingests: bool
     """Whether all that was committed before it enters the drafter's context."""
+    drafted: int
+    """The moment at which its draft was done: when it began, if the drafter has no part in it."""
 
 
 class DeviceRounds:
@@ -265,14 +267,16 @@ class DeviceRounds:
         elif ingests:
             self._step("ingest", True)()
         self._waiting = MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
-        flight.stopwatch.mark(DRAFTED)
+        drafted = DRAFTED if ingests else BEGUN  # a mark holds the GPU up for a microsecond: none that says nothing
+        if ingests:
+            flight.stopwatch.mark(DRAFTED)
         verify()
         flight.stopwatch.mark(VERIFIED)
         flight.depart(self._state.record)
         flight.stopwatch.mark(READ)
         price = policy.price(context) if policy else 0.0
         pause = policy.pause(context) if policy and not drafts else None
-        return _Departed(flight, settings, context, policy, price, pause, ingests)
+        return _Departed(flight, settings, context, policy, price, pause, ingests, drafted)
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         block = 1 if turn.drafter is None else min(settings.block_rows(turn.drafter.config.block_size), MAX_ROWS)
@@ -314,8 +318,8 @@ class DeviceRounds:
                 draft_probabilities=probabilities,
                 target_probabilities=_reals(record, TARGET_PROBABILITIES, min(width - 1, accepted + 1)),
                 num_accepted=accepted,
-                draft_ms=watch.milliseconds(BEGUN, DRAFTED),
-                verify_ms=watch.milliseconds(DRAFTED, VERIFIED),
+                draft_ms=watch.milliseconds(BEGUN, oldest.drafted),
+                verify_ms=watch.milliseconds(oldest.drafted, VERIFIED),
                 choice=choice,
             )
         )
