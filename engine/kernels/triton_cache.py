@@ -1,13 +1,13 @@
-"""Triton's cache on disk: that it finds a kernel again whatever was launched before, and tells when it doesn't."""
+"""Triton's cache on disk: that it finds a kernel again whatever was launched before, and tells when it doesn't.
+
+This reaches into Triton, and what it wants is speed alone: a Triton without these parts is left as it is.
+"""
 
 from __future__ import annotations
 
 import logging
-
-from triton import knobs
-from triton.compiler import ASTSource
-from triton.knobs import CompileTimes
-from triton.runtime.jit import DependenciesFinder, JITCallable
+from contextlib import suppress
+from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -19,20 +19,26 @@ def make_keys_independent_of_order() -> None:
     launched before calls it too. So a kernel had several keys, and what one process compiled another compiled again.
     Here every function is looked into first.
     """
-    update = DependenciesFinder._update_hash
+    with suppress(ImportError, AttributeError):
+        from triton.runtime.jit import DependenciesFinder
 
-    def look_first(self: DependenciesFinder, function: JITCallable) -> None:
-        _ = function.cache_key
-        update(self, function)
+        update = DependenciesFinder._update_hash
 
-    DependenciesFinder._update_hash = look_first
+        def look_first(self: Any, function: Any) -> None:
+            _ = function.cache_key
+            update(self, function)
+
+        DependenciesFinder._update_hash = look_first
 
 
 def tell_what_is_compiled() -> None:
     """Logs each kernel that is not in the cache (DEBUG)."""
 
-    def tell(*, src: ASTSource, cache_hit: bool, times: CompileTimes, **_others: object) -> None:
+    def tell(*, src: Any, cache_hit: bool, times: Any, **_others: object) -> None:
         if not cache_hit:
             log.debug("compiled %s in %.2f s", src.name, times.total / 1e6)
 
-    knobs.compilation.listener = tell
+    with suppress(ImportError, AttributeError):
+        from triton import knobs
+
+        knobs.compilation.listener = tell
