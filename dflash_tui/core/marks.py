@@ -45,14 +45,17 @@ class Marks:
         self._starts.extend(starts)
         self._looks.extend([_CODES[span.look] for span in spans])
         self._written.extend([span.token is not None for span in spans])
-        place = (self._turns[-1], self._tokens[-1]) if self._turns else None
+        turns, tokens = [], []
+        turn, behind = (self._turns[-1], self._tokens[-1]) if self._turns else (None, 0)
         for span in spans:
             if span.token is not None:
-                place = span.turn, span.token + 1
-            elif place is None:
-                place = span.turn, 0
-            self._turns.append(place[0])
-            self._tokens.append(place[1])
+                turn, behind = span.turn, span.token + 1
+            elif turn is None:
+                turn = span.turn
+            turns.append(turn)
+            tokens.append(behind)
+        self._turns.extend(turns)
+        self._tokens.extend(tokens)
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, int, Mark]]:
         """The pieces of a range of characters: first one, the one behind the last, and what they are."""

@@ -9,6 +9,8 @@ from .reducer import Look, Span
 
 _LOOKS: tuple[Look, ...] = get_args(Look)
 _CODES = {look: code for code, look in enumerate(_LOOKS)}
+_UNWRITTEN = Span("", "plain")[2:]
+"""Turn and token of what no model wrote."""
 
 
 class SpanStore:
@@ -32,7 +34,8 @@ class SpanStore:
     def between(self, start: int, stop: int, turn: int) -> list[Span]:
         """The spans of the steps from ``start`` to before ``stop``, all of turn number ``turn``."""
         part = slice(self._ends[start - 1] if start else 0, self._ends[stop - 1] if stop else 0)
+        make = tuple.__new__  # a named tuple's own constructor takes three times as long
         return [
-            Span(text, _LOOKS[look], turn, token) if token >= 0 else Span(text, _LOOKS[look])
+            make(Span, (text, _LOOKS[look], turn, token) if token >= 0 else (text, _LOOKS[look], *_UNWRITTEN))
             for text, look, token in zip(self._texts[part], self._looks[part], self._tokens[part], strict=True)
         ]

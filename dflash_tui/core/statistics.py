@@ -152,6 +152,11 @@ class TurnSnapshot:
     """The turn had ended: its rate is the whole answer's."""
 
 
+def _microseconds(seconds: float) -> int:
+    """As events tell times: differences of floats would miss a whole window by a hair."""
+    return round(1e6 * seconds)
+
+
 class RateMeter:
     """Tokens per second on the engine's clock: now, mean and peak, with a history for a sparkline.
 
@@ -170,7 +175,8 @@ class RateMeter:
         self._start: float | None = None
         self._end = 0.0
         self._tokens = 0
-        self._recent: deque[tuple[float, int]] = deque()
+        self._recent: deque[tuple[int, int]] = deque()
+        """(time in microseconds, tokens) of the rounds within the window."""
         self._recent_tokens = 0
         self._next_sample = 0.0
         self._samples, self._peaks = array("I"), array("d")
@@ -197,17 +203,13 @@ class RateMeter:
     def _count(self, time: float, tokens: int) -> None:
         self._end = time
         self._tokens += tokens
-        self._recent.append((time, tokens))
+        now, recent = _microseconds(time), self._recent
+        recent.append((now, tokens))
         self._recent_tokens += tokens
-        while self._recent and self._is_window(self._recent[0][0], time):
-            self._recent_tokens -= self._recent.popleft()[1]
+        while now - recent[0][0] >= self.WINDOW * 1_000_000:
+            self._recent_tokens -= recent.popleft()[1]
         if time >= self._next_sample:
             self._take_sample(time)
-
-    def _is_window(self, start: float, end: float) -> bool:
-        """Whether a whole window lies between two times. In microseconds, as events tell them: differences of floats
-        would miss it by a hair."""
-        return round(1e6 * (end - start)) >= round(1e6 * self.WINDOW)
 
     def _take_sample(self, time: float) -> None:
         # A round longer than a sample fills several, so that the history is even in time.
@@ -215,7 +217,7 @@ class RateMeter:
             self.history.append(self.now)
             self._next_sample += self.SAMPLE
         # A window that is not full yet over-reports a burst.
-        if self._start is not None and self._is_window(self._start, time):
+        if self._start is not None and _microseconds(time) - _microseconds(self._start) >= self.WINDOW * 1_000_000:
             self._peak = max(self._peak, self.now)
 
     @property
