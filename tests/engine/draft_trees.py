@@ -2,7 +2,7 @@
 
 The bundled pair answers held-out questions, and its drafter's best four choices for every position of a block are kept
 behind every token. Chains and trees are played over them, round by round; ``oracle`` knows beforehand which chains are
-right. Trees are ``tests.engine.trees``.
+right. Trees are ``engine.trees``.
 """
 
 from __future__ import annotations
@@ -24,17 +24,15 @@ from engine.hub.pairs import BUNDLED_PAIR
 from engine.kernels.head import capped_logits
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
-from engine.tuning.play import Anchor, Played, play, play_oracle
+from engine.trees import CHOICES, ROWS, AutoTrees
+from engine.tuning.play import Anchor, Block, Played, play, play_oracle, play_trees
 from engine.tuning.rates import RESAMPLES
 from engine.tuning.record import drafted_answer
 from engine.width import Auto, CostTable, Fixed
 from tests.engine.policy_figures import LONG
 from tests.engine.record_drafts import TEMPERATURES
 from tests.engine.recorded_costs import recorded_tables
-from tests.engine.trees import ROWS, AutoTrees, Block, WholeTrees, play_trees
 
-CHOICES = 4
-"""Kept of each position. Eight yield at most a hundredth more."""
 DOMAINS = ("chat", "explain", "maths", "code", "html", "unknown")
 
 
@@ -93,7 +91,6 @@ PLAYERS: dict[str, Player] = {
     "fixed 16": lambda answer, table, length: play(Fixed(ROWS), answer.chains, table, length),
     "auto": lambda answer, table, length: play(Auto(table), answer.chains, table, length),
     "oracle": lambda answer, table, length: play_oracle(answer.chains, table, length),
-    "trees of 16": lambda answer, table, length: play_trees(WholeTrees(), answer.blocks, table, length),
     "auto trees": lambda answer, table, length: play_trees(AutoTrees(table), answer.blocks, table, length),
 }
 
@@ -126,7 +123,7 @@ def row(cell: tuple[str, float], answers: Sequence[Answer], table: CostTable, tr
     }
     fixed = played.pop("fixed 16")
     a_round = (
-        sum(each.tokens for each in way) / sum(each.rounds for each in way) for way in (fixed, played["trees of 16"])
+        sum(each.tokens for each in way) / sum(each.rounds for each in way) for way in (fixed, played["auto trees"])
     )
     ratios = (interval(answers, way, fixed) for way in played.values())
     against_auto = interval(answers, played["auto trees"], played["auto"])

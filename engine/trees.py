@@ -1,4 +1,4 @@
-"""Trees of drafts: how one is built, what of it is accepted, and what it yields at given costs. Standard library only.
+"""Trees of drafts: how one is built, in which rows it stands, what of it is accepted. Standard library only.
 
 A block-diffusion drafter gives every position of a block chances of its own, whatever the tokens before it turn out to
 be. So second choices are known in the same pass, and a tree of first and further choices can be verified in the rows
@@ -11,27 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import accumulate
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from engine.tuning.play import Anchor, Played
-from engine.width import FIRST_PAUSE, RATE_MEMORY, TRY, Auto, Calibration, CostTable
+from .width import FIRST_PAUSE, RATE_MEMORY, TRY, Auto, Calibration, Choice
 
 ROWS = 16
 """Of the widest pass: the anchor and fifteen drafted tokens."""
 
 
-class Block(NamedTuple):
-    """What the drafter gave the positions behind a token, as far as the text goes."""
+CHOICES = 4
+"""Of the drafter's at each position. Eight yield at most a hundredth more."""
 
-    chances: tuple[tuple[float, ...], ...]
-    """By position, of its choices, the likeliest first."""
-    said: tuple[int, ...]
-    """Which of these the text says, by position; -1 where it says none of them."""
 
-    def chain(self) -> Anchor:
-        """The same, of first choices alone."""
-        right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
-        return Anchor(tuple(position[0] for position in self.chances), right)
+Chances = Sequence[Sequence[float]]
+"""By position of a block, what the drafter gave its choices there, the likeliest first."""
 
 
 class Node(NamedTuple):
@@ -46,8 +39,8 @@ class Node(NamedTuple):
     """That it and all between the anchor and it are right."""
 
 
-def best_first(chances: Sequence[Sequence[float]], rows: int = ROWS) -> list[Node]:
-    """The likeliest nodes that fit into ``rows`` beside the anchor, the likeliest first. ``chances``: a block's."""
+def best_first(chances: Chances, rows: int = ROWS) -> list[Node]:
+    """The likeliest nodes that fit into ``rows`` beside the anchor, the likeliest first."""
     tree: list[Node] = []
     waiting: list[tuple[float, int, int, int, float]] = []
 
@@ -76,35 +69,29 @@ def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
     return path
 
 
-class TreePolicy(Protocol):
-    """As ``engine.width.Policy``, of trees."""
+def in_rows(nodes: Sequence[Node]) -> list[Node]:
+    """The same nodes in the order of their rows: first choices behind first choices before all others.
 
-    def wants_draft(self, context: int) -> bool: ...
+    These rows stand where a chain's do, so whoever runs them needs to know nothing of trees. ``nodes``: the likeliest
+    first, as ``best_first`` lists them.
+    """
+    chain, trunk = [0], {0}
+    for row, node in enumerate(nodes, 1):
+        if node.choice == 0 and node.parent in trunk:
+            chain.append(row)
+            trunk.add(row)
+    order = chain[1:] + [row for row in range(1, len(nodes) + 1) if row not in trunk]
+    new_row = {0: 0} | {old: new for new, old in enumerate(order, 1)}
+    return [nodes[old - 1]._replace(parent=new_row[nodes[old - 1].parent]) for old in order]
 
-    def tree(self, block: Block, context: int) -> list[Node]:
-        """Which nodes to verify."""
 
-    def saw(self, block: Block, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
-        """What came of a round with a draft: rows of the nodes that were accepted."""
-
-    def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
-        """Told of rounds without one."""
-
-
-class WholeTrees:
-    """All rows, every round."""
-
-    def wants_draft(self, context: int) -> bool:
-        return True
-
-    def tree(self, block: Block, context: int) -> list[Node]:
-        return best_first(block.chances)
-
-    def saw(self, block: Block, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
-        pass
-
-    def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
-        pass
+def path_to(tree: Sequence[Node], row: int) -> list[int]:
+    """Rows from the anchor's to this one, one for each depth."""
+    path = [row]
+    while row:
+        row = tree[row - 1].parent
+        path.append(row)
+    return path[::-1]
 
 
 @dataclass(slots=True)
@@ -117,25 +104,32 @@ class AutoTrees(Auto):
     others: Calibration = field(default_factory=Calibration)
     """What chances of choices behind the first are worth."""
 
-    def tree(self, block: Block, context: int) -> list[Node]:
-        tree = best_first([self._worth(position) for position in block.chances])
+    def tree(self, chances: Chances, context: int) -> tuple[list[Node], Choice]:
+        """Which nodes to verify, in the order of their rows, and what decided that."""
+        tree = best_first([self._worth(position) for position in chances])
         costs, price = self.table.at(context), self.price(context)
         tokens = accumulate((node.chance for node in tree), initial=1.0)
         worth = [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
-        return tree[: TRY if self.trying else max(range(len(worth)), key=worth.__getitem__)]
+        width = TRY if self.trying else max(range(len(worth)), key=worth.__getitem__)
+        edge = min(width, len(tree) - 1)
+        cost_ms = costs.verify[edge + 1] - costs.verify[edge]
+        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price)
 
-    def saw(self, block: Block, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+    def saw(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+        """What came of a round with a draft: rows of the nodes that were accepted. ``observe`` is told of the others."""
         costs = self.table.at(context)
         round_ms = costs.round(len(tree))
-        if self.trying:
+        if self._trying:
             self._judge(len(path) + 1, costs)
             return
         expected = 1 + sum(node.chance for node in tree)
-        changed = bool(tree) and self._has_changed(block.chances[0][0], len(path), round_ms / costs.rest - 1)
+        changed = bool(tree) and self._has_changed(chances[0][0], len(path), round_ms / costs.rest - 1)
         for row, node in enumerate(tree, 1):
             if node.parent in (0, *path):
                 calibration = self.others if node.choice else self.calibration
-                calibration.observe(block.chances[node.depth - 1][node.choice], row in path)
+                calibration.observe(chances[node.depth - 1][node.choice], row in path)
+        if self._resting:
+            return  # it was on its way when the rest began
         self._tokens = RATE_MEMORY * self._tokens + (len(path) + 1 + expected) / 2
         self._milliseconds = RATE_MEMORY * self._milliseconds + round_ms
         if changed:
@@ -153,20 +147,3 @@ class AutoTrees(Auto):
         return found
 
 
-def play_trees(policy: TreePolicy, blocks: Sequence[Block], table: CostTable, prompt_length: int = 0) -> Played:
-    """``engine.tuning.play.play``, of trees: a pass over a tree's rows costs what one over a chain's does."""
-    position, rounds, milliseconds = 0, 0, 0.0
-    while position < len(blocks):
-        block, context = blocks[position], prompt_length + position
-        if policy.wants_draft(context):
-            tree = policy.tree(block, context)
-            path = accepted_path(tree, block.said)
-            milliseconds += table.at(context).round(len(tree))
-            policy.saw(block, tree, path, context)
-            position += len(path) + 1
-        else:
-            milliseconds += table.at(context).rest
-            policy.observe((), 0, 0, context)
-            position += 1
-        rounds += 1
-    return Played(min(position, len(blocks)), rounds, milliseconds)
