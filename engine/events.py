@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 Verdict = Literal["accepted", "corrected", "bonus", "plain"]
 """Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
-first draft that differed (``corrected``), it came free after everything that was verified had been accepted
+first draft that differed (``corrected``), it came free where nothing more had been verified behind what was accepted
 (``bonus``), or no draft was verified (``plain``: the first token of an answer, and every token without speculation)."""
 
 Channel = Literal["answer", "thought", "control"]
@@ -97,6 +97,22 @@ class DraftToken:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeToken:
+    """A verified token of a tree: what the drafter thought likeliest, or next to likeliest, behind another of them."""
+
+    parent: int
+    """Which token of the tree it stands behind, counted from 1; 0 is the newest token of the answer."""
+    depth: int
+    """Its position: 1 is the first behind the newest token."""
+    choice: int
+    """0 is the drafter's first choice there, 1 its second."""
+    id: int
+    text: str
+    probability: float
+    """What the drafter gave it at its position, in [0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
 class EmittedToken:
     id: int
     text: str
@@ -130,6 +146,7 @@ class Step:
     time: float
     """Seconds since the turn started, at the end of the round."""
     draft: tuple[DraftToken, ...]
+    """The drafter's first choice of each position. Without a ``tree``, the first ``verify_width - 1`` were verified."""
     num_accepted: int
     """How many drafted tokens were accepted *and* emitted."""
     emitted: tuple[EmittedToken, ...]
@@ -143,6 +160,9 @@ class Step:
     temperature: float
     choice: WidthChoice | None = None
     """Why so much of the draft was verified, where that was chosen; None where all of it was."""
+    tree: tuple[TreeToken, ...] = ()
+    """The ``verify_width - 1`` verified tokens where further choices were among them; parents stand before their
+    children. Accepted are those that ``emitted`` says, one behind the other (``accepted_in``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +209,15 @@ class EngineError:
     turn: int | None = None
 
 
+def accepted_in(step: Step) -> tuple[int, ...]:
+    """Which tokens of a step's tree were accepted, counted from 1: one for each accepted position."""
+    rows = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
+    path = [0]
+    for emitted in step.emitted[: step.num_accepted]:
+        path.append(rows[path[-1], emitted.id])
+    return tuple(path[1:])
+
+
 PROBABILITY_STEPS, MICROSECONDS = 1000, 1000
 """Steps of a probability, and of a millisecond."""
 
@@ -223,6 +252,7 @@ def event_from_dict(data: dict[str, Any]) -> Event:
         values["draft"] = tuple(DraftToken(**token) for token in values["draft"])
         values["emitted"] = tuple(EmittedToken(**token) for token in values["emitted"])
         values["choice"] = WidthChoice(**choice) if (choice := values.get("choice")) else None
+        values["tree"] = tuple(TreeToken(**token) for token in values.get("tree", ()))
     elif cls is TurnFinished:
         statistics = dict(values["statistics"])
         statistics["acceptance_histogram"] = tuple(statistics["acceptance_histogram"])

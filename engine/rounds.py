@@ -37,6 +37,19 @@ class Prefilled:
     milliseconds: float
 
 
+class Verified(NamedTuple):
+    """A drafted token in the rows of a tree; its row is one more than its index."""
+
+    parent: int
+    """Its row; 0 is the anchor's."""
+    depth: int
+    choice: int
+    """0 is the drafter's first at this depth."""
+    id: int
+    probability: float
+    """What the drafter gave it there."""
+
+
 class Outcome(NamedTuple):
     """What a round found out; times in milliseconds."""
 
@@ -49,12 +62,14 @@ class Outcome(NamedTuple):
     draft_probabilities: tuple[float, ...] = ()
     """What the drafter gave each draft."""
     target_probabilities: tuple[float, ...] = ()
-    """What the target gave each draft, up to the first that was not accepted."""
+    """What the target gave each draft, up to the first that it did not say."""
     num_accepted: int = 0
     draft_ms: float = 0.0
     verify_ms: float = 0.0
     choice: Choice | None = None
     """Why so much of the draft was verified, where a policy chose."""
+    tree: tuple[Verified, ...] = ()
+    """What was verified, where that is no chain of the first drafts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +90,7 @@ class Round:
     verify_ms: float
     total_ms: float
     choice: Choice | None
+    tree: tuple[Verified, ...]
     context_length: int
     settings: GenerationSettings
     finish: FinishReason | None
@@ -82,9 +98,19 @@ class Round:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One per emitted token: the accepted drafts, then what the target added of its own."""
-        verified = self.verify_width - 1
-        own: Verdict = "plain" if verified < 1 else "corrected" if self.num_accepted < verified else "bonus"
+        own: Verdict = "plain" if self.verify_width < 2 else "corrected" if self._has_refused else "bonus"
         return tuple("accepted" if index < self.num_accepted else own for index in range(len(self.emitted)))
+
+    @property
+    def _has_refused(self) -> bool:
+        """Whether something was verified in the place of the target's own token."""
+        if not self.tree:
+            return self.num_accepted < self.verify_width - 1
+        rows = {(each.parent, each.id): row for row, each in enumerate(self.tree, 1)}
+        row = 0
+        for token in self.emitted[: self.num_accepted]:
+            row = rows[row, token]
+        return any(each.parent == row for each in self.tree)
 
 
 class Rounds(Protocol):

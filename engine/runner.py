@@ -30,6 +30,7 @@ from .events import (
     LoadProgress,
     PrefillDone,
     Step,
+    TreeToken,
     TurnFinished,
     TurnStarted,
     WidthChoice,
@@ -293,6 +294,7 @@ class _TurnEvents:
             block_size=done.settings.block_rows(self.runner.max_block_size),
             temperature=done.settings.temperature,
             choice=_width_choice(done),
+            tree=self._tree(done),
         )
         self.index += 1
         self.meter.add(step)
@@ -305,6 +307,13 @@ class _TurnEvents:
         return tuple(
             DraftToken(token, piece(token), _probability(by_drafter), None if given is None else _probability(given))
             for token, by_drafter, given in drafted
+        )
+
+    def _tree(self, done: Round) -> tuple[TreeToken, ...]:
+        piece = self.runner.tokenizer.piece
+        return tuple(
+            TreeToken(each.parent, each.depth, each.choice, each.id, piece(each.id), _probability(each.probability))
+            for each in done.tree
         )
 
     def _emitted(self, done: Round) -> tuple[EmittedToken, ...]:

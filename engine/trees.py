@@ -116,7 +116,7 @@ class AutoTrees(Auto):
         return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price)
 
     def saw(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
-        """What came of a round with a draft: rows of the nodes that were accepted. ``observe`` is told of the others."""
+        """What came of a round with a draft; ``path``: the accepted rows. ``observe`` is told of the others."""
         costs = self.table.at(context)
         round_ms = costs.round(len(tree))
         if self._trying:
@@ -145,5 +145,3 @@ class AutoTrees(Auto):
         for chance in position[1:]:
             found.append(max(min(self.others.chance(chance), found[-1], 1 - sum(found)), 0.0))
         return found
-
-

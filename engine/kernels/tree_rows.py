@@ -1,7 +1,7 @@
 """Where the rows of a pass stand when they are a tree: what attention, sampling and acceptance read of it.
 
-A row's keys and values always go to slot cursor + row of the caches. Its position is cursor + its depth, and what it sees
-behind the cursor are its ancestors alone, in the order of their depths.
+A row's keys and values always go to slot cursor + row of the caches. Its position is cursor + its depth, and what it
+sees behind the cursor are its ancestors alone, in the order of their depths.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TreeRows:
     """[16, 16]: entry (r, d) is the row at depth d on the path to row r, for d up to the depth of r, which is r itself.
     Behind that, any row."""
     trunk: Tensor
-    """[1]: so many rows, the anchor included, have exactly the rows before them as ancestors. The others come behind."""
+    """[1]: so many rows, the anchor included, have just the rows before them as ancestors. The others come behind."""
 
     @classmethod
     def allocate(cls, device: torch.device) -> TreeRows:
