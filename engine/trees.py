@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, count
 from typing import NamedTuple
 
 from .width import FIRST_PAUSE, RATE_MEMORY, TRY, Auto, Calibration, Choice
@@ -40,17 +40,23 @@ class Node(NamedTuple):
 
 
 def best_first(chances: Chances, rows: int = ROWS) -> list[Node]:
-    """The likeliest nodes that fit into ``rows`` beside the anchor, the likeliest first."""
+    """The likeliest nodes that fit into ``rows`` beside the anchor, the likeliest first.
+
+    A node taken makes way for the next choice beside it, then for the first choice behind it. Of equals the one goes
+    first for which the way was made first.
+    """
     tree: list[Node] = []
-    waiting: list[tuple[float, int, int, int, float]] = []
+    waiting: list[tuple[float, int, int, int, int, float]] = []
+    turn = count()
 
     def offer(parent: int, depth: int, choice: int, before: float) -> None:
         if depth <= len(chances) and choice < len(chances[depth - 1]):
-            heappush(waiting, (-before * chances[depth - 1][choice], depth, parent, choice, before))
+            chance = before * chances[depth - 1][choice]
+            heappush(waiting, (-chance, next(turn), depth, parent, choice, before))
 
     offer(0, 1, 0, 1.0)
     while waiting and len(tree) < rows - 1:
-        negative, depth, parent, choice, before = heappop(waiting)
+        negative, _, depth, parent, choice, before = heappop(waiting)
         tree.append(Node(parent, depth, choice, -negative))
         offer(parent, depth, choice + 1, before)
         offer(len(tree), depth + 1, 0, -negative)
@@ -104,9 +110,10 @@ class AutoTrees(Auto):
     others: Calibration = field(default_factory=Calibration)
     """What chances of choices behind the first are worth."""
 
-    def tree(self, chances: Chances, context: int) -> tuple[list[Node], Choice]:
-        """Which nodes to verify, in the order of their rows, and what decided that."""
-        tree = best_first([self._worth(position) for position in chances])
+    def tree(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+        """Which nodes to verify, in the order of their rows, and what decided that; ``rows`` at most, one of them the
+        anchor's."""
+        tree = best_first([self._worth(position) for position in chances], rows)
         costs, price = self.table.at(context), self.price(context)
         tokens = accumulate((node.chance for node in tree), initial=1.0)
         worth = [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
@@ -114,6 +121,18 @@ class AutoTrees(Auto):
         edge = min(width, len(tree) - 1)
         cost_ms = costs.verify[edge + 1] - costs.verify[edge]
         return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price)
+
+    def rebuilt(self, chances: Chances, parents: Sequence[int], choices: Sequence[int]) -> list[Node]:
+        """A tree that was chosen elsewhere, from the parents and choices of its rows behind the anchor's.
+
+        What its nodes are worth is what it is by now.
+        """
+        worth = [self._worth(position) for position in chances]
+        tree = [Node(0, 0, 0, 1.0)]
+        for parent, choice in zip(parents, choices, strict=True):
+            before = tree[parent]
+            tree.append(Node(parent, before.depth + 1, choice, before.chance * worth[before.depth][choice]))
+        return tree[1:]
 
     def saw(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
         """What came of a round with a draft; ``path``: the accepted rows. ``observe`` is told of the others."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .head import HeadOutput
-from .jit import MAX_ROWS, tl
+from .jit import MAX_ROWS, jit, tl
 from .sample import SampledRows
 
 WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = range(7)
@@ -59,11 +59,11 @@ class RoundState:
     stops: Tensor
     """[16]: tokens that end an answer, filled up with -1."""
     record: Tensor
-    """[96]: what the host wants to know of the round."""
+    """[96]: what the host wants to know of the round; longer where trees are drafted (``accept_tree``)."""
 
     @classmethod
-    def allocate(cls, device: torch.device) -> RoundState:
-        sizes = {"script": MAX_SCRIPT, "stops": MAX_STOPS, "record": RECORD_SIZE}
+    def allocate(cls, device: torch.device, record_size: int = RECORD_SIZE) -> RoundState:
+        sizes = {"script": MAX_SCRIPT, "stops": MAX_STOPS, "record": record_size}
         names = [field.name for field in fields(cls)]
         state = cls(*(torch.zeros(sizes.get(name, 1), dtype=torch.int32, device=device) for name in names))
         state.done.fill_(1)
@@ -112,6 +112,64 @@ def _begin(
     row = tl.where(lane == 0, first, mask_token).to(tl.int64)
     tl.store(ids + lane, row)
     tl.store(block + lane, row)
+
+
+@jit
+def end_round(
+    token: tl.tensor,
+    accepted: tl.tensor,
+    width: tl.tensor,
+    scripted: tl.tensor,
+    place: tl.tensor,
+    before: tl.tensor,
+    waiting: tl.tensor,
+    last: tl.tensor,
+    stop: tl.tensor,
+    row: tl.tensor,
+    by_drafter: tl.tensor,
+    given: tl.tensor,
+    of_draft: tl.tensor,
+    cursor: tl.tensor,
+    anchor: tl.tensor,
+    done: tl.tensor,
+    pending: tl.tensor,
+    script_place: tl.tensor,
+    record: tl.tensor,
+    WIDTH: tl.constexpr,
+    ACCEPTED: tl.constexpr,
+    EMITTED: tl.constexpr,
+    CURSOR: tl.constexpr,
+    ROWS: tl.constexpr,
+    TOKENS: tl.constexpr,
+    DRAFT_PROBABILITIES: tl.constexpr,
+    PROBABILITIES: tl.constexpr,
+    TARGET_PROBABILITIES: tl.constexpr,
+) -> tl.tensor:
+    """Moves the cursor behind the accepted ones of ``token`` [16] and one more, up to a stop token; fills the record.
+
+    Returns how many these are, at least 1 also in a round that is none, where nothing is stored but that.
+    """
+    lane = tl.arange(0, 16)
+    ends = tl.max((token[:, None] == stop[None, :]).to(tl.int32), 1) > 0
+    first_stop = tl.min(tl.where(ends & (lane <= accepted), lane, 16), 0)
+    emitted = tl.minimum(accepted, first_stop) + 1
+    position = before + emitted
+    tl.store(record + WIDTH, width)
+    if width > 0:
+        tl.store(script_place, place + scripted.to(tl.int32))
+        tl.store(cursor, position)
+        tl.store(anchor, tl.sum(tl.where(lane == emitted - 1, token, 0), 0).to(tl.int32))
+        tl.store(pending, waiting + emitted)
+        tl.store(done, ((first_stop < 16) | (position + 1 >= last)).to(tl.int32))
+        tl.store(record + ACCEPTED, tl.minimum(accepted, emitted))
+        tl.store(record + EMITTED, emitted)
+        tl.store(record + CURSOR, position)
+        tl.store(record + ROWS + lane, row.to(tl.int32))
+        tl.store(record + TOKENS + lane, token.to(tl.int32))
+        tl.store(record + DRAFT_PROBABILITIES + lane, by_drafter.to(tl.int32, bitcast=True))
+        tl.store(record + PROBABILITIES + lane, given.to(tl.int32, bitcast=True))
+        tl.store(record + TARGET_PROBABILITIES + lane, of_draft.to(tl.int32, bitcast=True))
+    return emitted
 
 
 @early_kernel
@@ -175,25 +233,36 @@ def _accept(
     accepted = tl.min(tl.where(is_draft & (draft == said), 16, lane), 0)
     accepted = tl.where(scripted, tl.minimum(told, width - 1), accepted)
     token = tl.where(lane < accepted, draft, said)
-    ends = tl.max((token[:, None] == stop[None, :]).to(tl.int32), 1) > 0
-    first_stop = tl.min(tl.where(ends & (lane <= accepted), lane, 16), 0)
-    emitted = tl.minimum(accepted, first_stop) + 1
-    position = before + emitted
-    tl.store(record + WIDTH, width)
-    if width > 0:
-        tl.store(script_place, place + scripted.to(tl.int32))
-        tl.store(cursor, position)
-        tl.store(anchor, tl.sum(tl.where(lane == emitted - 1, token, 0), 0).to(tl.int32))
-        tl.store(pending, waiting + emitted)
-        tl.store(done, ((first_stop < 16) | (position + 1 >= last)).to(tl.int32))
-        tl.store(record + ACCEPTED, tl.minimum(accepted, emitted))
-        tl.store(record + EMITTED, emitted)
-        tl.store(record + CURSOR, position)
-        tl.store(record + ROWS + lane, row.to(tl.int32))
-        tl.store(record + TOKENS + lane, token.to(tl.int32))
-        tl.store(record + DRAFT_PROBABILITIES + lane, by_drafter.to(tl.int32, bitcast=True))
-        tl.store(record + PROBABILITIES + lane, given.to(tl.int32, bitcast=True))
-        tl.store(record + TARGET_PROBABILITIES + lane, of_draft.to(tl.int32, bitcast=True))
+    end_round(
+        token,
+        accepted,
+        width,
+        scripted,
+        place,
+        before,
+        waiting,
+        last,
+        stop,
+        row,
+        by_drafter,
+        given,
+        of_draft,
+        cursor,
+        anchor,
+        done,
+        pending,
+        script_place,
+        record,
+        WIDTH,
+        ACCEPTED,
+        EMITTED,
+        CURSOR,
+        ROWS,
+        TOKENS,
+        DRAFT_PROBABILITIES,
+        PROBABILITIES,
+        TARGET_PROBABILITIES,
+    )
 
 
 def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, *, alone: bool, ingests: bool) -> None:

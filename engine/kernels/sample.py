@@ -16,6 +16,7 @@ from ..sampling import weight_bits
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .head import HeadOutput
 from .jit import MAX_ROWS, cdiv, jit, tl
+from .tree_rows import TreeRows
 
 TILE = 2048
 """Logits of one program."""
@@ -54,7 +55,7 @@ class SampledRows:
     probability: Tensor
     """fp32 [16]: of each token, in the distribution that it was sampled from."""
     draft_probability: Tensor
-    """fp32 [16]: of the token drafted for each row's place."""
+    """fp32 [16]: of the token drafted behind each row."""
 
     @classmethod
     def allocate(cls, device: torch.device) -> SampledRows:
@@ -207,6 +208,7 @@ def _draw(
     cursor: tl.tensor,
     rows: tl.tensor,
     drafted: tl.tensor,
+    depths: tl.tensor,
     token_out: tl.tensor,
     probability_out: tl.tensor,
     draft_probability_out: tl.tensor,
@@ -215,6 +217,8 @@ def _draw(
     TILES_BLOCK: tl.constexpr,
     BITS: tl.constexpr,
     TILE: tl.constexpr,
+    TREE: tl.constexpr,
+    DRAFTED_STRIDE: tl.constexpr,
 ) -> None:
     """Program (row): the tile at which the row's random number falls, and the token in it."""
     wait_for_inputs()
@@ -224,7 +228,8 @@ def _draw(
         tile = tl.arange(0, TILES_BLOCK)
         weights = tl.load(tile_weight + row * TILES + tile, mask=tile < TILES, other=0)
         total = tl.sum(weights, 0)
-        position = (tl.load(cursor) + 1 + row).to(tl.uint32)
+        depth = tl.load(depths + row) if TREE else row
+        position = (tl.load(cursor) + 1 + depth).to(tl.uint32)
         zero = position & 0
         word, _, _, _ = tl.philox(tl.load(seed), position, zero, zero, zero)
         # word * total / 2^32 needs 94 bits: the halves of the total one by one.
@@ -242,7 +247,7 @@ def _draw(
         weight = tl.sum(tl.where(lane == offset, inside, 0), 0)
         tl.store(token_out + row, (chosen * TILE + offset).to(tl.int64))
         tl.store(probability_out + row, (weight.to(tl.float64) / total.to(tl.float64)).to(tl.float32))
-        asked = tl.load(logits + row * VOCAB + tl.load(drafted + row))
+        asked = tl.load(logits + row * VOCAB + tl.load(drafted + depth * DRAFTED_STRIDE))
         given = _kept_weight(asked, asked == asked, threshold, row, peak, temperature, BITS)
         tl.store(draft_probability_out + row, (given.to(tl.float64) / total.to(tl.float64)).to(tl.float32))
 
@@ -255,11 +260,13 @@ def sample_rows(
     drafted: Tensor,
     out: SampledRows,
     scratch: SampleScratch,
+    tree: TreeRows | None = None,
 ) -> None:
-    """Samples a token after each of up to 16 rows, row i being that of position cursor + 1 + i.
+    """Samples a token after each of up to 16 rows: the token of position cursor + 1 + the row's depth.
 
-    ``head`` holds fp32 logits [16, vocab] and their peaks; ``cursor`` and ``rows`` int32 [1] on the device; ``drafted``
-    int64 [16] the tokens that ``out.draft_probability`` is about. Defined by ``sampling.sample``.
+    In a chain, for which ``tree`` is None, row i has depth i. ``head`` holds fp32 logits [16, vocab] and their peaks;
+    ``cursor`` and ``rows`` int32 [1] on the device; ``drafted`` int64 [16], of any stride, the tokens that
+    ``out.draft_probability`` is about: entry d for rows of depth d. Defined by ``sampling.sample``.
     """
     logits = head.logits
     assert logits is not None
@@ -327,6 +334,7 @@ def sample_rows(
         cursor,
         rows,
         drafted,
+        None if tree is None else tree.depths,
         out.token,
         out.probability,
         out.draft_probability,
@@ -335,5 +343,7 @@ def sample_rows(
         TILES_BLOCK=1 << (tiles - 1).bit_length(),
         BITS=bits,
         TILE=TILE,
+        TREE=tree is not None,
+        DRAFTED_STRIDE=drafted.stride(0),
         num_warps=8,
     )
