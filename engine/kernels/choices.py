@@ -91,7 +91,7 @@ def _pick_choices(
     tiles = tl.full((CHOICES,), TILES, tl.int32)
     for index in tl.static_range(CHOICES):
         found = tl.max(best, axis=0)
-        lowest = tl.min(tl.where((best == found) & (found > float("-inf")), tile, TILES), axis=0)
+        lowest = tl.where(found > float("-inf"), tl.min(tl.where(best == found, tile, TILES), axis=0), TILES)
         tiles = tl.where(choice == index, lowest, tiles)
         best = tl.where(tile == lowest, float("-inf"), best)
     candidate = tiles[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]

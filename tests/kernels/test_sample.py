@@ -12,8 +12,10 @@ from engine.kernels import sample as kernels
 from engine.kernels.head import HeadOutput
 from engine.kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.tiles import Tiles
+from engine.kernels.tree_rows import TreeRows
 from engine.sampling import sample
 from tests.engine.chi_square import chi_square_p
+from tests.kernels.drawn_trees import drawn_tree, posed
 
 CPU = torch.device("cpu")
 
@@ -37,6 +39,7 @@ def draw(
     top_k: int = 0,
     top_p: float = 1.0,
     seed: int = 0,
+    tree: TreeRows | None = None,
 ) -> SampledRows:
     settings = SamplingSettings.allocate(CPU)
     settings.temperature[0], settings.top_k[0], settings.top_p[0], settings.seed[0] = temperature, top_k, top_p, seed
@@ -44,7 +47,7 @@ def draw(
     asked = torch.zeros(16, dtype=torch.int64)
     asked[: len(drafted)] = torch.tensor(drafted)
     cursor, rows = torch.tensor([position - 1], dtype=torch.int32), torch.tensor([len(logits)], dtype=torch.int32)
-    sample_rows(head_of(logits), settings, cursor, rows, asked, out, SampleScratch(logits.shape[1], CPU))
+    sample_rows(head_of(logits), settings, cursor, rows, asked, out, SampleScratch(logits.shape[1], CPU), tree)
     return out
 
 
@@ -69,6 +72,38 @@ def test_draws_the_tokens_of_the_definition(rows: int, vocab: int, top_k: int, t
         assert actual.token[:rows].tolist() == expected.ids
         assert actual.probability[:rows].tolist() == pytest.approx(expected.probabilities, abs=1e-6)
         assert actual.draft_probability[:rows].tolist() == pytest.approx(expected.draft_probabilities, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_a_tree_are_sampled_at_their_depths(seed: int) -> None:
+    """With their positions' random numbers, and asked for the draft that their depth is followed by."""
+    rng = random.Random(seed)
+    tree = drawn_tree(rng, 16)
+    logits = torch.randn(len(tree) + 1, 300, generator=torch.Generator().manual_seed(seed))
+    drafted = [rng.randrange(300) for _ in range(16)]
+    noise = {"temperature": 0.8, "top_k": 50, "top_p": 0.9, "seed": seed}
+    rows, _ = posed(tree)
+    actual = draw(logits, 1000, drafted, tree=rows, **noise)  # type: ignore[arg-type]
+    for row, depth in enumerate([0, *(node.depth for node in tree)]):
+        expected = sample(logits[row : row + 1], 1000 + depth, drafted[depth:][:1], **noise)  # type: ignore[arg-type]
+        assert [int(actual.token[row])] == expected.ids
+        assert actual.probability[row].item() == pytest.approx(expected.probabilities[0], abs=1e-6)
+        assert actual.draft_probability[row].item() == pytest.approx(expected.draft_probabilities[0], abs=1e-6)
+
+
+def test_drafts_may_lie_apart() -> None:
+    """As first choices do, beside the others."""
+    logits = torch.randn(5, 300, generator=torch.Generator().manual_seed(1))
+    apart = torch.full((16, 4), -1)
+    apart[:, 0] = torch.arange(16)
+    settings, scratch = SamplingSettings.allocate(CPU), SampleScratch(300, CPU)
+    cursor, rows = torch.tensor([7], dtype=torch.int32), torch.tensor([5], dtype=torch.int32)
+    both = []
+    for drafted in (apart[:, 0], torch.arange(16)):
+        out = SampledRows.allocate(CPU)
+        sample_rows(head_of(logits), settings, cursor, rows, drafted, out, scratch)
+        both.append(out.draft_probability)
+    assert torch.equal(*both) and len(both[0].unique()) == 6
 
 
 def test_rows_beyond_the_count_are_left_alone() -> None:

@@ -1,0 +1,77 @@
+"""The best four tokens of each row against their definition, in Triton's interpreter."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.kernels.choices import Choices, pick_choices, reference_choices
+from engine.kernels.head import HeadOutput, head_rows, pick_rows
+from engine.kernels.jit import INTERPRETED
+from engine.kernels.tiles import Tiles
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+TILES = Tiles(16, 32)
+CPU = torch.device("cpu")
+
+
+def picked(hidden: Tensor, embedding: Tensor) -> tuple[HeadOutput, Choices]:
+    """Checks as well that the first choice is what ``pick_rows`` picks, bit for bit."""
+    out, choices = HeadOutput.allocate(len(embedding), TILES, CPU), Choices.allocate(CPU)
+    head_rows(hidden, embedding, 30.0, out, TILES)
+    pick_rows(out)
+    alone = [numbers.clone() for numbers in (out.token, out.probability, out.peak)]
+    for numbers in (out.token, out.probability, out.peak):
+        numbers.zero_()
+    pick_choices(out, choices, TILES)
+    for numbers, expected in zip((out.token, out.probability, out.peak), alone, strict=True):
+        assert torch.equal(numbers, expected)
+    assert torch.equal(choices.tokens[:, 0], out.token)
+    assert torch.equal(choices.probabilities[:, 0], out.probability)
+    return out, choices
+
+
+def check(out: HeadOutput, choices: Choices) -> None:
+    assert out.logits is not None
+    tokens, probabilities = reference_choices(out.logits)
+    assert torch.equal(choices.tokens, tokens)
+    torch.testing.assert_close(choices.probabilities, probabilities, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("vocab", [4, 16, 40, 101, 300])
+def test_they_equal_the_reference(vocab: int) -> None:
+    """Vocabularies of fewer tiles than choices, and of a last tile that is not full."""
+    noise = torch.Generator().manual_seed(vocab)
+    check(*picked(torch.randn(16, 40, generator=noise), torch.randn(vocab, 40, generator=noise)))
+
+
+@pytest.mark.parametrize(
+    "best",
+    [
+        [100, 20, 21, 60],
+        [17, 18, 19, 20, 21, 22],
+        [5, 25, 45, 65, 85, 99],
+        [30, 31, 33, 34, 35, 1],
+    ],
+    ids=["over tiles", "in one tile", "in more tiles than choices", "two and two"],
+)
+def test_of_equal_logits_the_lower_tokens_win(best: list[int]) -> None:
+    noise = torch.Generator().manual_seed(0)
+    embedding, hidden = torch.randn(101, 40, generator=noise), torch.randn(1, 40, generator=noise)
+    embedding[best] = 4 * hidden
+    out, choices = picked(hidden.expand(16, -1).contiguous(), embedding)
+    check(out, choices)
+    assert choices.tokens.tolist() == [sorted(best)[:4]] * 16
+    assert (choices.probabilities == choices.probabilities[0, 0]).all()
+
+
+def test_unequal_choices_in_one_tile_and_equal_ones_in_another() -> None:
+    noise = torch.Generator().manual_seed(0)
+    embedding, hidden = torch.randn(101, 40, generator=noise), torch.randn(1, 40, generator=noise)
+    for token, times in [(50, 0.5), (49, 0.6), (90, 0.55), (3, 0.5), (7, 0.5)]:
+        embedding[token] = times * hidden
+    out, choices = picked(hidden.expand(16, -1).contiguous(), embedding)
+    check(out, choices)
+    assert choices.tokens.tolist() == [[49, 90, 3, 7]] * 16
