@@ -37,8 +37,8 @@ CHOICE_PROBABILITIES = RECORD_SIZE + 16 * 4
 """Where it holds what the drafter gave each choice of each position: fp32 [16, 4]."""
 TREE_RECORD_SIZE = CHOICE_PROBABILITIES + MAX_ROWS * CHOICES
 """Of ``RoundState.record`` where trees are drafted. What a chain's record holds means the same, with this difference:
-emitted tokens and their probabilities are those of the accepted path, and drafts are first choices, by position. So what
-the target gave each draft is asked behind the accepted path's row before it, and known up to one behind that path."""
+emitted tokens and their probabilities are those of the accepted path, and drafts are first choices, by position. What
+the target gave each draft is what the accepted path's row before it says, so it is known up to one behind that path."""
 
 
 @dataclass(frozen=True, slots=True)

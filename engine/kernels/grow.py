@@ -105,7 +105,7 @@ def _chance(
 
 @jit
 def _offered(worth: tl.tensor, at: tl.tensor, before: tl.tensor) -> tl.tensor:
-    """The chance of the node of this place in ``worth`` [64] behind one of chance ``before``; -1 where there is none."""
+    """The chance of the node at this place of ``worth`` [64], behind one of chance ``before``; -1: there is none."""
     chance = tl.max(tl.where(tl.arange(0, 64) == at, worth, -1.0), 0)
     return tl.where(chance < 0, -1.0, before * chance)
 

@@ -1,6 +1,7 @@
 """``python -m tests.kernels.offline_rounds``: compiles for Hopper what a round launches beside the target's pass.
 
-At the shapes of the 26B pair: ingestion, drafting, sampling, and what begins and ends a round. Prints what each takes.
+At the shapes of the 26B pair: ingestion, drafting, sampling, what begins and ends a round, and what trees of drafts
+need beside. Prints what each takes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ import torch
 from engine.config import DrafterConfig, TargetConfig
 from engine.decoder import Decoder
 from engine.device_rounds import DeviceRounds
+from engine.kernels.accept import MAX_SCRIPT, RoundState
+from engine.kernels.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
+from engine.kernels.adopt import RowStores, adopt_rows
+from engine.kernels.choices import Choices, pick_choices
+from engine.kernels.grow import NUM_TREE_NUMBERS, grow_tree
 from engine.kernels.quantised import QuantisedWeight
+from engine.kernels.sample import sample_rows
+from engine.kernels.tree_rows import TreeRows
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
@@ -41,7 +49,24 @@ def launches() -> list[Launch]:
         rounds._draft()
         rounds._verify("verify", greedy=True)
         rounds._verify("plain", greedy=False)
+        _run_tree(rounds)
     return distinct(made)
+
+
+def _run_tree(rounds: DeviceRounds) -> None:
+    """What a round launches for a tree where it would do otherwise for a chain."""
+    device, state = torch.device("meta"), RoundState.allocate(torch.device("meta"), TREE_RECORD_SIZE)
+    head, sampled, target = rounds._target.out, rounds._sampled, rounds._target
+    choices, rows, path = Choices.allocate(device), TreeRows.allocate(device), AcceptedPath.allocate(device)
+    ids, parents = torch.zeros(17, dtype=torch.int64, device=device), torch.zeros(16, dtype=torch.int32, device=device)
+    numbers, scripted = torch.zeros(NUM_TREE_NUMBERS, device=device), torch.zeros(MAX_SCRIPT, 16, device=device)
+    pick_choices(head, choices, target.tiles.head)
+    grow_tree(state, numbers, choices, scripted, ids, parents, rows)
+    settings, scratch, drafts = rounds._sampling, rounds._sample_scratch, choices.tokens[:, 0]
+    sample_rows(head, settings, state.cursor, state.width, drafts, sampled, scratch, rows)
+    for says in (None, sampled):
+        accept_tree(state, ids, rows, parents, choices, head, says, path)
+    adopt_rows(RowStores(rounds._decoder.cache.layers, target.features), path)
 
 
 if __name__ == "__main__":
