@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from .commands import AUTO, GenerationSettings
+from .device_trees import DeviceTrees, TreeRecord
 from .graphs import Flight, Step, captured
 from .kernels.accept import (
     ACCEPTED,
@@ -39,6 +40,9 @@ from .kernels.accept import (
 from .kernels.accept import (
     DRAFTED as DRAFTED_ROWS,
 )
+from .kernels.accept_tree import TREE_RECORD_SIZE
+from .kernels.choices import Choices
+from .kernels.grow import NUM_TREE_NUMBERS, tree_numbers
 from .kernels.jit import MAX_ROWS
 from .kernels.keep import keep_row
 from .kernels.quantised import QuantisedWeight
@@ -48,13 +52,15 @@ from .kernels.width import NUM_NUMBERS, choose_width, policy_numbers
 from .models.drafter_rows import DrafterRows, RoundRows
 from .models.target_rows import TargetRows
 from .rounds import Outcome, Poll, Round
+from .trees import AutoTrees
 from .width import Auto, Choice
 
 if TYPE_CHECKING:
     from .decoder import Decoder, Turn
 
-Kind = Literal["draft", "verify", "plain", "ingest"]
-"""Pieces of rounds. A round drafts and verifies; or the target writes alone: with no drafter, or while it rests."""
+Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest"]
+"""Pieces of rounds. A round drafts and verifies, a chain or, in the next two, a tree; or the target writes alone: with
+no drafter, or while it rests."""
 
 TOGETHER = MAX_ROWS
 """Tokens that the target wrote alone wait for the drafter: it takes in so many at once, or all when it must draft."""
@@ -84,6 +90,8 @@ class _Departed:
     """Why it has no draft, if the policy wanted none."""
     ingests: bool
     """Whether all that was committed before it enters the drafter's context."""
+    grows: AutoTrees | None
+    """The policy, where the draft is a tree."""
     drafted: int
     """The moment at which its draft was done: when it began, if the drafter has no part in it."""
 
@@ -102,12 +110,17 @@ class DeviceRounds:
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
         self.drafts_in_8_bits = embedding is not None
         self._decoder, self._device = decoder, device
-        self._state = RoundState.allocate(device)
+        self.drafts_trees = target.config.moe is None and drafter is not None and decoder.draft_cache is not None
+        """Whether rounds whose width is chosen verify trees. Where rows bring experts of their own, chains pay more."""
+        self._state = RoundState.allocate(device, TREE_RECORD_SIZE if self.drafts_trees else RECORD_SIZE)
         self._ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
         """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
         self._target = TargetRows(target, decoder.cache, self._state.cursor, self._state.width, taps, tiles)
         self._target.ids = self._ids[:MAX_ROWS]
+        self._trees: DeviceTrees | None = None
+        if self.drafts_trees:
+            self._trees = DeviceTrees(decoder.cache, self._target.features, Choices.allocate(device))
         self._drafter: DrafterRows | None = None
         self._block, self._mask_token = torch.zeros_like(self._target.ids), 0
         self._drafter_probability = torch.zeros(MAX_ROWS, device=device)
@@ -115,18 +128,20 @@ class DeviceRounds:
             state = self._state
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
             tokens, features = self._ids[1:], self._target.features[:MAX_ROWS]
+            choices = None if self._trees is None else self._trees.choices
             self._drafter = DrafterRows(
-                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, embedding
+                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, embedding, choices
             )
             self._block, self._mask_token = self._drafter.block, drafter.config.mask_token_id
             self._drafter_probability = self._drafter.out.probability
-        self._policy_numbers = torch.zeros(NUM_NUMBERS, device=device)
+        self._policy_numbers = torch.zeros(NUM_TREE_NUMBERS if self.drafts_trees else NUM_NUMBERS, device=device)
         self._scripted = torch.full((MAX_SCRIPT, MAX_ROWS), -1.0, device=device)
         self._sampling = SamplingSettings.allocate(device)
         self._sampled = SampledRows.allocate(device)
         self._sample_scratch = SampleScratch(target.config.vocab_size, device)
         self._steps: dict[tuple[Kind, bool], Step] = {}
-        self._free = [Flight(NUM_NUMBERS, RECORD_SIZE, device, READ + 1) for _ in range(AHEAD + 1)]
+        sizes = len(self._policy_numbers), len(self._state.record)
+        self._free = [Flight(*sizes, device, READ + 1) for _ in range(AHEAD + 1)]
         self._in_force: GenerationSettings | None = None
         self._waiting = 0
         """Rows that wait to enter the drafter's context once all that is enqueued has run, at most."""
@@ -158,9 +173,13 @@ class DeviceRounds:
             self._step("plain", greedy)
             if self._drafter is not None:
                 self._step("verify", greedy)
+            if self.drafts_trees:
+                self._step("tree", greedy)
         if self._drafter is not None:
             self._step("draft", True)
             self._step("ingest", True)
+        if self.drafts_trees:
+            self._step("grow", True)
 
     def rehearse(self) -> None:
         """Launches all that rounds launch, once, while nothing is to be done."""
@@ -172,12 +191,16 @@ class DeviceRounds:
         """Milliseconds of a draft behind ``context`` positions, and of taking in what was accepted before it."""
         self._pose(text, context, 1)
         self._state.pending.fill_(min(context, MAX_ROWS // 2))
-        return self._time(self._step("draft", True))
+        return self._time(self._step("grow" if self.drafts_trees else "draft", True))
 
     def time_verify(self, text: Sequence[int], context: int, width: int) -> float:
-        """Milliseconds of verifying the first ``width`` tokens of a text of 16, behind ``context`` positions."""
+        """Milliseconds of verifying the first ``width`` tokens of a text of 16, behind ``context`` positions; where
+        trees are drafted, as a typical one."""
         self._pose(text, context, width)
-        return self._time(self._step("verify", True))
+        if self._trees is None:
+            return self._time(self._step("verify", True))
+        self._trees.pose(width)
+        return self._time(self._step("tree", True))
 
     def time_plain(self, text: Sequence[int], context: int) -> float:
         """Milliseconds of a round without a draft, of which the drafter is not told yet."""
@@ -199,8 +222,12 @@ class DeviceRounds:
         def choices() -> None:
             for _ in range(MANY):
                 self._state.width.fill_(MAX_ROWS)
-                flight.send(policy_numbers(policy, context), self._policy_numbers)
-                choose_width(self._state, self._policy_numbers, self._drafter_probability, self._scripted)
+                if self._trees is not None and isinstance(policy, AutoTrees):
+                    flight.send(tree_numbers(policy, context), self._policy_numbers)
+                    self._trees.grow(self._state, self._policy_numbers, self._scripted, self._ids)
+                else:
+                    flight.send(policy_numbers(policy, context), self._policy_numbers)
+                    choose_width(self._state, self._policy_numbers, self._drafter_probability, self._scripted)
 
         step = captured(choices, self._device, what="choices")
         return self._time(step) / MANY
@@ -258,10 +285,14 @@ class DeviceRounds:
         policy = policy if isinstance(policy, Auto) else None
         drafts = turn.drafter is not None and (policy is None or policy.wants_draft(context))
         ingests = drafts or (turn.drafter is not None and self._waiting >= TOGETHER)
-        verify = self._step("verify" if drafts else "plain", greedy)
+        grows = policy if drafts and self.drafts_trees and isinstance(policy, AutoTrees) else None
+        verify = self._step("tree" if grows else "verify" if drafts else "plain", greedy)
         flight = self._free.pop()
         flight.stopwatch.mark(BEGUN)
-        if drafts:
+        if grows is not None:
+            flight.send(tree_numbers(grows, context), self._policy_numbers)
+            self._step("grow", True)()
+        elif drafts:
             flight.send(policy_numbers(policy, context), self._policy_numbers)
             self._step("draft", True)()
         elif ingests:
@@ -276,7 +307,7 @@ class DeviceRounds:
         flight.stopwatch.mark(READ)
         price = policy.price(context) if policy else 0.0
         pause = policy.pause(context) if policy and not drafts else None
-        return _Departed(flight, settings, context, policy, price, pause, ingests, drafted)
+        return _Departed(flight, settings, context, policy, price, pause, ingests, grows, drafted)
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         block = 1 if turn.drafter is None else min(settings.block_rows(turn.drafter.config.block_size), MAX_ROWS)
@@ -300,29 +331,39 @@ class DeviceRounds:
         turn.settings = oldest.settings
         emitted, accepted = int(record[EMITTED]), int(record[ACCEPTED])
         written = int(record[DRAFTED_ROWS])
-        self._commit(turn, _ints(record, ROWS, emitted), width, written, oldest.ingests)
         drafts, watch = written - 1, oldest.flight.stopwatch
-        probabilities = _reals(record, DRAFT_PROBABILITIES, drafts)
-        choice = None
-        if oldest.policy is not None:
-            oldest.policy.observe(probabilities, width - 1, accepted, oldest.context)
-            chance, cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
-            choice = Choice(width - 1, chance, cost_ms, oldest.price) if drafts else oldest.pause
-        return turn.book(
-            Outcome(
-                emitted=_ints(record, TOKENS, emitted),
-                probabilities=_reals(record, PROBABILITIES, emitted),
-                verify_width=width,
-                total_ms=watch.milliseconds(BEGUN, READ),
-                draft_ids=_ints(record, ROWS + 1, drafts),
-                draft_probabilities=probabilities,
-                target_probabilities=_reals(record, TARGET_PROBABILITIES, min(width - 1, accepted + 1)),
-                num_accepted=accepted,
-                draft_ms=watch.milliseconds(BEGUN, oldest.drafted),
-                verify_ms=watch.milliseconds(oldest.drafted, VERIFIED),
-                choice=choice,
-            )
+        done = Outcome(
+            emitted=_ints(record, TOKENS, emitted),
+            probabilities=_reals(record, PROBABILITIES, emitted),
+            verify_width=width,
+            total_ms=watch.milliseconds(BEGUN, READ),
+            draft_ids=_ints(record, ROWS + 1, drafts),
+            draft_probabilities=_reals(record, DRAFT_PROBABILITIES, drafts),
+            target_probabilities=_reals(record, TARGET_PROBABILITIES, min(width - 1, accepted + 1)),
+            num_accepted=accepted,
+            draft_ms=watch.milliseconds(BEGUN, oldest.drafted),
+            verify_ms=watch.milliseconds(oldest.drafted, VERIFIED),
+            choice=self._choice(oldest, record, width, drafts),
         )
+        committed = _ints(record, ROWS, emitted)
+        if oldest.grows is not None:
+            told = TreeRecord.read(record, width, drafts, oldest.grows)
+            oldest.grows.saw(told.chances, told.tree, told.path, oldest.context)
+            committed = told.committed
+            done = done._replace(
+                draft_ids=told.draft_ids, target_probabilities=told.target_probabilities, tree=told.verified
+            )
+        elif oldest.policy is not None:
+            oldest.policy.observe(done.draft_probabilities, width - 1, accepted, oldest.context)
+        self._commit(turn, committed, width, written, oldest.ingests)
+        return turn.book(done)
+
+    def _choice(self, departed: _Departed, record: Tensor, width: int, drafts: int) -> Choice | None:
+        """Why so much of the draft was verified, where a policy chose."""
+        if departed.policy is None or not drafts:
+            return departed.pause
+        chance, cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
+        return Choice(width - 1, chance, cost_ms, departed.price)
 
     def _commit(self, turn: Turn, rows: tuple[int, ...], width: int, drafted: int, ingests: bool) -> None:
         """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
@@ -336,7 +377,7 @@ class DeviceRounds:
     def _step(self, kind: Kind, greedy: bool) -> Step:
         """One of the pieces that rounds are made of, captured when it is first wanted."""
         if (kind, greedy) not in self._steps:
-            of_drafter = {"draft": self._draft, "ingest": self._ingest}
+            of_drafter = {"draft": self._draft, "grow": self._grow, "ingest": self._ingest}
             step = of_drafter.get(kind) or partial(self._verify, kind, greedy)
             was_done = self._state.done.clone()
             self._state.done.fill_(1)  # trying it out must change nothing
@@ -353,29 +394,49 @@ class DeviceRounds:
         self._begin(alone=True, ingests=True)
         self._drafter.ingest()
 
-    def _draft(self) -> None:
+    def _propose(self) -> None:
+        """Ingests and drafts."""
         assert self._drafter is not None
         self._begin(alone=False, ingests=True)
         self._drafter.ingest()
         self._drafter.draft()
+
+    def _draft(self) -> None:
+        self._propose()
         choose_width(self._state, self._policy_numbers, self._drafter_probability, self._scripted)
+
+    def _grow(self) -> None:
+        assert self._trees is not None
+        self._propose()
+        self._trees.grow(self._state, self._policy_numbers, self._scripted, self._ids)
 
     def _verify(self, kind: Kind, greedy: bool) -> None:
         """The target's pass and what follows from it; alone in a round when nothing is drafted."""
+        trees = self._trees if kind == "tree" else None
         if kind == "plain":
             self._begin(alone=True, ingests=False)
             self._target.forward(1, beside=True)
             if self._drafter is not None:
                 keep_row(self._target.features, self._state.pending, self._state.width)
         else:
-            self._target.forward()
+            self._target.forward(tree=None if trees is None else trees.rows)
         state, sampled = self._state, None if greedy else self._sampled
         if sampled is not None:
-            drafted = self._ids[1:]
+            drafted, rows = (self._ids[1:], None) if trees is None else (trees.choices.tokens[:, 0], trees.rows)
             sample_rows(
-                self._target.out, self._sampling, state.cursor, state.width, drafted, sampled, self._sample_scratch
+                self._target.out,
+                self._sampling,
+                state.cursor,
+                state.width,
+                drafted,
+                sampled,
+                self._sample_scratch,
+                rows,
             )
-        accept_rows(state, self._ids, self._target.out, sampled, self._drafter_probability)
+        if trees is None:
+            accept_rows(state, self._ids, self._target.out, sampled, self._drafter_probability)
+        else:
+            trees.accept(state, self._ids, self._target.out, sampled)
 
 
 def _ints(record: Tensor, start: int, count: int) -> tuple[int, ...]:

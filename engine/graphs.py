@@ -80,9 +80,13 @@ class Flight:
         self._host = torch.zeros(size, dtype=torch.int32, pin_memory=pinned)
 
     def send(self, numbers: Tensor, to: Tensor) -> None:
-        """Enqueues the copy of fp32 numbers [sent] to the device. They stay here until the round has arrived."""
-        self._luggage.copy_(numbers)
-        to.copy_(self._luggage, non_blocking=True)
+        """Enqueues the copy of fp32 numbers [n], at most ``sent``, to the first places of ``to`` on the device.
+
+        They stay here until the round has arrived.
+        """
+        luggage = self._luggage[: len(numbers)]
+        luggage.copy_(numbers)
+        to[: len(numbers)].copy_(luggage, non_blocking=True)
 
     def depart(self, record: Tensor) -> None:
         """Enqueues the copy of a record, int32 [size], behind what has been enqueued; the last mark follows it."""

@@ -42,6 +42,7 @@ from .hub.pairs import PairFolders, find_pair
 from .kernels.quantised import QuantisedWeight
 from .plan import MemoryPlan, plan_memory
 from .statistics import TurnMeter
+from .trees import AutoTrees
 from .tuning.costs import time_rounds
 from .tuning.known import known_costs
 from .width import Auto, CostTable
@@ -247,7 +248,9 @@ class Runner:
                 self._costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self._costs = self._time_rounds()
-            decoder.auto = Auto(self._costs) if self._costs is not None else None
+            trees = isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.drafts_trees
+            policy = AutoTrees if trees else Auto
+            decoder.auto = policy(self._costs) if self._costs is not None else None
         return self._costs
 
     def _time_rounds(self) -> CostTable | None:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..cache import Cache, LayerCache
 from ..config import AttentionConfig
+from ..kernels.choices import Choices, pick_choices
 from ..kernels.context_store import ContextStores, store_context
 from ..kernels.dense import gate_up, partial_sums, project
 from ..kernels.head import HeadOutput, head_rows, pick_rows
@@ -62,10 +63,12 @@ class DrafterRows:
         rows: RoundRows,
         tiles: DraftTiles | None = None,
         embedding: QuantisedWeight | None = None,
+        choices: Choices | None = None,
     ):
         """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
         the first of them in place 0. ``embedding`` is a copy of the target's to use as the head; with it, the drafter's
-        own products are copied in 8 bits too. ``tiles`` other than those in use, to measure.
+        own products are copied in 8 bits too. ``choices`` take the further choices of each position, where somebody
+        wants them. ``tiles`` other than those in use, to measure.
 
         Lays the merged weights side by side, which the drafter's modules keep using.
         """
@@ -75,11 +78,11 @@ class DrafterRows:
         device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""
-        head = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits=False)
+        head = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits=choices is not None)
         self.out = replace(head, token=tokens)
         """Row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
-        self._features = features
+        self._features, self._choices = features, choices
         self._weights = DraftWeights.of(drafter, in_8_bits)
         parts = zip(_modules(drafter), cache.layers, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
@@ -114,7 +117,10 @@ class DrafterRows:
             add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
         # Row j of a block predicts position j, so the anchor's row predicts nothing.
         head_rows(buffers.padded[1:], self._embedding, config.logit_softcap, self.out, tiles.head)
-        pick_rows(self.out)
+        if self._choices is None:
+            pick_rows(self.out)
+        else:
+            pick_choices(self.out, self._choices, tiles.head)
 
     def _attend(self, layer: _Layer) -> None:
         buffers, tiles, rows, config, cache = self._buffers, self._tiles, self._rows, layer.config, layer.cache
