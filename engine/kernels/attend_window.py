@@ -7,6 +7,7 @@ memory: Triton 3.6.)
 
 from __future__ import annotations
 
+from .branches import IN_ORDER, branch_rows, pack, unpack
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, dot, jit, tl
 from .rope import cos_sin, norm_pairs, turn_pairs
@@ -110,6 +111,16 @@ def _add_splits(
 
 
 @jit
+def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
+    """In a tree, whose ``depths`` are packed, or in a chain."""
+    if depths is None:
+        depth = row
+    else:
+        depth = unpack(depths, tl.minimum(row, NEW_ROWS - 1))
+    return depth
+
+
+@jit
 def attend_split(
     queries_1: tl.tensor,
     queries_2: tl.tensor,
@@ -129,6 +140,10 @@ def attend_split(
     end: tl.tensor,
     splits: tl.tensor,
     scale: tl.tensor,
+    slot: tl.tensor,
+    others: tl.tensor,
+    whose: tl.tensor,
+    depths: tl.tensor,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     WINDOW: tl.constexpr,
@@ -142,17 +157,20 @@ def attend_split(
     """Softmax over a split's keys, unnormalised. A tile's last program to be done adds the tile's splits.
 
     Keys and values are [SPLIT, HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves. ``key`` [SPLIT] are the
-    keys' positions, ``exists`` says which there are; the launch goes from ``first_split`` to the position ``end``.
+    keys' positions, ``exists`` says which there are; the launch goes from ``first_split`` to the position ``end``, and
+    this split is number ``slot`` of it. In a tree, whose ``depths`` are packed, the rows are ``whose``; a tile has one
+    program for each split, and ``others``.
     """
     kv_head = tl.program_id(0)
-    slot = tl.program_id(1)
     first_packed = tl.program_id(2) * TILE
     row = (first_packed + tl.arange(0, TILE)) // GROUP
     lane = tl.arange(0, HEAD_DIM)
     scores = dot(keys_1, queries_1.T, tl.zeros((SPLIT, TILE), tl.float32))
     scores = dot(keys_2, queries_2.T, scores) * scale
-    distance = (cursor + row)[None, :] - key[:, None]
+    distance = (cursor + _depth(row, depths))[None, :] - key[:, None]
     valid = row < num_rows
+    if depths is not None:
+        valid = valid & (((whose >> tl.minimum(row, NEW_ROWS - 1)) & 1) != 0)
     visible = exists[:, None] & valid[None, :] & (distance < WINDOW) & (distance > -WINDOW)
     if CAUSAL:
         visible = visible & (distance >= 0)
@@ -170,7 +188,7 @@ def attend_split(
     count = (end - 1) // SPLIT - first_split + 1
     let_next_start()
     tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
-    if tl.atomic_add(arrival, 1, sem="acq_rel") == count - 1:
+    if tl.atomic_add(arrival, 1, sem="acq_rel") == count + others - 1:
         tl.store(arrival, 0)  # for the next launch
         num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
         if not ALONE:
@@ -224,6 +242,51 @@ def attend_split(
                 )
 
 
+@jit
+def _split_in_tree(
+    splits: tl.tensor,
+    cursor: tl.tensor,
+    num_rows: tl.tensor,
+    depths: tl.tensor,
+    paths: tl.tensor,
+    trunk: tl.tensor,
+    GROUP: tl.constexpr,
+    WINDOW: tl.constexpr,
+    SPLIT: tl.constexpr,
+    TILE: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """What this program does in a tree: the split of its number, or one of a row off the trunk.
+
+    Returns the split's number; the position behind the last key, 0 where there is nothing to do; how many programs of
+    the tile do splits of one row; whose the split is, a bit for each row; and packed the depths of all rows, and the
+    rows whose keys these are from the cursor on.
+    """
+    first_packed = tl.program_id(2) * TILE
+    slot = tl.program_id(1)
+    row = tl.arange(0, NEW_ROWS)
+    position = cursor + tl.load(depths + row)
+    trunk_rows = tl.load(trunk)
+    depth = pack(depths, 0)
+    first_split = tl.maximum(cursor - WINDOW + 1, 0) // SPLIT
+    first_new = cursor // SPLIT
+    first, branches = branch_rows(first_packed, num_rows, trunk_rows, GROUP, TILE)
+    reached = tl.where((row >= first) & (row < first + branches), position // SPLIT - first_new + 1, 0)
+    path = depth * 0 + IN_ORDER
+    end = tl.where(first_packed < num_rows * GROUP, cursor + num_rows, 0)
+    number = slot - splits
+    if number >= 0:
+        branch = tl.minimum(first + number // 2, NEW_ROWS - 1)
+        slot = first_new - first_split + number % 2
+        start = (first_split + slot) * SPLIT
+        mine = (row == branch) & (start <= position) & (number // 2 < branches)
+        path = pack(paths, branch * NEW_ROWS)
+        end = tl.sum(tl.where(mine, position + 1, 0), 0)
+    else:
+        start = (first_split + slot) * SPLIT
+        mine = (row < trunk_rows) | (start + SPLIT <= cursor) | (start > position)
+    return slot, end, tl.sum(reached, 0), tl.sum(mine.to(tl.int32) << row, 0), depth, path
+
+
 @early_kernel
 def _attend_window(
     projected: tl.tensor,
@@ -244,6 +307,9 @@ def _attend_window(
     eps: tl.tensor,
     scale: tl.tensor,
     row_stride: tl.tensor,
+    depths: tl.tensor,
+    paths: tl.tensor,
+    trunk: tl.tensor,
     GROUP: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     VALUE_IS_KEY: tl.constexpr,
@@ -259,6 +325,10 @@ def _attend_window(
     """Program (key head, split, tile of grouped rows): softmax over its split's keys, unnormalised.
 
     A row of the tile is (query row, head of the group). The last program of a tile to finish adds its splits.
+
+    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Behind the splits' programs stand two
+    for each row of the tile that may be off the trunk, one for each of the splits that hold keys from the cursor on:
+    there the splits' programs leave such a row out.
     """
     kv_head = tl.program_id(0)
     kv_heads = tl.num_programs(0)
@@ -271,7 +341,18 @@ def _attend_window(
     new_row = tl.arange(0, NEW_ROWS)
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
+    slot = tl.program_id(1)
+    others = 0
+    whose = None
+    depth = None
+    if depths is not None:
+        slot, key_end, others, whose, depth, path = _split_in_tree(
+            splits, cursor_value, num_rows, depths, paths, trunk, GROUP, WINDOW, SPLIT, TILE
+        )
     wait_for_inputs()
+    if depths is not None:
+        if (tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT + slot) * SPLIT >= key_end:
+            return
     # Asked for before it is known which rows count, and whose keys: memory's latency is paid once.
     query = tl.minimum(row, NEW_ROWS - 1) * row_stride + (kv_head * GROUP + packed % GROUP) * HEAD_DIM
     queries_1, queries_2 = load_halves(projected + query, HEAD_DIM)
@@ -280,12 +361,14 @@ def _attend_window(
     new_values_1, new_values_2 = load_halves(new_key + (0 if VALUE_IS_KEY else kv_heads * HEAD_DIM), HEAD_DIM)
     end = tl.where(first_packed < num_rows * GROUP, cursor_value + num_rows, 0)
     first_split = tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT
-    start = (first_split + tl.program_id(1)) * SPLIT
-    if start < end:
+    if depths is None:
+        key_end = end
+    start = (first_split + slot) * SPLIT
+    if start < key_end:
         if start + SPLIT > cursor_value:
             # New keys are here. Another program may store the same rows: the same bits.
-            position = cursor_value + new_row
-            place = (kv_head * capacity + position % capacity) * HEAD_DIM
+            position = cursor_value + _depth(new_row, depth)
+            place = (kv_head * capacity + (cursor_value + new_row) % capacity) * HEAD_DIM
             live = new_row < num_rows
             k_weight_1, k_weight_2 = _load_weight(k_weight, HEAD_DIM)
             x = new_keys_1.to(tl.float32)
@@ -303,8 +386,11 @@ def _attend_window(
                 store_halves(v + place, new_values_1, new_values_2, live, HEAD_DIM)
             tl.debug_barrier()  # what one thread stored, others load
         key = start + tl.arange(0, SPLIT)
-        exists = (key < end) & (key > cursor_value - WINDOW)
+        exists = (key < key_end) & (key > cursor_value - WINDOW)
         stored = start % capacity + tl.arange(0, SPLIT)
+        if depths is not None:
+            place = tl.minimum(tl.maximum(key - cursor_value, 0), NEW_ROWS - 1)
+            stored = tl.where(key < cursor_value, stored, cursor_value % capacity + unpack(path, place))
         stored = tl.where(stored < capacity, stored, stored - capacity)
         address = (kv_head * capacity + stored)[:, None] * HEAD_DIM
         keys_1 = tl.load(k + address + pair[None, :], mask=exists[:, None], other=0.0)
@@ -316,7 +402,9 @@ def _attend_window(
         x = queries_1.to(tl.float32)
         y = queries_2.to(tl.float32)
         x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), q_weight_1, q_weight_2, ROUNDED_FIRST)
-        cos, sin = cos_sin((cursor_value + row).to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :])
+        cos, sin = cos_sin(
+            (cursor_value + _depth(row, depth)).to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :]
+        )
         x, y = turn_pairs(x, y, cos, sin)
         attend_split(
             x.to(queries_1.dtype),
@@ -337,6 +425,10 @@ def _attend_window(
             end,
             splits,
             scale,
+            slot,
+            others,
+            whose,
+            depth,
             GROUP,
             HEAD_DIM,
             WINDOW,

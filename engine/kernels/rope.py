@@ -11,6 +11,7 @@ from ..config import RopeConfig
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, jit, tl
 from .norm import rms_norm, rms_norm_rounded_first
+from .tree_rows import TreeRows
 
 
 def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
@@ -121,6 +122,7 @@ def _norm_rope_store(
     capacity: tl.tensor,
     row_stride: tl.tensor,
     eps: tl.tensor,
+    depths: tl.tensor,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -131,6 +133,7 @@ def _norm_rope_store(
     """Program (row, head): the query heads first, which stay where they are, then the keys', then the values'.
 
     Everything is loaded before anything is used, so that memory's latency is paid once: also rows that don't count.
+    ``depths`` are a tree's, or None for a chain.
     """
     row = tl.program_id(0)
     head = tl.program_id(1)
@@ -142,7 +145,11 @@ def _norm_rope_store(
     weight_2 = tl.load(weight + half + lane)
     frequency = tl.load(frequencies + lane)
     wait_for_inputs()
-    position = tl.load(cursor) + row
+    cursor_value = tl.load(cursor)
+    place = cursor_value + row
+    position = place
+    if depths is not None:
+        position = cursor_value + tl.load(depths + row)
     live = row < tl.load(rows)
     source_head = head - KV_HEADS if VALUE_IS_KEY and is_value else head
     source = projected + row * row_stride + source_head * HEAD_DIM + lane
@@ -155,12 +162,12 @@ def _norm_rope_store(
         if NORM_VALUES:
             x *= inverse
             y *= inverse
-        target = v_store + ((head - HEADS - KV_HEADS) * capacity + position % capacity) * HEAD_DIM
+        target = v_store + ((head - HEADS - KV_HEADS) * capacity + place % capacity) * HEAD_DIM
     else:
         x, y = norm_pairs(x, y, inverse, weight_1, weight_2, ROUNDED_FIRST)
         cos, sin = cos_sin(position.to(tl.float32) * frequency)
         x, y = turn_pairs(x, y, cos, sin)
-        target = k_store + ((head - HEADS) * capacity + position % capacity) * HEAD_DIM
+        target = k_store + ((head - HEADS) * capacity + place % capacity) * HEAD_DIM
         if head < HEADS:
             target = projected + row * row_stride + head * HEAD_DIM
     tl.store(target + lane, x.to(dtype), mask=live & (lane >= 0))
@@ -179,6 +186,7 @@ def norm_rope_store(
     *,
     value_is_key: bool = False,
     max_rows: int = MAX_ROWS,
+    tree: TreeRows | None = None,
 ) -> None:
     """Norms the heads of up to 16 rows and turns them: queries in place, keys and values into a layer's cache.
 
@@ -186,7 +194,8 @@ def norm_rope_store(
     of queries, none where only keys and values are wanted, and no values when ``value_is_key``.
     ``k``, ``v`` [kv_heads, capacity, head_dim]; the row r goes to (cursor + r) % capacity. ``cursor`` and ``rows`` are
     int32 [1] on the device, and rows from ``rows`` on are not written; ``max_rows`` bounds them where a launch is
-    recorded. Roundings are those of ``norm_rope_store_reference``.
+    recorded. The row r turns by the position cursor + r, in a ``tree`` by cursor + its depth. Roundings are those of
+    ``norm_rope_store_reference``.
     """
     kv_heads, capacity, head_dim = k.shape
     _norm_rope_store[(max_rows, heads + 2 * kv_heads)](
@@ -201,6 +210,7 @@ def norm_rope_store(
         capacity,
         projected.stride(0),
         norms.eps,
+        None if tree is None else tree.depths,
         HEADS=heads,
         KV_HEADS=kv_heads,
         HEAD_DIM=head_dim,
@@ -222,6 +232,7 @@ def norm_rope_store_reference(
     heads: int = 0,
     *,
     value_is_key: bool = False,
+    tree: TreeRows | None = None,
 ) -> None:
     """What ``norm_rope_store`` does, in PyTorch; reads the host's copy of the two scalars."""
     kv_heads, capacity, head_dim = k.shape
@@ -229,11 +240,11 @@ def norm_rope_store_reference(
     num_heads = heads + (1 if value_is_key else 2) * kv_heads
     parts = projected[:count, : num_heads * head_dim].view(count, num_heads, head_dim)
     norm = rms_norm_rounded_first if norms.rounded_first else rms_norm
-    positions = torch.arange(start, start + count, device=k.device)
-    table = rope_table(positions, frequencies)
+    places = torch.arange(start, start + count, device=k.device)
+    table = rope_table(places if tree is None else start + tree.depths[:count], frequencies)
     raw_k = parts[:, heads : heads + kv_heads]
     raw_v = raw_k if value_is_key else parts[:, heads + kv_heads :]
-    stored = positions % capacity
+    stored = places % capacity
     k[:, stored] = apply_rope(norm(raw_k, norms.k, norms.eps), table).transpose(0, 1)
     v[:, stored] = (rms_norm(raw_v, None, norms.eps) if norms.norm_values else raw_v).transpose(0, 1)
     parts[:, :heads] = apply_rope(norm(parts[:, :heads], norms.q, norms.eps), table)

@@ -20,8 +20,10 @@ from .attend_full import MOST_SPLITS, _attend_full, _combine_splits
 from .attend_one_row import _attend_one_row
 from .attend_window import _attend_window
 from .attention import reference_attention
+from .branches import most_branches
 from .jit import MAX_ROWS, cdiv
 from .rope import HeadNorms, norm_rope_store, norm_rope_store_reference
+from .tree_rows import TreeRows
 
 LOG2_E = log2(e)
 
@@ -152,6 +154,7 @@ def attend_rows(
     scratch: AttendScratch,
     tiles: AttendTiles | None = None,
     max_rows: int = MAX_ROWS,
+    tree: TreeRows | None = None,
 ) -> None:
     """Norms and turns the heads of up to 16 rows, stores their keys and values, and attends over a layer's cache.
 
@@ -162,12 +165,17 @@ def attend_rows(
     the launch just before. ``out`` [16, heads * head_dim]; rows from ``rows`` on are left as they are, and ``max_rows``
     bounds them where a launch is recorded. Defined by ``attend_rows_reference``; a causal row's result has the same
     bits whatever stands behind it and however its keys came into the cache.
+
+    With a ``tree`` row r stands at cursor + its depth, and sees behind the cursor its ancestors alone. Its keys and
+    values lie in slot cursor + r all the same, and its result has the bits that it has in a chain of its ancestors. The
+    tree's tensors may not be written by the launch just before either. A pass of one row is none.
     """
+    assert tree is None or (layer.causal and max_rows > 1)
     tiles = tiles or attend_tiles(layer, k.shape[1])
     splits = num_splits(tiles, k.shape[1], layer.window)
     assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"
     if isinstance(tiles, WindowTiles):
-        _attend_in_window(projected, norms, frequencies, k, v, cursor, rows, layer, out, scratch, tiles, max_rows)
+        _attend_in_window(projected, norms, frequencies, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
         return
     norm_rope_store(
         projected,
@@ -180,8 +188,9 @@ def attend_rows(
         layer.num_heads,
         value_is_key=layer.value_is_key,
         max_rows=max_rows,
+        tree=tree,
     )
-    _attend_to_all(projected, k, v, cursor, rows, layer, out, scratch, tiles, max_rows)
+    _attend_to_all(projected, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
 
 
 def _attend_in_window(
@@ -197,6 +206,7 @@ def _attend_in_window(
     scratch: AttendScratch,
     tiles: WindowTiles,
     max_rows: int,
+    tree: TreeRows | None,
 ) -> None:
     kv_heads, capacity, head_dim = k.shape
     group, splits = layer.num_heads // kv_heads, num_splits(tiles, capacity, layer.window)
@@ -240,8 +250,14 @@ def _attend_in_window(
         added = min(_power_of_two(group), added)
         _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
         return
-    grid = (kv_heads, splits, cdiv(max_rows * group, tiles.rows))
-    _attend_window[grid](*arguments, projected.stride(0), ADDED=min(tiles.rows, added), **options)
+    # Rows reach two splits with keys from the cursor on, at most.
+    programs = splits if tree is None else splits + 2 * most_branches(tiles.rows, group)
+    grid = (kv_heads, programs, cdiv(max_rows * group, tiles.rows))
+    _attend_window[grid](*arguments, projected.stride(0), *_tensors(tree), ADDED=min(tiles.rows, added), **options)
+
+
+def _tensors(tree: TreeRows | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    return (None, None, None) if tree is None else (tree.depths, tree.paths, tree.trunk)
 
 
 def _power_of_two(n: int) -> int:
@@ -260,6 +276,7 @@ def _attend_to_all(
     scratch: AttendScratch,
     tiles: FullTiles,
     max_rows: int,
+    tree: TreeRows | None,
 ) -> None:
     """For queries that are normed and turned, keys and values that are stored."""
     kv_heads, capacity, head_dim = k.shape
@@ -281,6 +298,7 @@ def _attend_to_all(
         projected.stride(0),
         splits,
         layer.scale * LOG2_E,
+        *_tensors(tree),
         KEYS=tiles.keys,
         TILE=tiles.rows,
         VALUES=values,
@@ -289,7 +307,7 @@ def _attend_to_all(
         **shared,
     )
     _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
-        *parts, out, cursor, rows, splits, LANES=lanes, num_warps=4, **shared
+        *parts, out, cursor, rows, splits, _tensors(tree)[0], LANES=lanes, num_warps=4, **shared
     )
 
 
@@ -303,15 +321,24 @@ def attend_rows_reference(
     rows: Tensor,
     layer: AttentionConfig,
     out: Tensor,
+    tree: TreeRows | None = None,
 ) -> None:
     """What ``attend_rows`` does, in PyTorch: ``norm_rope_store`` and ``reference_attention`` over the keys in order."""
-    heads, value_is_key = layer.num_heads, layer.value_is_key
-    norm_rope_store_reference(projected, norms, frequencies, k, v, cursor, rows, heads, value_is_key=value_is_key)
-    capacity = k.shape[1]
-    start, count = int(cursor), int(rows)
+    heads, capacity, start, count = layer.num_heads, k.shape[1], int(cursor), int(rows)
+    norm_rope_store_reference(
+        projected, norms, frequencies, k, v, cursor, rows, heads, value_is_key=layer.value_is_key, tree=tree
+    )
     q = projected[:count, : heads * layer.head_dim].view(count, heads, layer.head_dim).contiguous()
     first = 0 if layer.window is None else max(0, start - layer.window + 1)
-    stored = torch.arange(first, start + count, device=k.device) % capacity
-    out[:count] = reference_attention(
-        q, k[:, stored], v[:, stored], causal=layer.causal, window=layer.window, scale=layer.scale
-    )
+    behind = [list(range(count))] if tree is None else _paths(tree, count)
+    for queries, seen in zip(q[None] if tree is None else q[:, None], behind, strict=True):
+        stored = torch.tensor([*range(first, start), *(start + row for row in seen)], device=k.device) % capacity
+        last = seen if tree is None else seen[-1:]
+        out[last] = reference_attention(
+            queries, k[:, stored], v[:, stored], causal=layer.causal, window=layer.window, scale=layer.scale
+        )
+
+
+def _paths(tree: TreeRows, count: int) -> list[list[int]]:
+    """Rows from the anchor's to each of the first ``count``."""
+    return [path[: depth + 1] for path, depth in zip(tree.paths.tolist(), tree.depths.tolist(), strict=True)][:count]

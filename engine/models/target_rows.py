@@ -22,6 +22,7 @@ from ..kernels.norm import after_attention, after_feed_forward, embed_rows
 from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route
 from ..kernels.row_attention import AttendScratch, attend_rows
 from ..kernels.tiles import TargetTiles, target_tiles
+from ..kernels.tree_rows import TreeRows
 from .gemma4 import DecoderLayer, Gemma4
 from .target_layers import RoutedExperts, TargetLayer, target_layers
 
@@ -64,13 +65,15 @@ class TargetRows:
         rows: Tensor,
         taps: Sequence[int] = (),
         tiles: TargetTiles | None = None,
+        tree: TreeRows | None = None,
     ):
         """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and how many of the 16 rows count.
 
         Lays the target's merged weights side by side, which its modules keep using. ``taps`` as in ``Gemma4.forward``.
+        The rows of a pass over more than one stand as ``tree`` says, or in a chain.
         """
         device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
-        self.cursor, self.rows = cursor, rows
+        self.cursor, self.rows, self.tree = cursor, rows, tree
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
         """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
         self.tiles = target_tiles(target.config) if tiles is None else tiles
@@ -133,6 +136,7 @@ class TargetRows:
             mixed,
             self._scratch,
             max_rows=max_rows,
+            tree=self.tree if max_rows > 1 else None,
         )
         project(mixed, layer.output, buffers.output, tiles.output, max_rows)
         after_attention(

@@ -9,13 +9,13 @@ UNCHANGING = {
 }
 """Arguments that no kernel writes."""
 OLDER = {
-    "_attend_window": {"cursor", "rows"},
+    "_attend_window": {"cursor", "rows", "depths", "paths", "trunk"},
     "_attend_one_row": {"cursor", "rows", "k", "v"},
-    "_attend_full": {"cursor", "rows"},
-    "_combine_splits": {"cursor", "rows"},
+    "_attend_full": {"cursor", "rows", "trunk"},
+    "_combine_splits": {"cursor", "rows", "depths"},
     "_expert_down": {"experts", "pairs"},
 }
-"""Arguments that neither the kernel just before writes: a round writes the first two before the embedding, the choice
+"""Arguments that neither the kernel just before writes: a round writes the cursor, the rows and their tree before the embedding, the choice
 of experts is made two launches before. Of keys and values only those before the cursor are read: each came in an
 earlier pass, or before the block's."""
 
