@@ -141,7 +141,7 @@ class AutoTrees(Auto):
         if self._trying:
             self._judge(len(path) + 1, costs)
             return
-        expected = 1 + sum(node.chance for node in tree)
+        expected = sum((node.chance for node in tree), start=1.0)
         changed = bool(tree) and self._has_changed(chances[0][0], len(path), round_ms / costs.rest - 1)
         for row, node in enumerate(tree, 1):
             if node.parent in (0, *path):
