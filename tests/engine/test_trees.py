@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.trees import CHOICES, ROWS, AutoTrees, Chances, Node, accepted_path, best_first, in_rows, path_to
+from engine.trees import CHOICES, ROWS, AutoTrees, Chances, Node, Together, accepted_path, best_first, in_rows, path_to
 from engine.tuning.files import load_recordings
 from engine.tuning.play import Anchor, Block, play, play_trees
 from engine.width import PRIOR_WEIGHT, Auto, CostTable, Fixed, RoundCosts
@@ -209,9 +209,11 @@ def test_only_choices_behind_what_was_accepted_teach() -> None:
     trees = AutoTrees(DENSE)
     trees.saw(chances, FORK, [3], 0)  # b, and then neither of a's children; the one behind b fell
     assert trees.calibration.chance(0.55) == pytest.approx(fallen(0.55))
-    assert trees.others.chance(0.35) > 0.35
     assert trees.calibration.chance(0.65) == pytest.approx(fallen(0.65))
-    assert trees.others.chance(0.25) == pytest.approx(0.25), "not behind what was accepted"
+    found = Together()
+    assert all(found.chance(chance) == pytest.approx(chance) for chance in (0.01, 0.05, 0.25, 0.35))
+    found.observe(0.35, accepted=True)  # not the choice of 0.25 behind a
+    assert trees.others.chance(0.25) == found.chance(0.25) > 0.25
 
 
 def fallen(confidence: float) -> float:
