@@ -9,47 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
 
 from engine.checkpoint import load_drafter, load_target
 from engine.commands import GenerationSettings
 from engine.demo.confirm import questions
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.kernels.head import capped_logits
-from engine.models.dflash import DFlashDrafter
-from engine.models.gemma4 import Gemma4
-from engine.trees import CHOICES
 from engine.tuning.files import Recording, save_recordings
-from engine.tuning.play import Block
-from engine.tuning.record import drafted_answer
+from engine.tuning.record import record_blocks
 
 DOMAINS = ("chat", "explain", "maths", "code", "html", "unknown")
 PROMPTS = 8
 TEMPERATURES = (0.0, 0.7, 1.0)
 SEEDS = (3,)
 FILE = Path(__file__).with_name("drafts.xz")
-
-
-def record(target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings) -> list[Block]:
-    """Lets the target write an answer, and keeps the drafter's best choices behind every token of it."""
-    drafts: list[tuple[list[list[int]], list[list[float]]]] = []
-
-    def keep(norm: nn.Module, inputs: object, rows: Tensor) -> None:
-        logits = capped_logits(rows[1:], target.embed_tokens.weight, drafter.config.logit_softcap)
-        best = logits.softmax(dim=-1).topk(CHOICES)
-        drafts.append((best.indices.tolist(), best.values.tolist()))
-
-    hook = drafter.norm.register_forward_hook(keep)
-    try:
-        text = [token for token, _, _ in drafted_answer(target, drafter, prompt, settings)]
-    finally:
-        hook.remove()
-    return [_block(ids, chances, text[place:]) for place, (ids, chances) in enumerate(drafts[:-1], 1)]
-
-
-def _block(ids: list[list[int]], chances: list[list[float]], text: list[int]) -> Block:
-    said = [choices.index(token) if token in choices else -1 for choices, token in zip(ids, text, strict=False)]
-    return Block(tuple(map(tuple, chances[: len(said)])), tuple(said))
 
 
 def record_all(domains: Sequence[str], prompts: int, seeds: Sequence[int]) -> list[tuple[int, Recording]]:
@@ -66,7 +38,7 @@ def record_all(domains: Sequence[str], prompts: int, seeds: Sequence[int]) -> li
         for temperature in TEMPERATURES if domain in domains else ():
             for seed in seeds if temperature else seeds[:1]:
                 settings = GenerationSettings(temperature=temperature, seed=seed, max_new_tokens=600)
-                blocks = record(target, drafter, ids, settings)
+                blocks = record_blocks(target, drafter, ids, settings)
                 recordings.append((question, Recording.of_blocks(domain, temperature, len(ids), blocks)))
     return recordings
 

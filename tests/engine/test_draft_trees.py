@@ -7,13 +7,17 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.chat import ChatTokenizer
 from engine.checkpoint import load_drafter, load_target
 from engine.commands import GenerationSettings
+from engine.decoder import Decoder
 from engine.demo.confirm import questions
-from engine.trees import accepted_path, best_first
-from engine.tuning.record import record_drafts
+from engine.trees import AutoTrees, accepted_path, best_first
+from engine.tuning.record import record_blocks, record_drafts
+from engine.tuning.sweep import record_answers
+from engine.width import Auto
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.record_drafts import record
+from tests.engine.recorded_costs import recorded_tables
 
 
 def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
@@ -23,7 +27,7 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
     drafter = load_drafter(bundled_pair / "drafter", target, no_progress)
     settings = GenerationSettings(temperature=1.0, seed=3, max_new_tokens=60)
     prompt = next(ids for domain, ids in questions(1) if domain == "explain")
-    blocks = record(target, drafter, prompt, settings)
+    blocks = record_blocks(target, drafter, prompt, settings)
     chains = record_drafts(target, drafter, prompt, settings)
     assert len(blocks) == len(chains) > 20
     for block, anchor in zip(blocks, chains, strict=True):
@@ -32,3 +36,13 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
         assert all(position == tuple(sorted(position, reverse=True)) for position in block.chances)
     longer = [len(accepted_path(best_first(block.chances), block.said)) - block.chain().num_right for block in blocks]
     assert max(longer) > 0
+
+
+@pytest.mark.parametrize("policy", [Auto, AutoTrees])
+def test_answers_are_recorded_with_the_choices_that_auto_needs(bundled_pair: Path, policy: type[Auto]) -> None:
+    target = load_target(bundled_pair / "target", CPU, no_progress)
+    decoder = Decoder(target, load_drafter(bundled_pair / "drafter", target, no_progress), 512)
+    decoder.auto = policy(recorded_tables()["31B uniform"])
+    (recording,) = record_answers(decoder, ChatTokenizer(bundled_pair / "target"), ["what is 47 + 38?"], [0.0], 12)
+    assert len(recording.anchors) > 5
+    assert [block.chain() for block in recording.blocks] == (list(recording.anchors) if policy is AutoTrees else [])

@@ -7,6 +7,7 @@ models ``auto`` verifies trees of them; fixed widths take chains.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from engine.trees import CHOICES
 from engine.tuning.files import Recording, load_recordings, save_recordings
 from engine.tuning.play import Anchor, Block
 from engine.tuning.rates import rate, rate_of
+from engine.tuning.sweep import sweep
 from engine.width import Auto, Fixed
 from tests.engine.played_auto import chains, play_auto
 from tests.engine.policy_figures import AHEAD, SIZES, behind
-from tests.engine.recorded_costs import recorded_tables, takes_trees
+from tests.engine.recorded_costs import recorded_tables, takes_trees, with_trees
 
 RECORDINGS = load_recordings(Path(__file__).with_name("drafts.xz"))
 CELLS = {
@@ -56,6 +58,23 @@ def test_auto_loses_nothing_with_chains_on_a_dense_model(cell: str, name: str) -
     table = TABLES[name]
     auto = rate(lambda: Auto(table), CELLS[cell], table).tok_s
     assert auto >= 0.99 * rate(lambda: Fixed(16), CELLS[cell], table).tok_s
+
+
+@pytest.mark.parametrize("cell", ["chat T=1.0", "maths T=0.0"])
+@pytest.mark.parametrize("name", [name for name in TABLES if takes_trees(name)])
+def test_a_sweep_plays_trees_where_further_choices_were_recorded(cell: str, name: str) -> None:
+    answers, table = CELLS[cell], with_trees(TABLES[name])
+    trees, chained = sweep(answers, table), sweep([replace(each, blocks=()) for each in answers], table)
+    assert trees.auto == rate_of([play_auto(name, TABLES[name], each.blocks, each.prompt_length) for each in answers])
+    assert chained.auto == rate(lambda: Auto(table), answers, table)
+    assert trees.fixed == chained.fixed
+    assert trees.auto.tok_s < trees.oracle.tok_s and chained.oracle.tok_s < trees.oracle.tok_s
+
+
+def test_whoever_knows_drafts_what_the_text_says() -> None:
+    block = Block(((0.6, 0.3), (0.5, 0.4), (0.7, 0.1), (0.9, 0.1)), (1, 0, -1, 0))
+    assert block.known() == Anchor((0.3, 0.5, 0.7, 0.9), 2)
+    assert block.chain() == Anchor((0.6, 0.5, 0.7, 0.9), 0)
 
 
 def test_every_domain_and_temperature_is_there() -> None:
