@@ -106,7 +106,7 @@ def _attend_one_split(
     """Softmax over a split's keys, unnormalised, and its sums, for the rows whose splits have this size.
 
     Keys are there up to the position ``behind``, that one not among them. In a tree, whose ``depths`` are packed, the
-    rows are ``whose``, and keys from the position ``gathered`` on are those of the packed ``path``.
+    rows are ``whose``, and keys from the cursor on are those of the rows of the packed ``path``.
 
     A step without a visible key changes nothing, bit for bit: its factors are exactly 1 and its terms exactly 0.
     """

@@ -255,7 +255,8 @@ def _split_in_tree(
     SPLIT: tl.constexpr,
     TILE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """What this program does in a tree: the split of its number, or one of a row off the trunk.
+    """What this program does in a tree: a split that rows share, or one of a row off the trunk. Without a branch, so
+    that it is known before the launch in front is done.
 
     Returns the split's number; the position behind the last key, 0 where there is nothing to do; how many programs of
     the tile do splits of one row; whose the split is, a bit for each row; and packed the depths of all rows, and the
@@ -271,20 +272,19 @@ def _split_in_tree(
     first_new = cursor // SPLIT
     first, branches = branch_rows(first_packed, num_rows, trunk_rows, GROUP, TILE)
     reached = tl.where((row >= first) & (row < first + branches), position // SPLIT - first_new + 1, 0)
-    path = depth * 0 + IN_ORDER
-    end = tl.where(first_packed < num_rows * GROUP, cursor + num_rows, 0)
     number = slot - splits
-    if number >= 0:
-        branch = tl.minimum(first + number // 2, NEW_ROWS - 1)
-        slot = first_new - first_split + number % 2
-        start = (first_split + slot) * SPLIT
-        mine = (row == branch) & (start <= position) & (number // 2 < branches)
-        path = pack(paths, branch * NEW_ROWS)
-        end = tl.sum(tl.where(mine, position + 1, 0), 0)
-    else:
-        start = (first_split + slot) * SPLIT
-        mine = (row < trunk_rows) | (start + SPLIT <= cursor) | (start > position)
-    return slot, end, tl.sum(reached, 0), tl.sum(mine.to(tl.int32) << row, 0), depth, path
+    alone = number >= 0
+    number = tl.maximum(number, 0)
+    branch = tl.minimum(first + number // 2, NEW_ROWS - 1)
+    slot = tl.where(alone, first_new - first_split + number % 2, slot)
+    start = (first_split + slot) * SPLIT
+    is_branch = (row == branch) & (start <= position) & (number // 2 < branches)
+    shared = (row < trunk_rows) | (start + SPLIT <= cursor) | (start > position)
+    whose = tl.sum(tl.where(alone, is_branch, shared).to(tl.int32) << row, 0)
+    path = tl.where(alone, pack(paths, branch * NEW_ROWS), IN_ORDER)
+    behind = tl.where(first_packed < num_rows * GROUP, cursor + num_rows, 0)
+    behind = tl.where(alone, tl.sum(tl.where(is_branch, position + 1, 0), 0), behind)
+    return slot, behind, tl.sum(reached, 0), whose, depth, path
 
 
 @early_kernel
