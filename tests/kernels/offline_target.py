@@ -29,8 +29,8 @@ PROMPT = 2048
 
 
 def launches_of(name: str) -> list[Launch]:
-    """What passes of this target launch, of 16 rows, of one row, of a tree and of a prompt, and its head in 8 bits, once
-    per piece of machine code."""
+    """What passes of this target launch, of 16 rows, of one row, of a prompt, of a tree where it is dense, and its head
+    in 8 bits, once per piece of machine code."""
     config = TargetConfig.from_json(json.loads((CONFIGS / f"gemma-4-{name}-it.config.json").read_text()))
     # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
     first_full = next(index for index, layer in enumerate(config.layers) if layer.window is None)

@@ -78,7 +78,7 @@ def attend(case: Case, cursor: int, tree: list[Node], tiles: AttendTiles | None 
         part.fill_(float("nan"))
     for _ in range(launches):
         given = case.given(cursor, len(tree) + 1)
-        attend_rows(*given, case.config, out, scratch, tiles, len(tree) + 1, posed(tree))
+        attend_rows(*given, case.config, out, scratch, tiles, max_rows=len(tree) + 1, tree=posed(tree))
     assert not scratch.arrivals.any() and (out[len(tree) + 1 :] == 7.0).all()
     return out[: len(tree) + 1]
 
@@ -101,7 +101,7 @@ def test_trees_attend_as_the_reference_does(name: str) -> None:
     case, tree = make(LAYERS[name], capacity_of(LAYERS[name])), grown(1, 10)
     ours, theirs, expected = case.copy(), case.copy(), case.untouched()
     actual = attend(ours, 57, tree)
-    attend_rows_reference(*theirs.given(57, len(tree) + 1), case.config, expected, posed(tree))
+    attend_rows_reference(*theirs.given(57, len(tree) + 1), case.config, expected, tree=posed(tree))
     for got, wanted in ((actual, expected[: len(tree) + 1]), (ours.k, theirs.k), (ours.v, theirs.v)):
         torch.testing.assert_close(got, wanted, atol=1e-5, rtol=1e-5)
 
