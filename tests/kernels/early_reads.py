@@ -15,9 +15,9 @@ OLDER = {
     "_combine_splits": {"cursor", "rows", "depths"},
     "_expert_down": {"experts", "pairs"},
 }
-"""Arguments that neither the kernel just before writes: a round writes the cursor, the rows and their tree before the embedding, the choice
-of experts is made two launches before. Of keys and values only those before the cursor are read: each came in an
-earlier pass, or before the block's."""
+"""Arguments that neither the kernel just before writes: a round writes the cursor, the rows and their tree before the
+embedding, the choice of experts is made two launches before. Of keys and values only those before the cursor are read:
+each came in an earlier pass, or before the block's."""
 
 
 def waits_in_time(kernel: str, column: str) -> bool:
