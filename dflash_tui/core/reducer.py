@@ -22,12 +22,12 @@ from engine.events import (
 
 from .growing_text import GrowingText
 from .history import StepHistory
+from .rate_meter import RateMeter
 from .spans import Look as Look
 from .spans import Span as Span
 from .spans import Spans
-from .statistics import AcceptanceStatistics, RateMeter, RoundCost, TurnSnapshot
+from .statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
 from .stretch import Stretch
-from .traces.packing import SECOND
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 THOUGHT_HEAD = "✻ thought · Alt+H\n"
@@ -78,7 +78,6 @@ class TurnState:
     finished: TurnFinished | None = None
     prefill_ms: float = 0.0
     answer: GrowingText = field(default_factory=GrowingText)
-    rate: RateMeter = field(default_factory=RateMeter)
     acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
     speculation: bool = True
     before_race: bool = False
@@ -92,8 +91,10 @@ class TurnState:
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
     teller: Teller = field(init=False)
+    rate: RateMeter = field(init=False)
 
     def __post_init__(self) -> None:
+        self.rate = RateMeter(self.history)
         self.teller = Teller(self.number)
 
     def add(self, step: Step) -> Spans:
@@ -101,7 +102,7 @@ class TurnState:
         self.history.append(step)
         self.latest = step
         self.latest_drafted = step if step.draft else self.latest_drafted
-        self.rate.add(step.time, len(step.emitted))
+        self.rate.follow()
         self.acceptance = self.acceptance.after(step)
         spans = self.teller.tell(step)
         self.answer.append(spans.answer)
@@ -111,12 +112,10 @@ class TurnState:
         """The same for many rounds at once."""
         if len(self.history) != stretch.start - stretch.first:  # only a trace that no engine wrote has such gaps
             return Spans.of(span for step in stretch.steps() for span in self.add(step))
-        known = len(self.history)
         history = self.history = stretch.history.between(stretch.first, stretch.stop)
         self.latest = history[-1]
         self.latest_drafted = self.latest if self.latest.draft else history.latest_drafted()
-        for time, emitted in zip(history.time[known:], history.emitted[known:], strict=True):
-            self.rate.add(time / SECOND, emitted)
+        self.rate = RateMeter(history)
         self.acceptance = history.acceptance(-1)
         self.teller.skip(stretch.spans, history.num_tokens)
         self.answer.append(stretch.spans.answer)
@@ -153,7 +152,7 @@ class TurnState:
             step=latest.index if latest else None,
             num_tokens=self.num_tokens,
             ttft_ms=self.ttft_ms,
-            rate=self.rate.reading,
+            rate=self.rate.after(-1) if self.history else Rate(),
             acceptance=self.acceptance,
             cost=self.cost,
             context_length=latest.context_length if latest else self.num_prompt_tokens,
