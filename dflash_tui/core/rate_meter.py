@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from itertools import accumulate, islice
 
 from .history import StepHistory
 from .series import Series
@@ -25,6 +26,8 @@ class RateMeter:
     def __init__(self, rounds: StepHistory) -> None:
         """``rounds``: of one turn. Call :meth:`follow` when it has grown."""
         self._rounds = rounds
+        self._clock = array("q")
+        """Per round, the latest time so far: in a damaged trace a round may end before the one before it."""
         self._samples = Series()
         """The rate every ``SAMPLE``, from the first token on."""
         self._taken, self._peaks = array("I"), array("d")
@@ -32,21 +35,22 @@ class RateMeter:
         self.follow()
 
     def follow(self) -> None:
-        """Take the samples that are due. Looks at the rounds of these alone, however many there are."""
-        times = self._rounds.time
+        """Take the samples that are due. Looks closely at the rounds of these alone."""
+        clock, new = self._clock, self._rounds.time[len(self._clock) :]
+        clock.extend(islice(accumulate(new, max, initial=clock[-1] if clock else 0), 1, None))
         index = self._taken[-1] if self._taken else 0
-        while times and (index := bisect_left(times, self._due, index)) < len(times):
+        while clock and (index := bisect_left(clock, self._due, index)) < len(clock):
             self._take(index)
 
     @property
     def _due(self) -> int:
         """When the next sample is."""
-        return self._rounds.time[0] + (len(self._samples) + 1) * self.SAMPLE
+        return self._clock[0] + (len(self._samples) + 1) * self.SAMPLE
 
     def _take(self, index: int) -> None:
         """At the end of a round. One longer than a sample fills several, so that the history is even in time."""
         now = self._rounds.rate(index, self.WINDOW)
-        passed = self._rounds.time[index] - self._rounds.time[0]
+        passed = self._clock[index] - self._clock[0]
         peak = self._peaks[-1] if self._peaks else 0.0
         if passed >= self.WINDOW * SECOND:  # a window that is not full yet over-reports a burst
             peak = max(peak, now)

@@ -84,7 +84,6 @@ class TurnState:
     """A race has measured the target since, warmed up, which this answer may not have been."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
-    latest: Step | None = None
     latest_drafted: Step | None = None
     """The latest round that had a draft: what the strip shows."""
     reason: FinishReason | None = None
@@ -100,7 +99,6 @@ class TurnState:
     def add(self, step: Step) -> Spans:
         """One more round; returns what it adds to the transcript."""
         self.history.append(step)
-        self.latest = step
         self.latest_drafted = step if step.draft else self.latest_drafted
         self.rate.follow()
         self.acceptance = self.acceptance.after(step)
@@ -113,13 +111,17 @@ class TurnState:
         if len(self.history) != stretch.start - stretch.first:  # only a trace that no engine wrote has such gaps
             return Spans.of(span for step in stretch.steps() for span in self.add(step))
         history = self.history = stretch.history.between(stretch.first, stretch.stop)
-        self.latest = history[-1]
-        self.latest_drafted = self.latest if self.latest.draft else history.latest_drafted()
+        self.latest_drafted = history.latest_drafted()
         self.rate = RateMeter(history)
         self.acceptance = history.acceptance(-1)
         self.teller.skip(stretch.spans, history.num_tokens)
         self.answer.append(stretch.spans.answer)
         return stretch.spans
+
+    @property
+    def latest(self) -> Step | None:
+        """The latest round."""
+        return self.history.latest
 
     @property
     def text(self) -> str:

@@ -11,7 +11,8 @@ from dflash_tui.core.rate_meter import RateMeter
 from dflash_tui.core.traces.packing import SECOND
 from tests.core.events_for_tests import make_step
 
-PACES = st.lists(st.tuples(st.integers(1, 700_000), st.integers(1, 16)), min_size=1, max_size=60)
+WAITS, TOKENS = st.integers(1, 700_000), st.integers(1, 16)
+PACES = st.lists(st.tuples(WAITS, TOKENS), min_size=1, max_size=60)
 """Rounds: microseconds since the one before, and tokens."""
 
 
@@ -77,15 +78,18 @@ def test_it_shows_after_any_round_what_counting_up_to_it_gives(paces: list[tuple
         assert rate.mean == pytest.approx(mean) and rate.peak == pytest.approx(max(peak, mean))
 
 
-@given(PACES)
-def test_following_round_by_round_measures_what_measuring_the_whole_does(paces: list[tuple[int, int]]) -> None:
-    times = accumulate(wait for wait, _ in paces)
-    whole = history_of([(time / SECOND, count) for time, (_, count) in zip(times, paces, strict=True)])
+@given(st.lists(st.tuples(WAITS, TOKENS), min_size=1, max_size=30), st.integers(0, 30))
+def test_following_round_by_round_measures_what_measuring_the_whole_does(
+    rounds: list[tuple[int, int]], backwards: int
+) -> None:
+    """Also where a clock went back, as damaged traces have it."""
+    times = [time / SECOND for time in accumulate(wait for wait, _ in rounds)]
+    times[backwards:] = times[backwards:][::-1]
+    whole = history_of(list(zip(times, [tokens for _, tokens in rounds], strict=True)))
     growing = StepHistory()
     meter = RateMeter(growing)
     for step in whole:
         growing.append(step)
         meter.follow()
-    assert [meter.after(index) for index in range(len(whole))] == [
-        RateMeter(whole).after(index) for index in range(len(whole))
-    ]
+    at_once = RateMeter(whole)
+    assert [meter.after(index) for index in range(len(whole))] == [at_once.after(index) for index in range(len(whole))]
