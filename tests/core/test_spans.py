@@ -10,7 +10,7 @@ TEXTS = st.text("ab\n漢", max_size=4)
 WRITTEN = st.builds(
     Span, TEXTS, st.sampled_from(["accepted", "corrected", "plain", "thought"]), st.just(3), st.integers(0, 99)
 )
-PIECES = st.lists(WRITTEN | st.builds(Span, TEXTS, st.sampled_from(LOOKS)), max_size=20)
+PIECES = st.lists(WRITTEN | st.builds(Span, TEXTS, st.sampled_from(LOOKS), st.just(0), st.none()), max_size=20)
 
 
 @given(PIECES)
