@@ -63,6 +63,8 @@ class StepHistory:
         )
         """Tokens per step: accepted drafts, drafts that the target verified, emitted; and what its parts took."""
         self.context_length = array("q")
+        self.latest: Step | None = None
+        """The last step; None before the first."""
         self._outcomes = bytearray()
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
         self._drafted = bytearray()
@@ -82,6 +84,7 @@ class StepHistory:
         self._frames += self._packer.pack(step)
         self._ends.append(len(self._frames))
         self._count(step)
+        self.latest = step
 
     def __len__(self) -> int:
         return len(self.time)
@@ -130,7 +133,7 @@ class StepHistory:
         self._places = source._places[start // CHECKPOINT : last // CHECKPOINT + 1]
         unpacker = source._unpacker_at(last)
         for frame in range(last - last % CHECKPOINT, stop):
-            unpacker.unpack(source._frame(frame))
+            self.latest = unpacker.unpack(source._frame(frame))
         self._pieces = source._pieces[: unpacker.place.pieces]
         self._packer = Packer(self._pieces, unpacker.place)
 
@@ -167,6 +170,8 @@ class StepHistory:
     def latest_drafted(self) -> Step | None:
         """The last step that had a draft; None when none had."""
         index = self._drafted.rfind(1)
+        if index == len(self) - 1:
+            return self.latest
         return self[index] if index >= 0 else None
 
     def was_corrected(self, index: int) -> bool:
