@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .reducer import TurnState
 from .statistics import Rate, TurnSnapshot
-from .traces.packing import SECOND
+from .traces.numbers import SECOND
 
 
 def snapshot_at(turn: TurnState, index: int) -> TurnSnapshot:

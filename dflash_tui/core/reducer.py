@@ -24,7 +24,7 @@ from .growing_text import GrowingText
 from .history import StepHistory
 from .statistics import AcceptanceStatistics, RateMeter, RoundCost, TurnSnapshot
 from .stretch import Stretch
-from .traces.packing import SECOND
+from .traces.numbers import SECOND
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 Look = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
