@@ -279,7 +279,7 @@ def _draft_cells(scene: Scene, column: Column) -> list[Cell]:
 def _further_cell(scene: Scene, further: tuple[Further, ...], place: int) -> Cell:
     """One of the choices behind the first; the accepted one has its mark, for whoever sees no colours."""
     if place >= len(further) or not scene.reached("draft"):
-        return "", ""
+        return "", NUMBERS
     text = visible(further[place].token.text)
     if not scene.reached("judge"):
         return text, "$foreground"
