@@ -156,7 +156,9 @@ class Inspection:
             case "discarded":
                 return "Never judged: it stands behind a wrong guess, so the target read another text here."
             case "unverified" if self.step.tree:
-                return f"Never looked at: the tree of {num_verified(self.step)} guesses ends before it{self._choice}."
+                verified = num_verified(self.step)
+                why = self._choice if verified < MAX_DRAFT else ""
+                return f"Never looked at: the tree of the {verified} likeliest guesses ends before it{why}."
             case "unverified":
                 return f"Never looked at: the target verified only {num_verified(self.step)} guesses{self._choice}."
             case "ended":

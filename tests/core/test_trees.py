@@ -94,7 +94,11 @@ def test_a_column_says_which_choice_was_kept_and_what_became_of_the_first() -> N
     assert seen(SECOND).why(0).endswith("that is what the drafter had guessed, so it is kept.")
     assert seen(SECOND).why(3).startswith("Behind what was kept nothing was verified, so the target adds one")
     assert seen(SECOND).why(4).startswith("Never judged")
-    assert seen(SECOND).why(7) == "Never looked at: the tree of 15 guesses ends before it in this round."
+    assert seen(SECOND).why(7) == "Never looked at: the tree of the 15 likeliest guesses ends before it."
+    small = replace(make_tree_step((0,), rows=5), choice=WidthChoice(0.04, 0.5, 700.0))
+    assert (
+        seen(small).why(7).startswith("Never looked at: the tree of the 4 likeliest guesses ends before it, for the n")
+    )
     assert "not “·w1a” (20 %) nor the drafter's 2 further choices: the guesses fall" in seen(NONE).why(0)
     assert "nor the drafter's second choice: the guesses fall" in seen(make_tree_step((9,), rows=4)).why(0)
     assert seen(SECOND).choices(1) == "The drafter's choices here: “·w2a” 55 %, “·w2b” 25 %, “·w2c” 12 %."
