@@ -17,6 +17,7 @@ from dflash_tui.core.export.json_export import to_json
 from dflash_tui.core.history import StepHistory
 from dflash_tui.core.inspection import Inspection, inspect_step
 from dflash_tui.core.lenses import Reading, bin_of
+from dflash_tui.core.lesson.facts import round_facts
 from dflash_tui.core.playback import Phase, Quiz
 from dflash_tui.core.rounds import round_cells, round_summary
 from dflash_tui.core.slow_motion import SlowMotion
@@ -212,6 +213,14 @@ def test_a_page_tells_all_choices_and_the_chance_of_the_kept_one() -> None:
     assert (text, verdict, target, drafter) == ("·w2b", "accepted", 0.3, 0.25)
     assert why.endswith("The drafter's choices here: “·w2a” 55 %, “·w2b” 25 %, “·w2c” 12 %.")
     assert [cell[0] for cell in rounds[1]["cells"]][:3] == ["·w1a", "·w2b", "·w3a"]
+
+
+def test_a_lesson_tells_what_was_kept_and_which_first_choice_fell() -> None:
+    step = make_tree_step((0, 9))
+    (answer,) = answer_of(step).answers
+    facts = round_facts(answer, 0)
+    assert (facts["round.kept"], facts["round.rejected"], facts["round.rejected_drafter_p"]) == (1, "w2a", 0.55)
+    assert facts["round.rejected_target_p"] == 0.2 and facts["round.chosen"] == "own"
 
 
 @given(trees)
