@@ -11,7 +11,8 @@ from typing import overload
 from engine.events import MICROSECONDS, Step
 
 from .statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost, is_corrected, num_verified
-from .traces.packing import SECOND, Packer, Piece, Place, Unpacker, microseconds
+from .traces.numbers import SECOND, microseconds
+from .traces.packing import Packer, Piece, Place, Unpacker
 
 CHECKPOINT = 32
 """Steps between two places where decoding can begin."""

@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 from .history import StepHistory
 from .series import Series
 from .statistics import Rate
-from .traces.packing import SECOND
+from .traces.numbers import SECOND
 
 
 class RateMeter:

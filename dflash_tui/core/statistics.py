@@ -91,7 +91,7 @@ class AcceptanceStatistics:
 
 def num_verified(step: Step) -> int:
     """Drafted tokens of a round that the target verified."""
-    return min(len(step.draft), max(step.verify_width - 1, 0), MAX_DRAFT)
+    return min(len(step.tree or step.draft), max(step.verify_width - 1, 0), MAX_DRAFT)
 
 
 def is_corrected(step: Step) -> bool:
