@@ -170,8 +170,9 @@ def attend_rows(
     values lie in slot cursor + r all the same, and its result has the bits that it has in a chain of its ancestors. The
     tree's tensors may not be written by the launch just before either. A pass of one row is none.
     """
-    assert tree is None or (layer.causal and max_rows > 1)
     tiles = tiles or attend_tiles(layer, k.shape[1])
+    assert tree is None or (layer.causal and max_rows > 1)
+    assert tree is None or tiles.split >= MAX_ROWS, "rows of a tree reach two splits at most"
     splits = num_splits(tiles, k.shape[1], layer.window)
     assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"
     if isinstance(tiles, WindowTiles):

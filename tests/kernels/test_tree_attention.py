@@ -133,11 +133,10 @@ def tensors(tree: TreeRows) -> tuple[Tensor, Tensor, Tensor]:
 
 @pytest.mark.usefixtures("ordered_sums")
 def test_splits_of_two_sizes() -> None:
-    """64 splits of two keys hold the first 128, behind them are splits of four: a row of each branch has those."""
-    case, tree = make(layer(1, 1, 16, None), 140), [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.4), Node(0, 1, 1, 0.3)]
+    """64 splits of 16 keys hold the first 1024, behind them are splits of 32: the ends of two branches have those."""
+    case, tree = make(layer(1, 1, 16, None), 1100), [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.4), Node(0, 1, 1, 0.3)]
     tree.append(Node(3, 2, 0, 0.2))
-    tiles = replace(SMALL_FULL, split=2, keys=2)
-    assert torch.equal(attend(case.copy(), 126, tree, tiles), by_paths(case, 126, tree, tiles))
+    assert torch.equal(attend(case.copy(), 1022, tree), by_paths(case, 1022, tree))
 
 
 def test_a_program_may_take_several_splits() -> None:
