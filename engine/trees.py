@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import accumulate, count
 from typing import NamedTuple
 
-from .width import FIRST_PAUSE, RATE_MEMORY, TRY, Auto, Calibration, Choice
+from .width import FIRST_PAUSE, MEMORY, NUM_BINS, RATE_MEMORY, TRY, Auto, Calibration, Choice
 
 ROWS = 16
 """Of the widest pass: the anchor and fifteen drafted tokens."""
@@ -100,6 +100,24 @@ def path_to(tree: Sequence[Node], row: int) -> list[int]:
     return path[::-1]
 
 
+OTHERS_WEIGHT = 4.0
+"""So much confidence in choices behind the first has come true before any is seen: about thirty of them."""
+
+
+class Together(Calibration):
+    """For choices behind the first: these are seldom right, so the few in a bin say little. All bins learn alike."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.accepted = [OTHERS_WEIGHT] * NUM_BINS
+        self.confidence = [OTHERS_WEIGHT] * NUM_BINS
+
+    def observe(self, confidence: float, accepted: bool) -> None:
+        for index in range(NUM_BINS):
+            self.accepted[index] = MEMORY * self.accepted[index] + accepted
+            self.confidence[index] = MEMORY * self.confidence[index] + confidence
+
+
 @dataclass(slots=True)
 class AutoTrees(Auto):
     """``Auto``, choosing how many of a tree's nodes to verify.
@@ -107,7 +125,7 @@ class AutoTrees(Auto):
     Where blocks have one choice a position it does as ``Auto`` does.
     """
 
-    others: Calibration = field(default_factory=Calibration)
+    others: Calibration = field(default_factory=Together)
     """What chances of choices behind the first are worth."""
 
     def tree(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
@@ -141,7 +159,7 @@ class AutoTrees(Auto):
         if self._trying:
             self._judge(len(path) + 1, costs)
             return
-        expected = 1 + sum(node.chance for node in tree)
+        expected = sum((node.chance for node in tree), start=1.0)
         changed = bool(tree) and self._has_changed(chances[0][0], len(path), round_ms / costs.rest - 1)
         for row, node in enumerate(tree, 1):
             if node.parent in (0, *path):

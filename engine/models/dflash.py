@@ -143,16 +143,19 @@ class DFlashDrafter(nn.Module):
         return normed
 
     def draft(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Draft:
-        """Drafts block_size - 1 tokens after the anchor, which stands at the cursor: row j predicts position j.
+        """Drafts block_size - 1 tokens after the anchor, which stands at the cursor."""
+        best = self.probabilities(target, anchor, block_size, cache).max(dim=-1)
+        return Draft(best.indices, best.values)
+
+    def probabilities(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Tensor:
+        """fp32 [block_size - 1, vocabulary] of the positions behind the anchor: row j predicts position j.
 
         The slots are masks, denoised in one pass; there is no shift by one as in autoregressive models.
         """
         ids = torch.full((block_size,), self.config.mask_token_id, device=self.fc.weight.device)
         ids[0] = anchor
         rows = self.hidden(self.embed(target, ids), cache)[1:]
-        probabilities = capped_logits(rows, target.embed_tokens.weight, self.config.logit_softcap).softmax(dim=-1)
-        best = probabilities.max(dim=-1)
-        return Draft(best.indices, best.values)
+        return capped_logits(rows, target.embed_tokens.weight, self.config.logit_softcap).softmax(dim=-1)
 
     def embed(self, target: Gemma4, ids: Tensor) -> Tensor:
         """Embeddings [n, hidden] of a block, scaled exactly once: by the drafter's config, else as the target does."""

@@ -65,15 +65,13 @@ class TargetRows:
         rows: Tensor,
         taps: Sequence[int] = (),
         tiles: TargetTiles | None = None,
-        tree: TreeRows | None = None,
     ):
         """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and how many of the 16 rows count.
 
         Lays the target's merged weights side by side, which its modules keep using. ``taps`` as in ``Gemma4.forward``.
-        The rows of a pass over more than one stand as ``tree`` says, or in a chain.
         """
         device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
-        self.cursor, self.rows, self.tree = cursor, rows, tree
+        self.cursor, self.rows = cursor, rows
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
         """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
         self.tiles = target_tiles(target.config) if tiles is None else tiles
@@ -88,17 +86,18 @@ class TargetRows:
         self._scratch = AttendScratch(target.config.layers, capacities, device)
         self._layers = target_layers(target, cache)
 
-    def forward(self, max_rows: int = MAX_ROWS, beside: bool = False) -> None:
+    def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
 
         ``max_rows``, fixed when a pass is captured, bounds the rows that any replay of it may ask for; fewer read
         less. A row's results have the same bits whatever the bound and whatever stands in the other rows. ``beside``:
         the features of a pass over one row go behind the sixteen places, which hold what the drafter has yet to see.
+        The rows stand as ``tree`` says, or in a chain.
         """
         self._embed(max_rows)
         config, embedding = self._target.config, self._target.embed_tokens.weight
         for index, layer in enumerate(self._layers):
-            self._attend(layer, max_rows)
+            self._attend(layer, max_rows, tree)
             self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
         head_rows(self._buffers.normed, embedding, config.logit_softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
@@ -119,7 +118,7 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _attend(self, layer: TargetLayer, max_rows: int) -> None:
+    def _attend(self, layer: TargetLayer, max_rows: int, tree: TreeRows | None) -> None:
         """From the normed residual to the residual after attention, normed for what follows."""
         config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
@@ -136,7 +135,7 @@ class TargetRows:
             mixed,
             self._scratch,
             max_rows=max_rows,
-            tree=self.tree if max_rows > 1 else None,
+            tree=tree,
         )
         project(mixed, layer.output, buffers.output, tiles.output, max_rows)
         after_attention(

@@ -1,7 +1,8 @@
 """Recorded drafts on disk.
 
 A file is lines of JSON, compressed with xz: one line an answer, with its confidences as base64 of one byte each
-(255 is certain).
+(255 is certain). Where further choices were recorded, their chances stand in the same way behind one another: all of
+the second choices, all of the third. ``said`` is one byte a position then: which choice the text says, or 255.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import json
 import lzma
 from base64 import b64decode, b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
-from .play import Anchor
+from .play import Anchor, Block
 
 CONFIDENCE_STEPS = 255
+NONE_SAID = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,12 @@ class Recording:
     temperature: float
     prompt_length: int
     anchors: tuple[Anchor, ...]
+    blocks: tuple[Block, ...] = ()
+    """The same drafts with the drafter's further choices, as many at every position. Empty where none were recorded."""
+
+    @classmethod
+    def of_blocks(cls, domain: str, temperature: float, prompt_length: int, blocks: Sequence[Block]) -> Recording:
+        return cls(domain, temperature, prompt_length, tuple(block.chain() for block in blocks), tuple(blocks))
 
 
 def save_recordings(path: Path, recordings: Iterable[Recording]) -> None:
@@ -46,22 +54,49 @@ def load_recordings(path: Path) -> list[Recording]:
 
 def _line(recording: Recording) -> dict[str, Any]:
     anchors = recording.anchors
-    confidences = bytes(round(CONFIDENCE_STEPS * value) for anchor in anchors for value in anchor.confidences)
-    return {
+    line = {
         "domain": recording.domain,
         "temperature": recording.temperature,
         "prompt_length": recording.prompt_length,
         "drafted": [len(anchor.confidences) for anchor in anchors],
         "right": [anchor.num_right for anchor in anchors],
-        "confidences": b64encode(confidences).decode(),
+        "confidences": _encoded(value for anchor in anchors for value in anchor.confidences),
     }
+    return line | _further(recording.blocks) if recording.blocks else line
+
+
+def _further(blocks: Sequence[Block]) -> dict[str, Any]:
+    first, *others = zip(*(position for block in blocks for position in block.chances), strict=True)
+    said = bytes(NONE_SAID if choice < 0 else choice for block in blocks for choice in block.said)
+    assert len(said) == len(first)
+    return {"further": [_encoded(chances) for chances in others], "said": b64encode(said).decode()}
 
 
 def _recording(line: dict[str, Any]) -> Recording:
-    values = [byte / CONFIDENCE_STEPS for byte in b64decode(line["confidences"])]
-    ends = accumulate(line["drafted"], initial=0)
+    confidences = _decoded(line["confidences"])
     anchors = tuple(
-        Anchor(tuple(values[start:end]), right)
-        for (start, end), right in zip(pairwise(ends), line["right"], strict=True)
+        Anchor(confidences[place], right) for place, right in zip(_places(line["drafted"]), line["right"], strict=True)
     )
-    return Recording(line["domain"], line["temperature"], line["prompt_length"], anchors)
+    return Recording(line["domain"], line["temperature"], line["prompt_length"], anchors, tuple(_blocks(line)))
+
+
+def _blocks(line: dict[str, Any]) -> Iterator[Block]:
+    if "said" in line:
+        planes = (_decoded(line["confidences"]), *map(_decoded, line["further"]))
+        chances = tuple(zip(*planes, strict=True))
+        said = tuple(-1 if byte == NONE_SAID else byte for byte in b64decode(line["said"]))
+        for place in _places(line["drafted"]):
+            yield Block(chances[place], said[place])
+
+
+def _places(lengths: Sequence[int]) -> Iterator[slice]:
+    """Of drafts that stand one behind the other."""
+    return (slice(start, end) for start, end in pairwise(accumulate(lengths, initial=0)))
+
+
+def _encoded(chances: Iterable[float]) -> str:
+    return b64encode(bytes(round(CONFIDENCE_STEPS * chance) for chance in chances)).decode()
+
+
+def _decoded(chances: str) -> tuple[float, ...]:
+    return tuple(byte / CONFIDENCE_STEPS for byte in b64decode(chances))

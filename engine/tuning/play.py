@@ -36,6 +36,12 @@ class Block(NamedTuple):
         right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
         return Anchor(tuple(position[0] for position in self.chances), right)
 
+    def known(self) -> Anchor:
+        """The chain of somebody who knows beforehand which choices are right, as far as one of them is."""
+        right = next((i for i, choice in enumerate(self.said) if choice < 0), len(self.said))
+        chances = zip(self.chances, self.said, strict=True)
+        return Anchor(tuple(position[max(choice, 0)] for position, choice in chances), right)
+
 
 @dataclass(frozen=True, slots=True)
 class Played:

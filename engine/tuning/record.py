@@ -12,7 +12,8 @@ from ..commands import GenerationSettings
 from ..models.dflash import DFlashDrafter
 from ..models.gemma4 import Gemma4
 from ..sampling import sample
-from .play import Anchor
+from ..trees import CHOICES
+from .play import Anchor, Block
 
 CHUNK = 256
 
@@ -31,10 +32,33 @@ def record_drafts(
     ]
 
 
+@torch.inference_mode()
+def record_blocks(
+    target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
+) -> list[Block]:
+    """``record_drafts``, with the drafter's best choices for every position."""
+    text: list[int] = []
+    drafts: list[tuple[list[list[int]], list[list[float]]]] = []
+    for token, probabilities in _answer(target, drafter, prompt, settings):
+        best = probabilities.topk(CHOICES)
+        text.append(token)
+        drafts.append((best.indices.tolist(), best.values.tolist()))
+    return [_block(ids, chances, text[place:]) for place, (ids, chances) in enumerate(drafts[:-1], 1)]
+
+
 def drafted_answer(
     target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> Iterator[tuple[int, list[int], tuple[float, ...]]]:
     """Each token of the answer, with the draft behind it and its confidences."""
+    for token, probabilities in _answer(target, drafter, prompt, settings):
+        best = probabilities.max(dim=-1)
+        yield token, best.indices.tolist(), tuple(best.values.tolist())
+
+
+def _answer(
+    target: Gemma4, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
+) -> Iterator[tuple[int, Tensor]]:
+    """Each token of the answer, with what the drafter makes of the positions behind it: [block - 1, vocabulary]."""
     device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
     room = len(prompt) + settings.max_new_tokens + drafter.config.block_size
     cache = Cache(target.config.layers, room, CHUNK, dtype, device)
@@ -57,11 +81,15 @@ def drafted_answer(
             top_p=settings.top_p,
             seed=settings.seed,
         ).ids[0]
-        draft = drafter.draft(target, token, drafter.config.block_size, context)
-        yield token, draft.ids.tolist(), tuple(draft.probabilities.tolist())
+        yield token, drafter.probabilities(target, token, drafter.config.block_size, context)
         if token in target.config.stop_token_ids:
             return
         rows = [token]
+
+
+def _block(ids: list[list[int]], chances: list[list[float]], text: list[int]) -> Block:
+    said = [choices.index(token) if token in choices else -1 for choices, token in zip(ids, text, strict=False)]
+    return Block(tuple(map(tuple, chances[: len(said)])), tuple(said))
 
 
 def _common_length(draft: Sequence[int], text: Sequence[int]) -> int:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from ..chat import ChatTokenizer
 from ..commands import GenerationSettings, Message
 from ..decoder import Decoder
+from ..trees import AutoTrees
 from ..width import Auto, CostTable, Fixed
 from .files import Recording
-from .play import play_oracle
+from .play import Played, play, play_oracle, play_trees
 from .rates import Rate, rate, rate_of
-from .record import record_drafts
+from .record import record_blocks, record_drafts
 
 FIXED_SIZES = (1, 2, 4, 6, 8, 12, 16)
 """Block sizes to compare; 1 is plain decoding."""
@@ -41,7 +42,8 @@ def record_answers(
     num_tokens: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Recording]:
-    """Answers every prompt at every temperature, and drafts behind each token. The decoder must have a drafter."""
+    """Answers every prompt at every temperature, and drafts behind each token, with further choices where ``auto``
+    verifies trees. The decoder must have a drafter."""
     assert decoder.drafter is not None
     recordings: list[Recording] = []
     for prompt in prompts:
@@ -49,16 +51,31 @@ def record_answers(
         for temperature in temperatures:
             progress(len(recordings), len(prompts) * len(temperatures))
             settings = GenerationSettings(temperature=temperature, max_new_tokens=num_tokens)
-            anchors = record_drafts(decoder.target, decoder.drafter, ids, settings)
-            recordings.append(Recording(prompt, temperature, len(ids), tuple(anchors)))
+            if isinstance(decoder.auto, AutoTrees):
+                blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
+                recordings.append(Recording.of_blocks(prompt, temperature, len(ids), blocks))
+            else:
+                anchors = record_drafts(decoder.target, decoder.drafter, ids, settings)
+                recordings.append(Recording(prompt, temperature, len(ids), tuple(anchors)))
     return recordings
 
 
 def sweep(recordings: Sequence[Recording], table: CostTable) -> Sweep:
-    """Plays every policy over the recordings, at the costs of a table."""
+    """Plays every policy over the recordings, at the costs of a table. Fixed widths take chains."""
     answers = [recording for recording in recordings if recording.anchors]
     return Sweep(
         {size: rate(lambda size=size: Fixed(size), answers, table) for size in FIXED_SIZES},  # type: ignore[misc]
-        rate(lambda: Auto(table), answers, table),
-        rate_of([play_oracle(each.anchors, table, each.prompt_length) for each in answers]),
+        rate_of([_play_auto(each, table) for each in answers]),
+        rate_of([_play_oracle(each, table) for each in answers]),
     )
+
+
+def _play_auto(answer: Recording, table: CostTable) -> Played:
+    if answer.blocks:
+        return play_trees(AutoTrees(table), answer.blocks, table, answer.prompt_length)
+    return play(Auto(table), answer.anchors, table, answer.prompt_length)
+
+
+def _play_oracle(answer: Recording, table: CostTable) -> Played:
+    anchors = [block.known() for block in answer.blocks] or answer.anchors
+    return play_oracle(anchors, table, answer.prompt_length)

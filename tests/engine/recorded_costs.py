@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from statistics import median
@@ -26,6 +27,10 @@ BYTES_PER_MS = 3.3e9
 """Three quarters of what an H200's memory copies: what passes of large products reach."""
 KEEP_MS = 0.003
 """A launch that copies 34 KB."""
+TREE_MS = 0.5
+"""What a tree adds to a drafted round of 31B. A guess: not measured yet, until a table is timed with trees."""
+LONG = 32_000
+"""Tokens that stand before the prompts of long texts."""
 
 
 def record(path: Path) -> None:
@@ -49,6 +54,16 @@ def recorded_tables() -> dict[str, CostTable]:
         for shape, found in json.loads(FILE.read_text()).items()
         for routing, rounds in groupby(sorted(found["rounds"], key=_routing), _routing)
     }
+
+
+def takes_trees(name: str) -> bool:
+    """Whether ``auto`` verifies trees: on dense models. On a mixture of experts rows are too dear."""
+    return read_shape(name.split()[0]).target.moe is None
+
+
+def with_trees(table: CostTable, tree_ms: float = TREE_MS) -> CostTable:
+    """The same table where every draft is a tree's."""
+    return replace(table, costs=tuple(replace(costs, draft=costs.draft + tree_ms) for costs in table.costs))
 
 
 def _routing(entry: dict[str, Any]) -> str:

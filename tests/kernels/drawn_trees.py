@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import random
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from engine.kernels.tree_rows import TreeRows
 from engine.trees import CHOICES, Node, best_first, in_rows
+
+Held = TypeVar("Held")
+
+
+def moved(held: Held, device: torch.device) -> Held:
+    """A copy of a dataclass of tensors, on a device."""
+    values: list[Any] = [getattr(held, field.name) for field in fields(held)]  # type: ignore[arg-type]
+    return type(held)(*(value.clone().to(device) if isinstance(value, Tensor) else value for value in values))
+
+
+def drawn_chances(rng: random.Random, positions: int) -> list[list[float]]:
+    """By position, chances that share 1, of a drafter that is sure or less so."""
+    chances = []
+    for _ in range(positions):
+        parts = sorted((rng.random() ** rng.choice([1, 8]) for _ in range(CHOICES + 1)), reverse=True)
+        chances.append([part / sum(parts) for part in parts[:CHOICES]])
+    numbers: list[list[float]] = torch.tensor(chances).tolist()  # as fp32 has them
+    return numbers
 
 
 def drawn_tree(rng: random.Random, rows: int) -> list[Node]:

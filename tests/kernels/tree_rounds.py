@@ -1,0 +1,200 @@
+"""What trees of drafts become on a device, beside what they should: for tests, and for checks on a GPU."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, fields
+from math import exp, isclose
+
+import torch
+from torch import Tensor
+
+from engine.kernels.accept import (
+    ACCEPTED,
+    CHANCE,
+    COST_MS,
+    CURSOR,
+    DRAFT_PROBABILITIES,
+    EMITTED,
+    MAX_SCRIPT,
+    PROBABILITIES,
+    ROWS,
+    TARGET_PROBABILITIES,
+    TOKENS,
+    WIDTH,
+    RoundState,
+)
+from engine.kernels.accept_tree import (
+    CHOICE_PROBABILITIES,
+    DRAFTS,
+    NUMBERS,
+    PARENTS,
+    PATH,
+    TREE_RECORD_SIZE,
+    AcceptedPath,
+    accept_tree,
+    reference_path,
+)
+from engine.kernels.choices import Choices
+from engine.kernels.grow import grow_tree, tree_numbers
+from engine.kernels.head import HeadOutput
+from engine.kernels.sample import SampledRows
+from engine.kernels.tiles import Tiles
+from engine.kernels.tree_rows import TreeRows
+from engine.trees import CHOICES, AutoTrees, Node
+from engine.width import Choice
+from tests.kernels.drawn_trees import moved, posed
+
+CPU = torch.device("cpu")
+NO_SCRIPT = torch.full((MAX_SCRIPT, 16), -1.0)
+VOCAB = 200
+
+
+@dataclass
+class Grown:
+    """What the choice of a tree reads and fills."""
+
+    state: RoundState
+    choices: Choices
+    ids: Tensor
+    parents: Tensor
+    rows: TreeRows
+
+    @classmethod
+    def of(
+        cls,
+        policy: AutoTrees | None,
+        chances: list[list[float]],
+        scripted: Tensor = NO_SCRIPT,
+        script_length: int = 0,
+        width: int | None = None,
+        device: torch.device = CPU,
+    ) -> Grown:
+        """Of the chances of a block's positions; token 10 * position + choice stands for each."""
+        state, choices = RoundState.allocate(CPU, TREE_RECORD_SIZE), Choices.allocate(CPU)
+        state.width.fill_(len(chances) + 1 if width is None else width)
+        state.script_length.fill_(script_length)
+        choices.probabilities.fill_(float("nan"))
+        choices.probabilities[: len(chances)] = torch.tensor(chances).reshape(-1, CHOICES)
+        choices.tokens[:] = 10 * torch.arange(1, 17)[:, None] + torch.arange(CHOICES)
+        rows, parents = posed([Node(0, 1, 0, 1.0), Node(0, 1, 1, 1.0), Node(2, 2, 0, 1.0)])  # of the round before
+        state, choices, rows = moved(state, device), moved(choices, device), moved(rows, device)
+        ids, parents = torch.full((17,), 7).to(device), parents.to(device)
+        grow_tree(state, tree_numbers(policy, 0).to(device), choices, scripted.to(device), ids, parents, rows)
+        return cls(moved(state, CPU), moved(choices, CPU), ids.cpu(), parents.cpu(), moved(rows, CPU))
+
+    def check(self, tree: list[Node], chances: list[list[float]]) -> None:
+        """That the device holds this tree, and the record all that the host needs to rebuild it."""
+        count, record = len(tree), self.state.record
+        rows, parents = posed(tree)
+        assert int(self.state.width) == count + 1
+        assert self.parents.tolist() == parents.tolist()
+        for field in fields(TreeRows):
+            assert torch.equal(getattr(self.rows, field.name), getattr(rows, field.name)), field.name
+        tokens = [10 * node.depth + node.choice for node in tree]
+        assert self.ids.tolist() == [7, *tokens, *[7] * (16 - count)]
+        assert record[PARENTS:][:16].tolist() == parents.tolist()
+        assert record[NUMBERS:][1 : count + 1].tolist() == [node.choice for node in tree]
+        assert record[DRAFTS:][: len(chances)].tolist() == [10 * depth for depth in range(1, len(chances) + 1)]
+        kept = record.view(torch.float32)[CHOICE_PROBABILITIES:].view(16, CHOICES)
+        assert torch.equal(kept[: len(chances)], torch.tensor(chances)) and (kept[len(chances) :] == 0).all()
+        assert torch.equal(self.choices.probabilities[: len(chances)], torch.tensor(chances))
+
+    def check_choice(self, choice: Choice) -> None:
+        """That the record says what decided it."""
+        chance, cost_ms = self.state.record.view(torch.float32)[[CHANCE, COST_MS]].tolist()
+        assert isclose(chance, choice.chance, abs_tol=1e-5) and isclose(cost_ms, choice.cost_ms, abs_tol=1e-5)
+
+
+@dataclass
+class Pass:
+    """What stands on the device once the target has seen a tree."""
+
+    tree: list[Node]
+    state: RoundState
+    ids: Tensor
+    choices: Choices
+    head: HeadOutput
+    sampled: SampledRows | None
+
+    @classmethod
+    def drawn(cls, rng: random.Random, tree: list[Node], greedy: bool) -> Pass:
+        """A target that says what stands in the tree more often than not, at cursor 1000, with room for more."""
+        noise = torch.Generator().manual_seed(rng.randrange(2**31))
+        choices, head = Choices.allocate(CPU), HeadOutput.allocate(VOCAB, Tiles(64, 64), CPU)
+        for position in range(16):
+            choices.tokens[position] = torch.tensor(rng.sample(range(VOCAB), CHOICES))
+        choices.probabilities.uniform_(generator=noise)
+        assert head.logits is not None
+        head.logits.normal_(generator=noise)
+        ids = torch.randint(VOCAB, (17,), generator=noise)
+        for row, node in enumerate(tree, 1):
+            ids[row] = choices.tokens[node.depth - 1, node.choice]
+        said = [rng.randrange(VOCAB) for _ in range(16)]
+        for row in range(16):
+            children = [child for child, node in enumerate(tree, 1) if node.parent == row]
+            if children and rng.random() < 0.8:
+                said[row] = int(ids[rng.choice(children)])
+        sampled = None if greedy else SampledRows.allocate(CPU)
+        (head if sampled is None else sampled).token.copy_(torch.tensor(said))
+        for numbers in (head.peak, head.probability, *([] if sampled is None else [sampled.probability])):
+            numbers.uniform_(generator=noise)
+        if sampled is not None:
+            sampled.draft_probability.uniform_(generator=noise)
+        state = RoundState.allocate(CPU, TREE_RECORD_SIZE)
+        for number, value in [(state.cursor, 1000), (state.end, 2000), (state.anchor, 5), (state.done, 0)]:
+            number.fill_(value)
+        state.width.fill_(len(tree) + 1)
+        return cls(tree, state, ids, choices, head, sampled)
+
+    @property
+    def said(self) -> list[int]:
+        """By the target, behind each row."""
+        said: list[int] = (self.head if self.sampled is None else self.sampled).token.tolist()
+        return said
+
+    @property
+    def walked(self) -> list[int]:
+        """Rows of the drafts that it says."""
+        return reference_path(self.tree, self.ids.tolist(), self.said)
+
+    def accept(self, device: torch.device = CPU) -> AcceptedPath:
+        rows, parents = posed(self.tree)
+        state, path = moved(self.state, device), AcceptedPath.allocate(device)
+        sampled = None if self.sampled is None else moved(self.sampled, device)
+        choices, head, tree = moved(self.choices, device), moved(self.head, device), moved(rows, device)
+        accept_tree(state, self.ids.to(device), tree, parents.to(device), choices, head, sampled, path)
+        self.state = moved(state, CPU)
+        return moved(path, CPU)
+
+    def check(self, path: AcceptedPath) -> tuple[int, int]:
+        """That state, record and path tell of the walk; how much was accepted, and emitted of that and one more."""
+        walked, state = self.walked, self.state
+        on_path = [0, *walked]
+        tokens = [self.said[row] for row in on_path]
+        stops = [place for place, token in enumerate(tokens) if token in state.stops.tolist()]
+        emitted = stops[0] + 1 if stops else len(tokens)
+        record, reals = state.record.tolist(), state.record.view(torch.float32)
+        assert (record[WIDTH], record[EMITTED]) == (len(self.tree) + 1, emitted)
+        assert record[ACCEPTED] == min(len(walked), emitted)
+        assert int(state.cursor) == record[CURSOR] == 1000 + emitted
+        assert (int(state.anchor), int(state.pending)) == (tokens[emitted - 1], emitted)
+        assert int(state.done) == (bool(stops) or 1000 + emitted + 1 >= int(state.end))
+        assert record[ROWS:][:16] == self.ids[:16].tolist()
+        assert record[TOKENS:][:emitted] == tokens[:emitted]
+        assert record[PATH:][:16] == path.rows.tolist() == on_path + list(range(len(on_path), 16))
+        assert (int(path.count), int(path.before)) == (emitted, 1000)
+        given = (self.head if self.sampled is None else self.sampled).probability
+        assert reals[PROBABILITIES:][:emitted].tolist() == given[on_path][:emitted].tolist()
+        assert reals[DRAFT_PROBABILITIES:][:16].tolist() == self.choices.probabilities[:, 0].tolist()
+        for depth, row in enumerate(on_path):
+            asked = self._given(row, int(self.choices.tokens[depth, 0]))
+            assert isclose(reals[TARGET_PROBABILITIES + depth].item(), asked, rel_tol=1e-5)
+        return len(walked), emitted
+
+    def _given(self, row: int, token: int) -> float:
+        """What the target gave the first choice behind a row."""
+        if self.sampled is not None:
+            return self.sampled.draft_probability[row].item()
+        assert self.head.logits is not None
+        return exp(self.head.logits[row, token] - self.head.peak[row]) * self.head.probability[row].item()
