@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..config import AttentionConfig
+from .add_splits import ALL_SPLITS
 from .attend_full import MOST_SPLITS, _attend_full, _combine_splits
 from .attend_one_row import _attend_one_row
 from .attend_window import _attend_window
@@ -246,7 +247,9 @@ def _attend_in_window(
     added = ADDED_AT_ONCE // head_dim
     # A warp to a head, of which there are the group's queries, a key and a value.
     heads = max(_power_of_two(group + 2), tiles.warps)
-    if max_rows == 1 and heads <= tiles.rows:
+    assert layer.window is not None
+    splits_of_row = cdiv(layer.window - 1, tiles.split) + 1
+    if max_rows == 1 and heads <= tiles.rows and splits_of_row <= int(ALL_SPLITS):
         added = min(_power_of_two(group), added)
         _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
         return

@@ -162,6 +162,16 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, m
         assert torch.equal(case.k, k) and torch.equal(case.v, v)
 
 
+@pytest.mark.parametrize("window", [273, 274])
+def test_a_row_alone_adds_up_to_eighteen_splits_at_once(window: int, ordered_sums: None) -> None:
+    """Of 16 keys each; a row that may have nineteen is one for the kernel of blocks. No bit differs."""
+    tiles = replace(SMALL_WINDOW, split=16)
+    case = make(layer(2, 1, 16, window), window + 15)
+    block = case.attend(290, 16, tiles)
+    for row in (13, 14):
+        assert torch.equal(case.attend(290 + row, 1, tiles, 1, first=row)[0], block[row])
+
+
 @pytest.mark.parametrize("programs", [1, 3])
 def test_a_program_may_take_several_splits(programs: int) -> None:
     """Two tiles of rows, each of two parts of the values."""
