@@ -78,11 +78,31 @@ COMBINED_LANES = 64
 """Channels that a program of ``_combine_splits`` adds."""
 
 
-def attend_tiles(layer: AttentionConfig, capacity: int) -> AttendTiles:
-    """Tiles for a layer whose cache has ``capacity`` rows; they don't depend on how many rows run."""
+def attend_tiles(layer: AttentionConfig, capacity: int, max_rows: int = MAX_ROWS) -> AttendTiles:
+    """Tiles for a layer whose cache has ``capacity`` rows. How many rows run changes no order of sums."""
     if layer.window is None:
-        return FULL_TILES[_size(layer.head_dim, FULL_TILES)]
-    return fitting(WINDOW_TILES[_size(layer.head_dim, WINDOW_TILES)], capacity)
+        full = FULL_TILES[_size(layer.head_dim, FULL_TILES)]
+        return _few_rows(full, layer.num_heads // layer.num_kv_heads) if max_rows == 1 else full
+    tiles = fitting(WINDOW_TILES[_size(layer.head_dim, WINDOW_TILES)], capacity)
+    return _four_warps(tiles) if max_rows == 1 else tiles
+
+
+def _few_rows(full: FullTiles, packed: int) -> FullTiles:
+    """For ``packed`` rows, tiles of 64 instead of 128 where they all fit: the others would be multiplied in vain.
+
+    Four warps multiply 64 rows, and eight 128, by the same instructions, and a row's sums stay in its warp: it has the
+    same bits among 64 as among 128. More than 64 rows would be two tiles, and their keys read twice as often.
+    """
+    return replace(full, rows=64, warps=4) if packed <= 64 < full.rows else full
+
+
+def _four_warps(tiles: WindowTiles) -> WindowTiles:
+    """For one row, four warps instead of eight, which wait for each other less, where they add alike.
+
+    Of 64 keys or fewer, eight warps compute all scores twice, four as they do alone. Of 128 keys each of the eight has
+    its own, and the order of sums would be another one.
+    """
+    return replace(tiles, warps=4, registers=255) if tiles.split <= 64 else tiles
 
 
 def fitting(tiles: WindowTiles, capacity: int) -> WindowTiles:
@@ -172,7 +192,7 @@ def attend_rows(
     tree's tensors may not be written by the launch just before either. A pass of one row is none.
     """
     assert tree is None or (layer.causal and max_rows > 1)
-    tiles = tiles or attend_tiles(layer, k.shape[1])
+    tiles = tiles or attend_tiles(layer, k.shape[1], max_rows)
     splits = num_splits(tiles, k.shape[1], layer.window)
     assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"
     if isinstance(tiles, WindowTiles):
@@ -305,6 +325,7 @@ def _attend_to_all(
         KEYS=tiles.keys,
         TILE=tiles.rows,
         VALUES=values,
+        ALONE=max_rows == 1,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         **shared,
