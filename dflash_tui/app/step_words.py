@@ -58,7 +58,8 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
         return ""
     score = f" {quiz.score}." if quiz.score else ""
     if quiz.asked:
-        return f"How many of the {motion.num_guesses} guesses will be kept? Type a number.{score}"
+        guesses = "positions" if inspection.step.tree else "guesses"
+        return f"How many of the {motion.num_guesses} {guesses} will be kept? Type a number.{score}"
     if quiz.guess is None:
         return ""
     kept = inspection.step.num_accepted

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from dflash_tui.core.archive import reopen
 from dflash_tui.core.chat import Exchange
 from dflash_tui.core.fences import describe_blocks
-from dflash_tui.core.reducer import Span
 from dflash_tui.core.sessions import Conversation
 from dflash_tui.core.slash import SlashError
+from dflash_tui.core.spans import Span
 from dflash_tui.core.transcript import recall
 
 from .widgets.prompt import Prompt

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-_OPENING = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})(?P<info>.*)$")
+_OPENING = re.compile(r"\n(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>.*)", re.MULTILINE)
+"""From the end of the line before. Only a line feed ends a line, neither a form feed nor U+2028."""
 _ATTRIBUTE = re.compile(r"(?:title|file|filename|name|path)=(?P<quote>[\"']?)(?P<name>.+?)(?P=quote)(?=\s|$|[,}])")
 _FILE_NAME = re.compile(r"[^\s=]*\.\w{1,10}")
 
@@ -86,12 +86,13 @@ def find_blocks(text: str) -> list[CodeBlock]:
     chat has no indented code blocks.
     """
     blocks: list[CodeBlock] = []
-    lines = _lines(text)
-    for line in lines:
-        opening = _OPENING.match(line.rstrip("\r\n"))
-        if opening:
-            content, closed = _read_block(lines, opening["fence"], len(opening["indent"]))
-            blocks.append(_make_block(len(blocks) + 1, opening["info"].strip(), content, closed))
+    text, place = f"\n{text}", 0
+    while opening := _OPENING.search(text, place):
+        indent, start = len(opening["indent"]), opening.end()
+        closing = _closing(opening["fence"], indent).search(text, start)
+        stop, place = closing.span() if closing else (len(text), len(text))
+        content = _dedent(text[start + 1 : stop + 1], indent)
+        blocks.append(_make_block(len(blocks) + 1, opening["info"].strip(), content, closing is not None))
     return blocks
 
 
@@ -102,29 +103,13 @@ def describe_blocks(text: str) -> str:
     return f"code: {'  '.join(names)} · Ctrl+S saves the last" if blocks else ""
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Lines with their ends. Only a line feed ends one: ``str.splitlines`` would also cut inside strings that hold
-    a form feed or U+2028."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
-        yield text[start:end]
-        start = end
+def _closing(fence: str, indent: int) -> re.Pattern[str]:
+    """From the end of the line before to the end of its own."""
+    return re.compile(rf"\n[ \t]{{0,{indent + 3}}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$", re.MULTILINE)
 
 
-def _read_block(lines: Iterator[str], fence: str, indent: int) -> tuple[str, bool]:
-    closing = re.compile(rf"[ \t]{{0,{indent + 3}}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?\n?$")
-    content: list[str] = []
-    for line in lines:
-        if closing.match(line):
-            return "".join(content), True
-        content.append(_dedent(line, indent))
-    return "".join(content), False
-
-
-def _dedent(line: str, indent: int) -> str:
-    spaces = len(line) - len(line.lstrip(" \t"))
-    return line[min(indent, spaces) :]
+def _dedent(content: str, indent: int) -> str:
+    return re.sub(rf"^[ \t]{{1,{indent}}}", "", content, flags=re.MULTILINE) if indent else content
 
 
 def _make_block(number: int, info: str, content: str, closed: bool) -> CodeBlock:

@@ -11,7 +11,8 @@ from typing import overload
 from engine.events import MICROSECONDS, Step
 
 from .statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost, is_corrected, num_verified
-from .traces.packing import SECOND, Packer, Piece, Place, Unpacker, microseconds
+from .traces.numbers import SECOND, microseconds
+from .traces.packing import Packer, Piece, Place, Unpacker
 
 CHECKPOINT = 32
 """Steps between two places where decoding can begin."""
@@ -63,6 +64,8 @@ class StepHistory:
         )
         """Tokens per step: accepted drafts, drafts that the target verified, emitted; and what its parts took."""
         self.context_length = array("q")
+        self.latest: Step | None = None
+        """The last step; None before the first."""
         self._outcomes = bytearray()
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
         self._drafted = bytearray()
@@ -82,6 +85,7 @@ class StepHistory:
         self._frames += self._packer.pack(step)
         self._ends.append(len(self._frames))
         self._count(step)
+        self.latest = step
 
     def __len__(self) -> int:
         return len(self.time)
@@ -130,7 +134,7 @@ class StepHistory:
         self._places = source._places[start // CHECKPOINT : last // CHECKPOINT + 1]
         unpacker = source._unpacker_at(last)
         for frame in range(last - last % CHECKPOINT, stop):
-            unpacker.unpack(source._frame(frame))
+            self.latest = unpacker.unpack(source._frame(frame))
         self._pieces = source._pieces[: unpacker.place.pieces]
         self._packer = Packer(self._pieces, unpacker.place)
 
@@ -167,6 +171,8 @@ class StepHistory:
     def latest_drafted(self) -> Step | None:
         """The last step that had a draft; None when none had."""
         index = self._drafted.rfind(1)
+        if index == len(self) - 1:
+            return self.latest
         return self[index] if index >= 0 else None
 
     def was_corrected(self, index: int) -> bool:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Literal, get_args
 
 from .history import CHECKPOINT, StepHistory
+from .trees import accepted_drafts
 
 Lens = Literal["verdict", "confidence", "steps", "latency", "plain"]
 LENSES: tuple[Lens, ...] = get_args(Lens)
@@ -87,7 +88,7 @@ class Reading:
         it in its block, so all are taken at once."""
         start = block * CHECKPOINT
         steps = islice(self._history.steps(start), end - start)
-        return [bytes(bin_of(token.probability) for token in step.draft[: step.num_accepted]) for step in steps]
+        return [bytes(bin_of(token.probability) for token in accepted_drafts(step)) for step in steps]
 
 
 def bin_of(probability: float) -> int:

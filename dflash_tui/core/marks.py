@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from typing import NamedTuple, get_args
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
-from .reducer import Look, Span
-
-_LOOKS: tuple[Look, ...] = get_args(Look)
-_CODES = {look: code for code, look in enumerate(_LOOKS)}
-_THOUGHT = _CODES["thought"]
+from .spans import LOOKS, Labels, Look, Spans
 
 
 class Mark(NamedTuple):
@@ -30,32 +26,16 @@ class Marks:
 
     def __init__(self) -> None:
         self._starts = array("I")
-        self._looks = bytearray()
-        self._turns = array("I")
-        self._tokens = array("I")
-        """Tokens of the turn up to and with this piece, so that pieces of one turn are in order."""
-        self._written = bytearray()
-        """1 where the piece is a token, 0 where no model wrote it."""
+        self._labels = Labels()
         self.length = 0
         """Characters in all."""
 
-    def extend(self, lengths: Sequence[int], spans: Sequence[Span]) -> None:
-        """Pieces at the end: so many characters each, and whose they are."""
-        *starts, self.length = accumulate(lengths, initial=self.length)
-        self._starts.extend(starts)
-        self._looks.extend([_CODES[span.look] for span in spans])
-        self._written.extend([span.token is not None for span in spans])
-        turns, tokens = [], []
-        turn, behind = (self._turns[-1], self._tokens[-1]) if self._turns else (None, 0)
-        for span in spans:
-            if span.token is not None:
-                turn, behind = span.turn, span.token + 1
-            elif turn is None:
-                turn = span.turn
-            turns.append(turn)
-            tokens.append(behind)
-        self._turns.extend(turns)
-        self._tokens.extend(tokens)
+    def extend(self, spans: Spans) -> None:
+        """Pieces at the end."""
+        starts = list(accumulate(map(len, spans.texts), initial=self.length))
+        self.length = starts.pop()
+        self._starts.fromlist(starts)
+        self._labels.extend(spans.labels)
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, int, Mark]]:
         """The pieces of a range of characters: first one, the one behind the last, and what they are."""
@@ -67,24 +47,25 @@ class Marks:
             start, place = max(stop, start), place + 1
 
     def _mark(self, place: int) -> Mark:
-        token = self._tokens[place] - 1 if self._written[place] else None
-        return Mark(_LOOKS[self._looks[place]], self._turns[place], token)
+        labels = self._labels
+        token = labels.tokens[place] - 1 if labels.written[place] else None
+        return Mark(LOOKS[labels.looks[place]], labels.turns[place], token)
 
     def end_of(self, turn: int, tokens: int) -> int:
         """Where the first ``tokens`` tokens of ``turn`` end, with what stands right behind them."""
-        first, last = bisect_left(self._turns, turn), bisect_right(self._turns, turn)
-        place = bisect_right(self._tokens, tokens, first, last)
+        place = bisect_right(self._labels.tokens, tokens, *self._of_turn(turn))
         return self._starts[place] if place < len(self._starts) else self.length
 
     def start_of(self, turn: int, token: int) -> int:
         """Where a token begins; one that has no text begins where the next one does."""
-        first, last = bisect_left(self._turns, turn), bisect_right(self._turns, turn)
-        place = bisect_left(self._tokens, token + 1, first, last)
+        place = bisect_left(self._labels.tokens, token + 1, *self._of_turn(turn))
         return self._starts[place] if place < len(self._starts) else self.length
 
-    def thoughts(self) -> Iterator[tuple[int, int, bool, Span]]:
-        """Every piece as (start, end, is it a thought, a span without text)."""
-        for place, start in enumerate(self._starts):
-            stop = self._starts[place + 1] if place + 1 < len(self._starts) else self.length
-            mark = self._mark(place)
-            yield start, stop, self._looks[place] == _THOUGHT, Span("", mark.look, mark.turn, mark.token)
+    def _of_turn(self, turn: int) -> tuple[int, int]:
+        """The first of the turn's pieces, and the one behind its last."""
+        return bisect_left(self._labels.turns, turn), bisect_right(self._labels.turns, turn)
+
+    def spans(self, text: str) -> Spans:
+        """All pieces with their texts; ``text`` is the whole."""
+        edges = pairwise((*self._starts, self.length))
+        return Spans([text[start:stop] for start, stop in edges], self._labels)

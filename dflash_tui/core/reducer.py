@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from engine.events import (
     MICROSECONDS,
@@ -22,25 +22,16 @@ from engine.events import (
 
 from .growing_text import GrowingText
 from .history import StepHistory
-from .statistics import AcceptanceStatistics, RateMeter, RoundCost, TurnSnapshot
+from .rate_meter import RateMeter
+from .spans import Look as Look
+from .spans import Span as Span
+from .spans import Spans
+from .statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
 from .stretch import Stretch
-from .traces.packing import SECOND
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
-Look = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
-"""How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted."""
 THOUGHT_HEAD = "✻ thought · Alt+H\n"
 """Stands above a thought, and alone where thoughts are folded away."""
-
-
-class Span(NamedTuple):
-    """A piece of the transcript in one look."""
-
-    text: str
-    look: Look
-    turn: int = 0
-    token: int | None = None
-    """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
 
 
 class Teller:
@@ -51,16 +42,16 @@ class Teller:
         self._num_tokens = 0
         self._thinking = False
 
-    def tell(self, step: Step) -> list[Span]:
+    def tell(self, step: Step) -> Spans:
         """The spans of the next step."""
-        spans: list[Span] = []
+        spans = Spans()
         for token in step.emitted:
             if token.channel != "control" and token.text:
                 self._tell(token, spans)
             self._num_tokens += 1
         return spans
 
-    def _tell(self, token: EmittedToken, spans: list[Span]) -> None:
+    def _tell(self, token: EmittedToken, spans: Spans) -> None:
         thought = token.channel == "thought"
         if thought and not self._thinking:
             spans.append(Span(THOUGHT_HEAD, "note"))
@@ -69,7 +60,7 @@ class Teller:
         self._thinking = thought
         spans.append(Span(token.text, "thought" if thought else token.verdict, self._turn, self._num_tokens))
 
-    def skip(self, spans: list[Span], num_tokens: int) -> None:
+    def skip(self, spans: Spans, num_tokens: int) -> None:
         """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
         self._num_tokens = num_tokens
         if spans:
@@ -87,52 +78,50 @@ class TurnState:
     finished: TurnFinished | None = None
     prefill_ms: float = 0.0
     answer: GrowingText = field(default_factory=GrowingText)
-    rate: RateMeter = field(default_factory=RateMeter)
     acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
     speculation: bool = True
     before_race: bool = False
     """A race has measured the target since, warmed up, which this answer may not have been."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
-    latest: Step | None = None
     latest_drafted: Step | None = None
     """The latest round that had a draft: what the strip shows."""
     reason: FinishReason | None = None
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
     teller: Teller = field(init=False)
+    rate: RateMeter = field(init=False)
 
     def __post_init__(self) -> None:
+        self.rate = RateMeter(self.history)
         self.teller = Teller(self.number)
 
-    def add(self, step: Step) -> list[Span]:
+    def add(self, step: Step) -> Spans:
         """One more round; returns what it adds to the transcript."""
         self.history.append(step)
-        self.latest = step
         self.latest_drafted = step if step.draft else self.latest_drafted
-        self.rate.add(step.time, len(step.emitted))
+        self.rate.follow()
         self.acceptance = self.acceptance.after(step)
         spans = self.teller.tell(step)
-        self._write(spans)
+        self.answer.append(spans.answer)
         return spans
 
-    def extend(self, stretch: Stretch) -> list[Span]:
+    def extend(self, stretch: Stretch) -> Spans:
         """The same for many rounds at once."""
         if len(self.history) != stretch.start - stretch.first:  # only a trace that no engine wrote has such gaps
-            return [span for step in stretch.steps() for span in self.add(step)]
-        known = len(self.history)
+            return Spans.of(span for step in stretch.steps() for span in self.add(step))
         history = self.history = stretch.history.between(stretch.first, stretch.stop)
-        self.latest = history[-1]
-        self.latest_drafted = self.latest if self.latest.draft else history.latest_drafted()
-        for time, emitted in zip(history.time[known:], history.emitted[known:], strict=True):
-            self.rate.add(time / SECOND, emitted)
+        self.latest_drafted = history.latest_drafted()
+        self.rate = RateMeter(history)
         self.acceptance = history.acceptance(-1)
         self.teller.skip(stretch.spans, history.num_tokens)
-        self._write(stretch.spans)
+        self.answer.append(stretch.spans.answer)
         return stretch.spans
 
-    def _write(self, spans: list[Span]) -> None:
-        self.answer.append("".join(span.text for span in spans if span.token is not None and span.look != "thought"))
+    @property
+    def latest(self) -> Step | None:
+        """The latest round."""
+        return self.history.latest
 
     @property
     def text(self) -> str:
@@ -165,7 +154,7 @@ class TurnState:
             step=latest.index if latest else None,
             num_tokens=self.num_tokens,
             ttft_ms=self.ttft_ms,
-            rate=self.rate.reading,
+            rate=self.rate.after(-1) if self.history else Rate(),
             acceptance=self.acceptance,
             cost=self.cost,
             context_length=latest.context_length if latest else self.num_prompt_tokens,
@@ -201,14 +190,14 @@ class Reducer:
         self.plain_ms: float | None = None
         """Milliseconds per token of the target alone, from the newest answer of this session without speculation; None
         when there was none. What a speed-up is measured against."""
-        self._spans: list[Span] = []
+        self._spans = Spans()
 
     @property
     def busy(self) -> bool:
         return self.phase in ("prefill", "streaming")
 
-    def take_spans(self) -> list[Span]:
-        spans, self._spans = self._spans, []
+    def take_spans(self) -> Spans:
+        spans, self._spans = self._spans, Spans()
         return spans
 
     def apply(self, event: Event | Stretch) -> None:
@@ -241,13 +230,14 @@ class Reducer:
     def show_question(self, text: str) -> None:
         """A question that this front end did not ask becomes part of the transcript."""
         if text:
-            self._spans += [Span(text, "prompt"), Span("\n\n", "plain")]
+            self._spans.append(Span(text, "prompt"))
+            self._spans.append(Span("\n\n", "plain"))
 
     def forget(self) -> None:
         """A new chat: the last turn's answer and statistics leave the screen."""
         self.turn = None
         self.turns.clear()
-        self._spans.clear()
+        self._spans = Spans()
 
     def _begin(self, turn: TurnState) -> TurnState:
         self.turn = turn
@@ -265,7 +255,7 @@ class Reducer:
         if turn is None or turn.number != steps.turn:
             return
         self.phase = "streaming"
-        self._spans += turn.add(steps) if isinstance(steps, Step) else turn.extend(steps)
+        self._spans.extend(turn.add(steps) if isinstance(steps, Step) else turn.extend(steps))
 
     def _finish(self, event: TurnFinished) -> None:
         if self.phase != "failed":

@@ -9,9 +9,11 @@ from engine.events import Step
 
 from .harmless import sanitise
 from .statistics import num_verified
+from .trees import accepted_drafts
 
 Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain"]
-"""``rejected`` is the first draft that differed; ``discarded`` are those behind it, which were never judged."""
+"""``rejected`` is the first draft that differed; ``discarded`` are those behind it, which were never judged. Of a tree
+these are the drafter's first choices; the accepted may be others."""
 
 
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
@@ -46,7 +48,7 @@ def round_cells(step: Step) -> list[RoundCell]:
         if token.verdict != "accepted"
     ]
     corrected = any(cell.fate == "corrected" for cell in own)
-    kept = [RoundCell(token.text, "accepted", token.probability) for token in step.draft[: step.num_accepted]]
+    kept = [RoundCell(token.text, "accepted", token.probability) for token in accepted_drafts(step)]
     fallen = [
         RoundCell(token.text, "rejected" if corrected and place == 0 else "discarded", token.probability)
         for place, token in enumerate(step.draft[step.num_accepted :])
@@ -62,8 +64,9 @@ def round_summary(step: Step) -> str:
     if step.verify_width <= 1:
         return f"none of {len(step.draft)} verified: the target wrote this token alone"
     verified = num_verified(step)
-    looked_at = "" if verified == len(step.draft) else f" of {verified} verified"
-    kept = f"kept {step.num_accepted}{looked_at} of {len(step.draft)}"
+    looked_at = "" if step.tree or verified == len(step.draft) else f" of {verified} verified"
+    drafted = f"a tree of {verified}" if step.tree else f"{len(step.draft)}"
+    kept = f"kept {step.num_accepted}{looked_at} of {drafted}"
     if "corrected" in verdicts:
         return f"{kept}, then corrected"
     return f"{kept}, plus a bonus" if "bonus" in verdicts else f"{kept}, then the answer ended"

@@ -9,7 +9,11 @@ from typing import Any
 
 from engine.events import Channel, EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 
-from .traces.packing import Packer, PackingError, Piece, Unpacker
+from .traces.numbers import PackingError
+from .traces.packing import Packer, Piece, Unpacker
+
+STEP_KEY, TREE_KEY = "step", "tree_step"
+"""What the packed step is called in its line. Programs that know no trees find none there, and show the text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class EventLines:
         if thought:
             line["thought"] = thought
         if packed is not None:
-            line["step"] = b64encode(packed).decode("ascii")
+            line[TREE_KEY if step.tree else STEP_KEY] = b64encode(packed).decode("ascii")
         return line
 
     def _pack(self, step: Step) -> bytes | None:
@@ -75,7 +79,7 @@ class EventLines:
 
 def round_of(line: dict[str, Any]) -> Round:
     """The inverse, as far as one line goes. Raises ``ValueError`` for a damaged one."""
-    packed = line.get("step")
+    packed = line.get(STEP_KEY, line.get(TREE_KEY))
     return Round(line["answer"], line.get("thought", ""), None if packed is None else b64decode(packed, validate=True))
 
 

@@ -37,7 +37,7 @@ from engine.events import (
 )
 
 from .session_lines import EventLines, Round, round_of, unpack
-from .traces.packing import PackingError
+from .traces.numbers import PackingError
 
 FORMAT_VERSION = 1
 STATE_VARIABLE = "DFLASH_CHAT_STATE"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .history import StepHistory
 from .playback import FULL, SLOWEST, Phase, Player, Quiz
+from .trees import num_positions
 
 TEACHING_PACE = SLOWEST
 """Where slow motion with phases begins when the pace was full."""
@@ -124,8 +125,8 @@ class SlowMotion:
 
     @property
     def num_guesses(self) -> int:
-        """Drafts of the round on show that the target verified."""
-        return self._player.history.verified[self._player.step] if self._player else 0
+        """Drafts of the round on show that can be kept: those that the target verified, one for each position."""
+        return num_positions(self._player.history[self._player.step]) if self._player else 0
 
     def answer(self, guess: int) -> None:
         """Say how many will be kept. The round shows its verdict, and stands until the user goes on."""
@@ -141,7 +142,7 @@ class SlowMotion:
         quiz, player = self.quiz, self._player
         if quiz is None or player is None or not self.teaching:
             return False
-        return player.phase in ("draft", "verify") and quiz.guess is None and self.num_guesses > 0
+        return player.phase in ("draft", "verify") and quiz.guess is None and player.history.verified[player.step] > 0
 
     def _ask(self) -> None:
         """The target's choices would give the answer away: the round stands at its drafts."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import deque
 from dataclasses import dataclass, field
 from math import sqrt
 
 from engine.commands import MAX_BLOCK_SIZE
 from engine.events import Step
 
-from .series import Beginning, Series
+from .series import Beginning
 
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
 Z95 = 1.959964
@@ -93,7 +91,7 @@ class AcceptanceStatistics:
 
 def num_verified(step: Step) -> int:
     """Drafted tokens of a round that the target verified."""
-    return min(len(step.draft), max(step.verify_width - 1, 0), MAX_DRAFT)
+    return min(len(step.tree or step.draft), max(step.verify_width - 1, 0), MAX_DRAFT)
 
 
 def is_corrected(step: Step) -> bool:
@@ -132,7 +130,7 @@ class Rate:
     mean: float = 0.0
     peak: float = 0.0
     history: Beginning = field(default_factory=Beginning)
-    """Every ``RateMeter.SAMPLE`` seconds, from the first token to that moment."""
+    """Every ``RateMeter.SAMPLE``, from the first token to that moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,93 +148,3 @@ class TurnSnapshot:
     context_length: int = 0
     finished: bool = False
     """The turn had ended: its rate is the whole answer's."""
-
-
-def _microseconds(seconds: float) -> int:
-    """As events tell times: differences of floats would miss a whole window by a hair."""
-    return round(1e6 * seconds)
-
-
-class RateMeter:
-    """Tokens per second on the engine's clock: now, mean and peak, with a history for a sparkline.
-
-    The clock starts with the first round (the prefill's token), so a rate counts the tokens after it.
-    """
-
-    WINDOW = 1.0
-    """Seconds that *now* looks back."""
-    SAMPLE = 0.1
-    """Seconds between two entries of the history."""
-
-    def __init__(self) -> None:
-        self.history = Series()
-        """The rate every ``SAMPLE`` seconds, from the first token to now."""
-        self._peak = 0.0
-        self._start: float | None = None
-        self._end = 0.0
-        self._tokens = 0
-        self._recent: deque[tuple[int, int]] = deque()
-        """(time in microseconds, tokens) of the rounds within the window."""
-        self._recent_tokens = 0
-        self._next_sample = 0.0
-        self._samples, self._peaks = array("I"), array("d")
-        """Per round, how long the history was after it, and the best full second so far."""
-
-    def add(self, time: float, tokens: int) -> None:
-        """``time``: seconds since the turn started, at the end of a round that emitted ``tokens``."""
-        if self._start is None:
-            self._start = self._end = time
-            self._next_sample = time + self.SAMPLE
-        else:
-            self._count(time, tokens)
-        self._samples.append(len(self.history))
-        self._peaks.append(self._peak)
-
-    def history_after(self, index: int) -> Beginning:
-        """The history as it was after round ``index``."""
-        return self.history.first(self._samples[index])
-
-    def peak_after(self, index: int) -> float:
-        """The best full second that there was after round ``index``; 0 before there was one."""
-        return self._peaks[index]
-
-    def _count(self, time: float, tokens: int) -> None:
-        self._end = time
-        self._tokens += tokens
-        now, recent = _microseconds(time), self._recent
-        recent.append((now, tokens))
-        self._recent_tokens += tokens
-        while now - recent[0][0] >= self.WINDOW * 1_000_000:
-            self._recent_tokens -= recent.popleft()[1]
-        if time >= self._next_sample:
-            self._take_sample(time)
-
-    def _take_sample(self, time: float) -> None:
-        # A round longer than a sample fills several, so that the history is even in time.
-        while self._next_sample <= time:
-            self.history.append(self.now)
-            self._next_sample += self.SAMPLE
-        # A window that is not full yet over-reports a burst.
-        if self._start is not None and _microseconds(time) - _microseconds(self._start) >= self.WINDOW * 1_000_000:
-            self._peak = max(self._peak, self.now)
-
-    @property
-    def now(self) -> float:
-        """Tokens per second over the last second."""
-        span = min(self.WINDOW, self._end - (self._start or 0.0))
-        return self._recent_tokens / span if span > 0 else 0.0
-
-    @property
-    def peak(self) -> float:
-        """The best full second, and never less than the mean of an answer that was shorter."""
-        return max(self._peak, self.mean)
-
-    @property
-    def mean(self) -> float:
-        """Tokens per second since the first token."""
-        span = self._end - (self._start or 0.0)
-        return self._tokens / span if span > 0 else 0.0
-
-    @property
-    def reading(self) -> Rate:
-        return Rate(self.now, self.mean, self.peak, self.history.first(len(self.history)))

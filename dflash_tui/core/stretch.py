@@ -11,7 +11,7 @@ from engine.events import Event, Step
 
 if TYPE_CHECKING:
     from .history import StepHistory
-    from .reducer import Span
+    from .spans import Spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Stretch:
     start: int
     stop: int
     """They are those from ``start`` to before ``stop``."""
-    spans: list[Span]
+    spans: Spans
     """What they add to the transcript."""
 
     def steps(self) -> Iterator[Step]:

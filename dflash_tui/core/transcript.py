@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from .reducer import Reducer, Span, turn_summary
+from .reducer import Reducer, turn_summary
 from .sessions import CUT_OFF, Conversation, Turn
+from .spans import Span, Spans
 
 
-def recall(conversation: Conversation, reducer: Reducer) -> list[Span]:
+def recall(conversation: Conversation, reducer: Reducer) -> Spans:
     """Have ``reducer`` go through the turns as if they were just being decoded, so that everything which looks at
     turns can look at these. What it knows of the engine stays as it is. Returns what the transcript shows."""
     phase, plain_ms = reducer.phase, reducer.plain_ms
-    spans: list[Span] = []
+    spans = Spans()
     for turn in conversation.turns:
         events = turn.events()
         if events is None:
-            spans += _text_only(turn)
+            spans.extend(Spans.of(_text_only(turn)))
             continue
         reducer.show_question(turn.question)
         for event in events:
             reducer.apply(event)
-        spans += reducer.take_spans()
+        spans.extend(reducer.take_spans())
     reducer.phase, reducer.plain_ms = phase, plain_ms
     return spans
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple, overload
 
@@ -18,7 +18,7 @@ from rich.cells import cell_len, set_cell_size, split_graphemes
 from .growing_text import GrowingText
 from .harmless import is_harmless, sanitise
 from .marks import Mark, Marks
-from .reducer import Span
+from .spans import Span, Spans
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _WIDE = re.compile("[\u3001-\u3015\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]+")
@@ -142,20 +142,25 @@ class Document:
         self._all = self.marks = Marks()
         self.rows = Rows(self._text)
 
-    def append(self, spans: list[Span]) -> int:
+    def append(self, spans: Iterable[Span]) -> int:
         """Add spans at the end; returns the first row that changed."""
         changed = len(self.rows) - 1
-        texts = [span.text for span in spans]
-        if not is_harmless("".join(texts)):
-            texts = [sanitise(text) for text in texts]
-        self._all.extend([len(text) for text in texts], spans)
+        spans = Spans.of(spans)
+        text = "".join(spans.texts)
+        if not is_harmless(text):
+            spans = Spans([sanitise(piece) for piece in spans.texts], spans.labels)
+            text = "".join(spans.texts)
+        self._all.extend(spans)
         if self.folded:
-            self._everything.append("".join(texts))
-            shown = [(text, span) for text, span in zip(texts, spans, strict=True) if span.look != "thought"]
-            texts = [text for text, _ in shown]
-            self.marks.extend([len(text) for text in texts], [span for _, span in shown])
-        self._wrap("".join(texts))
+            self._everything.append(text)
+            text = self._show(spans.without("thought"))
+        self._wrap(text)
         return changed
+
+    def _show(self, spans: Spans) -> str:
+        """Mark what is left of the text where thoughts are folded away; returns it."""
+        self.marks.extend(spans)
+        return "".join(spans.texts)
 
     def pieces(self, row: Row) -> Iterator[tuple[str, Mark]]:
         """The row's text in pieces of one mark each."""
@@ -197,10 +202,8 @@ class Document:
         self.marks = self._all
         self._text = GrowingText()
         if self.folded:
-            shown = [(text[start:end], span) for start, end, thought, span in self._all.thoughts() if not thought]
             self.marks = Marks()
-            self.marks.extend([len(piece) for piece, _ in shown], [span for _, span in shown])
-            text = "".join(piece for piece, _ in shown)
+            text = self._show(self._all.spans(text).without("thought"))
         else:
             self._everything = self._text
         self.rows = Rows(self._text)

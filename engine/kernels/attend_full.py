@@ -39,12 +39,12 @@ def _split_in_tree(
     SPLIT: tl.constexpr,
     TILE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """What is done as number ``item`` among the splits of this size: first those that rows share, then those of rows off
-    the trunk that hold keys from the cursor on.
+    """What is done as number ``item`` among the splits of this size: first those that rows share, then those of rows
+    off the trunk that hold keys from the cursor on.
 
     Returns the cursor; the split; the position behind its last key; whose it is, a bit for each row; and packed the
-    depths of all rows, and the rows whose keys these are from the cursor on. All is loaded here, and in numbers of which
-    there is one for all threads: the sums leave no registers for more.
+    depths of all rows, and the rows whose keys these are from the cursor on. All is loaded here, and in numbers of
+    which there is one for all threads: the sums leave no registers for more.
     """
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
@@ -107,7 +107,7 @@ def _attend_one_split(
     """Softmax over a split's keys, unnormalised, and its sums, for the rows whose splits have this size.
 
     Keys are there up to the position ``behind``, that one not among them. In a tree, whose ``depths`` are packed, the
-    rows are ``whose``, and keys from the position ``gathered`` on are those of the packed ``path``.
+    rows are ``whose``, and keys from the cursor on are those of the rows of the packed ``path``.
 
     A step without a visible key changes nothing, bit for bit: its factors are exactly 1 and its terms exactly 0.
     """
@@ -204,8 +204,8 @@ def _attend_full(
     A row of the tile is (query row, head of the group). The rows of a launch may have splits of two sizes: then their
     keys are gone through once for each. ``ALONE`` says that there is one row at most.
 
-    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Rows off the trunk have splits of their
-    own where there are keys from the cursor on, two at most, which programs take up behind the others.
+    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Rows off the trunk have splits of
+    their own where there are keys from the cursor on, two at most, which programs take up behind the others.
     """
     kv_head = tl.program_id(0)
     tiles = tl.num_programs(2) // (HEAD_DIM // VALUES)

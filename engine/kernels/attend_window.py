@@ -8,7 +8,7 @@ memory: Triton 3.6.)
 from __future__ import annotations
 
 from .add_splits import ALL_SPLITS, FEW_SPLITS, add_splits, add_splits_of_one_row
-from .branches import IN_ORDER, branch_rows, pack, unpack
+from .branches import split_in_window, unpack
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, dot, jit, tl
 from .rope import cos_sin, norm_pairs, turn_pairs
@@ -61,11 +61,7 @@ def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constex
 @jit
 def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
     """In a tree, whose ``depths`` are packed, or in a chain."""
-    if depths is None:
-        depth = row
-    else:
-        depth = unpack(depths, tl.minimum(row, NEW_ROWS - 1))
-    return depth
+    return row if depths is None else unpack(depths, tl.minimum(row, NEW_ROWS - 1))
 
 
 @jit
@@ -184,51 +180,6 @@ def attend_split(
             )
 
 
-@jit
-def _split_in_tree(
-    splits: tl.tensor,
-    cursor: tl.tensor,
-    num_rows: tl.tensor,
-    depths: tl.tensor,
-    paths: tl.tensor,
-    trunk: tl.tensor,
-    GROUP: tl.constexpr,
-    WINDOW: tl.constexpr,
-    SPLIT: tl.constexpr,
-    TILE: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """What this program does in a tree: the split of its number, or one of a row off the trunk.
-
-    Returns the split's number; the position behind the last key, 0 where there is nothing to do; how many programs of
-    the tile do splits of one row; whose the split is, a bit for each row; and packed the depths of all rows, and the
-    rows whose keys these are from the cursor on.
-    """
-    first_packed = tl.program_id(2) * TILE
-    slot = tl.program_id(1)
-    row = tl.arange(0, NEW_ROWS)
-    position = cursor + tl.load(depths + row)
-    trunk_rows = tl.load(trunk)
-    depth = pack(depths, 0)
-    first_split = tl.maximum(cursor - WINDOW + 1, 0) // SPLIT
-    first_new = cursor // SPLIT
-    first, branches = branch_rows(first_packed, num_rows, trunk_rows, GROUP, TILE)
-    reached = tl.where((row >= first) & (row < first + branches), position // SPLIT - first_new + 1, 0)
-    path = depth * 0 + IN_ORDER
-    end = tl.where(first_packed < num_rows * GROUP, cursor + num_rows, 0)
-    number = slot - splits
-    if number >= 0:
-        branch = tl.minimum(first + number // 2, NEW_ROWS - 1)
-        slot = first_new - first_split + number % 2
-        start = (first_split + slot) * SPLIT
-        mine = (row == branch) & (start <= position) & (number // 2 < branches)
-        path = pack(paths, branch * NEW_ROWS)
-        end = tl.sum(tl.where(mine, position + 1, 0), 0)
-    else:
-        start = (first_split + slot) * SPLIT
-        mine = (row < trunk_rows) | (start + SPLIT <= cursor) | (start > position)
-    return slot, end, tl.sum(reached, 0), tl.sum(mine.to(tl.int32) << row, 0), depth, path
-
-
 @early_kernel
 def _attend_window(
     projected: tl.tensor,
@@ -288,11 +239,11 @@ def _attend_window(
     whose = None
     depth = None
     if depths is not None:
-        slot, key_end, others, whose, depth, path = _split_in_tree(
+        slot, key_end, others, whose, depth, path = split_in_window(
             splits, cursor_value, num_rows, depths, paths, trunk, GROUP, WINDOW, SPLIT, TILE
         )
     wait_for_inputs()
-    if depths is not None:
+    if depths is not None:  # noqa: SIM102 (the compiler looks into both sides of an "and")
         if (tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT + slot) * SPLIT >= key_end:
             return
     # Asked for before it is known which rows count, and whose keys: memory's latency is paid once.

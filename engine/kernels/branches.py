@@ -43,3 +43,48 @@ def pack(numbers: tl.tensor, first: tl.tensor) -> tl.tensor:
 def unpack(numbers: tl.tensor, place: tl.tensor) -> tl.tensor:
     """Some of the packed ones, by their places."""
     return ((numbers >> (4 * place)) & 15).to(tl.int32)
+
+
+@jit
+def split_in_window(
+    splits: tl.tensor,
+    cursor: tl.tensor,
+    num_rows: tl.tensor,
+    depths: tl.tensor,
+    paths: tl.tensor,
+    trunk: tl.tensor,
+    GROUP: tl.constexpr,
+    WINDOW: tl.constexpr,
+    SPLIT: tl.constexpr,
+    TILE: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """What a program of ``_attend_window`` does: a split that rows share, or one of a row off the trunk. No jump here,
+    so that it is known before the launch in front is done.
+
+    Returns the split's number; the position behind the last key, 0 where there is nothing to do; how many programs of
+    the tile do splits of one row; whose the split is, a bit for each row; and packed the depths of all rows, and the
+    rows whose keys these are from the cursor on.
+    """
+    first_packed = tl.program_id(2) * TILE
+    slot = tl.program_id(1)
+    row = tl.arange(0, TREE_ROWS)
+    position = cursor + tl.load(depths + row)
+    trunk_rows = tl.load(trunk)
+    depth = pack(depths, 0)
+    first_split = tl.maximum(cursor - WINDOW + 1, 0) // SPLIT
+    first_new = cursor // SPLIT
+    first, branches = branch_rows(first_packed, num_rows, trunk_rows, GROUP, TILE)
+    reached = tl.where((row >= first) & (row < first + branches), position // SPLIT - first_new + 1, 0)
+    number = slot - splits
+    alone = number >= 0
+    number = tl.maximum(number, 0)
+    branch = tl.minimum(first + number // 2, TREE_ROWS - 1)
+    slot = tl.where(alone, first_new - first_split + number % 2, slot)
+    start = (first_split + slot) * SPLIT
+    is_branch = (row == branch) & (start <= position) & (number // 2 < branches)
+    shared = (row < trunk_rows) | (start + SPLIT <= cursor) | (start > position)
+    whose = tl.sum(tl.where(alone, is_branch, shared).to(tl.int32) << row, 0)
+    path = tl.where(alone, pack(paths, branch * TREE_ROWS), IN_ORDER)
+    behind = tl.where(first_packed < num_rows * GROUP, cursor + num_rows, 0)
+    behind = tl.where(alone, tl.sum(tl.where(is_branch, position + 1, 0), 0), behind)
+    return slot, behind, tl.sum(reached, 0), whose, depth, path

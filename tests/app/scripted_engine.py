@@ -26,8 +26,10 @@ from engine.events import (
     TurnFinished,
     TurnStarted,
     TurnStatistics,
+    WidthChoice,
     rounded,
 )
+from tests.core.events_for_tests import make_tree_step
 
 PAGE = """Here is a page with three drones that follow each other.
 
@@ -60,6 +62,10 @@ Each drone moves on the same curve with its own phase, so the swarm keeps its sh
 """
 
 
+TREE_CHOICE = WidthChoice(0.04, 0.02, 700.0)
+"""What decided how much of a tree was verified."""
+
+
 def tokenise(text: str) -> list[str]:
     """Pieces about as long as a tokenizer's; joined they are the text."""
     return re.findall(r"\n+| ?\w{1,6}| +|[^\w\s]", text)
@@ -82,10 +88,12 @@ class ScriptedEngine:
         load_error: EngineError | None = None,
         turn_error: EngineError | None = None,
         device: str = "cpu",
+        trees: bool = False,
         seed: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``clock`` is asked once per turn and once per round, in seconds."""
+        """``clock`` is asked once per turn and once per round, in seconds. ``trees``: drafts are trees, of which some
+        further choices are kept."""
         self.commands: list[Command] = []
         """Everything that was sent, in order."""
         self._emit = emit
@@ -94,7 +102,7 @@ class ScriptedEngine:
         self._work = work or partial(time.sleep, round_seconds)
         self._load_seconds = load_seconds
         self._load_error, self._turn_error = load_error, turn_error
-        self._device = device
+        self._device, self._trees = device, trees
         self._clock = clock
         self._random = random.Random(seed)
         self._queue: SimpleQueue[Command] = SimpleQueue()
@@ -169,6 +177,12 @@ class ScriptedEngine:
         left = self._answer[place:]
         if index == 0:
             draft, accepted, emitted = (), 0, (EmittedToken(7, left[0], "plain"),)
+        elif self._trees:
+            made = self._tree_round(left[: min(block, len(left))])
+            return replace(
+                made, turn=turn, index=index, time=self._clock() - started, draft_ms=3.1, verify_ms=6.4, total_ms=9.8,
+                context_length=52 + place, block_size=block, temperature=temperature, choice=TREE_CHOICE,
+            )  # fmt: skip
         else:
             width = min(block - 1, len(left) - 1)
             accepted = min(width, int(self._random.expovariate(0.18)))
@@ -185,6 +199,23 @@ class ScriptedEngine:
             turn, index, self._clock() - started, draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
             52 + place, block, temperature,
         )  # fmt: skip
+
+    def _tree_round(self, left: list[str]) -> Step:
+        """What comes next is the drafter's first choice, or its second, or now and then none of the four."""
+        choices, said = [], []
+        for place, text in enumerate(left[:-1]):
+            said.append(self._random.choices((0, 1, 9), (0.75, 0.2, 0.05))[0])
+            sure = self._random.uniform(0.55, 0.95) if said[-1] == 0 else self._random.uniform(0.35, 0.5)
+            texts = [" moon", " some", ".", " was"]
+            texts[min(said[-1], 1)] = text if said[-1] < 9 else " sun"
+            chances = (sure, *((1 - sure) * share for share in (0.5, 0.25, 0.1)))
+            choices.append([
+                (20 + 4 * place + choice, word, rounded(chance, PROBABILITY_STEPS))
+                for choice, (word, chance) in enumerate(zip(texts, chances, strict=True))
+            ])  # fmt: skip
+        made = make_tree_step(said, choices)
+        own = replace(made.emitted[-1], id=8, text=left[made.num_accepted], probability=0.62)
+        return replace(made, emitted=(*made.emitted[:-1], own))
 
 
 def _reason(reason: str) -> FinishReason:
@@ -204,7 +235,7 @@ def _statistics(steps: list[Step]) -> TurnStatistics:
         num_reused_tokens=12,
         num_tokens=tokens,
         num_spec_steps=len(drafted),
-        num_draft_tokens=sum(len(step.draft) for step in drafted),
+        num_draft_tokens=sum(step.verify_width - 1 for step in drafted),
         num_accepted_draft_tokens=accepted,
         mean_acceptance_length=1 + accepted / len(drafted) if drafted else 0.0,
         acceptance_histogram=tuple(histogram),

@@ -32,6 +32,7 @@ from dflash_tui.core.lesson.bundled import open_lesson
 from dflash_tui.core.look import Look
 from dflash_tui.core.sessions import sessions_directory
 from dflash_tui.core.traces.bundled import find_trace
+from engine.events import accepted_in
 from tests.core.test_archive import write
 
 from .conftest import Driver, running
@@ -66,6 +67,19 @@ async def with_keys(chat: Driver, keys: Iterable[str]) -> None:
         await chat.pilot.pause()
 
 
+async def tree(chat: Driver) -> None:
+    """A round that kept four tokens of a tree, one of them a second choice, and the cursor there."""
+    await with_keys(chat, ("f3", "home"))
+    kept: list[int] = []
+    while len(kept) < 4 or not any(kept):
+        await chat.pilot.press("full_stop")
+        step = chat.screen.viewer.step
+        assert step is not None
+        kept = [step.tree[row - 1].choice for row in accepted_in(step)]
+    for _ in range(kept.index(1) + 1):
+        await chat.pilot.press("right")
+
+
 async def sessions(chat: Driver) -> None:
     write(sessions_directory(), "Write a quicksort in Python", "and now in C", at=1)
     write(sessions_directory(), "What is 12 * 13?", at=86_400)
@@ -89,6 +103,7 @@ PLAYS: dict[str, Play] = {
     "start": nothing,
     "chat": answered,
     "steps": partial(with_keys, keys=("f3", "left_curly_bracket")),
+    "tree": tree,
     "slow-motion": partial(with_keys, keys=("f5", "right_square_bracket", "right_square_bracket")),
     "help": partial(with_keys, keys=("f1",)),
     "statistics": partial(with_keys, keys=(*"/stats", "enter")),
@@ -114,7 +129,7 @@ async def both(screen: str, size: Size, folder: Path) -> list[list[list[Cell]]]:
             await replay.pilot.press("comma")
             return await in_themes(replay.app, replay.pilot)
     clock = count(0.0, ROUND_SECONDS)
-    options: dict[str, Any] = {"answer": STORY} if screen == "race" else {}
+    options: dict[str, Any] = {"answer": STORY} if screen == "race" else {"trees": True} if screen == "tree" else {}
     async with running(folder, size, look=STILL, clock=clock.__next__, **options) as chat:
         await PLAYS[screen](chat)
         return await in_themes(chat.app, chat.pilot)

@@ -46,7 +46,7 @@ async def test_figures_agree_with_the_engine(launch: Launch) -> None:
         assert turn.acceptance.mean_acceptance_length == pytest.approx(facts.mean_acceptance_length)
         assert tuple(turn.acceptance.histogram) == facts.acceptance_histogram
         assert turn.acceptance.num_draft_tokens == facts.num_draft_tokens
-        assert turn.rate.mean == pytest.approx(facts.tok_s, rel=0.01)
+        assert turn.snapshot.rate.mean == pytest.approx(facts.tok_s, rel=0.01)
 
 
 async def test_escape_stops_and_keeps_what_was_written(launch: Launch) -> None:

@@ -126,7 +126,7 @@ async def test_the_speed_up_shows_only_once_it_was_measured(launch: Launch) -> N
         await chat.ask("/speculation on")
         await chat.ask_and_wait()
         facts = chat.screen.query_one(RateGauge).facts
-        expected = chat.screen.chat.reducer.turn.rate.mean * plain / 1e3
+        expected = chat.screen.chat.reducer.turn.snapshot.rate.mean * plain / 1e3
         await chat.until(lambda: "× the target alone" in texts(chat))
         assert chat.screen.query_one(RateGauge).facts.speedup == pytest.approx(expected)
         assert facts.plain_ms == plain

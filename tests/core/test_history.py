@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.history import CHECKPOINT, StepHistory
-from dflash_tui.core.statistics import AcceptanceStatistics, RateMeter, num_verified
+from dflash_tui.core.statistics import AcceptanceStatistics, num_verified
 from engine.events import Step
 from tests.core.events_for_tests import make_step, rounds
 from tests.core.traces.steps import turns
@@ -47,14 +47,20 @@ def test_tokens_find_their_step(steps: list[Step]) -> None:
 @given(rounds())
 @settings(max_examples=30)
 def test_numbers_at_any_step_are_those_of_counting_up_to_it(steps: list[Step]) -> None:
-    history, counted, meter = kept(steps), AcceptanceStatistics(), RateMeter()
+    history, counted = kept(steps), AcceptanceStatistics()
     for index, step in enumerate(steps):
         counted = counted.after(step)
-        meter.add(step.time, len(step.emitted))
         assert history.acceptance(index) == counted
-        assert history.rate(index) == pytest.approx(meter.now)
+        assert history.rate(index) == pytest.approx(rate_of(steps[: index + 1]))
         assert history.verified_sum[index] == sum(map(num_verified, steps[: index + 1]))
         assert history.total_us_sum[index] == round(1000 * sum(step.total_ms for step in steps[: index + 1]))
+
+
+def rate_of(steps: list[Step]) -> float:
+    """Tokens per second over the last second, the first round's left out."""
+    now, start = steps[-1].time, steps[0].time
+    tokens = sum(len(step.emitted) for step in steps[1:] if round(now - step.time, 6) < 1)
+    return tokens / min(now - start, 1) if now > start else 0.0
 
 
 @given(turns, st.data())
@@ -90,7 +96,7 @@ def figures(history: StepHistory) -> list[object]:
         history.verify_us_sum, history.total_us_sum, history.context_length,
     )  # fmt: skip
     told = [(history[i], history.acceptance(i), history.cost(i), history.rate(i)) for i in range(len(history))]
-    return [*(list(column) for column in columns), told, list(history), history.latest_drafted()]
+    return [*(list(column) for column in columns), told, list(history), history.latest, history.latest_drafted()]
 
 
 def test_an_empty_history() -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from dflash_tui.core.statistics import AcceptanceStatistics, RateMeter
+from dflash_tui.core.statistics import AcceptanceStatistics
 from engine.events import Step
 from engine.statistics import TurnMeter
 from tests.core.events_for_tests import make_step, rounds
@@ -65,38 +65,3 @@ def test_a_draft_of_which_nothing_is_verified_counts_as_the_engine_counts_it() -
     assert shown.mean_acceptance_length == told.mean_acceptance_length == 2.5
     assert (shown.num_spec_steps, shown.num_draft_tokens) == (told.num_spec_steps, told.num_draft_tokens)
     assert shown.positions[0].reached == 1, "what was not verified says nothing about the drafter"
-
-
-def test_rate_at_a_steady_pace() -> None:
-    meter = RateMeter()
-    for index in range(200):
-        meter.add(0.5 + 0.02 * index, 4)
-    assert meter.mean == pytest.approx(200)
-    assert meter.now == pytest.approx(200, rel=0.03)
-    assert meter.peak == pytest.approx(200, rel=0.03)
-    assert len(meter.history) == pytest.approx((200 * 0.02) / RateMeter.SAMPLE, abs=1)
-
-
-def test_now_forgets_what_peak_remembers() -> None:
-    meter = RateMeter()
-    time = 0.0
-    for pace, rounds_ in ((0.01, 300), (0.1, 30)):
-        for _ in range(rounds_):
-            time += pace
-            meter.add(time, 5)
-    assert meter.now == pytest.approx(50, abs=5)  # one round more or less in the window
-    assert meter.peak == pytest.approx(500, rel=0.05)
-
-
-def test_a_burst_before_the_window_is_full_is_no_peak() -> None:
-    meter = RateMeter()
-    meter.add(0.0, 1)
-    for index in range(1, 4):
-        meter.add(0.3 * index, 15)
-    assert meter.history and meter.peak == meter.mean < max(meter.reading.history) + 1e-9
-
-
-def test_one_round_has_no_rate() -> None:
-    meter = RateMeter()
-    meter.add(0.2, 1)
-    assert meter.now == meter.mean == 0.0

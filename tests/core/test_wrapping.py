@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.harmless import sanitise
 from dflash_tui.core.marks import Mark
-from dflash_tui.core.reducer import Span
+from dflash_tui.core.spans import Span
 from dflash_tui.core.wrapping import Document, shortened, width_of
 
 PIECES = st.lists(

@@ -27,8 +27,11 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 
 FLAT = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + 0.02 * row for row in range(16))),))
 """Of a dense target: sixteen rows cost hardly more than one."""
-GIVEN = (0.4, 0.3, 0.15, 0.1)
-"""What the drafter gives its choices."""
+GIVEN = (0.5, 0.25, 0.125, 0.0625)
+"""What the drafter gives its choices: products of them are the same in fp32 and in double."""
+
+RIGHT = (0, 1, 0, 2, None)
+"""Which choice is right, by position, over and over again."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ class Steady(AutoTrees):
 
 
 def with_trees(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> Decoder:
-    """Drafts whose choices hold what follows in ``text`` at three of four positions, each time at another place."""
+    """Drafts whose choices hold what follows in ``text`` as ``RIGHT`` says."""
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
     rounds = DeviceRounds(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
     decoder.rounds, decoder.auto = rounds, Steady(FLAT) if policy is None else policy
@@ -62,8 +65,9 @@ def with_trees(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> D
             position = min(int(state.cursor) + 1 + place, len(padded) - 1)
             right = padded[position]
             tokens = [(right + 1 + other) % VOCAB_SIZE for other in range(CHOICES)]
-            if position * 5 % 7 < CHOICES:
-                tokens[position * 5 % 7] = right
+            choice = RIGHT[position % len(RIGHT)]
+            if choice is not None:
+                tokens[choice] = right
             choices.tokens[place] = torch.tensor(tokens)
             choices.probabilities[place] = torch.tensor(GIVEN)
         rows.out.token[:15] = choices.tokens[:15, 0]
@@ -90,21 +94,23 @@ def step_of(done: Round) -> Step:
     ids=["greedy", "sampled"],
 )
 def test_trees_change_no_text_and_leave_what_a_chain_would(values: dict[str, float], pair: Pair) -> None:
-    wanted = settings(max_new_tokens=24, block_size=16, **values)
+    wanted = settings(max_new_tokens=11, block_size=16, **values)
     text = spoken(pair, wanted)
-    device = with_trees(pair, text)
+    policy = AutoTrees(FLAT)
+    device = with_trees(pair, text, policy)
     answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
     assert answer.ids == text[len(PROMPT) :]
     assert_caches_equal_recomputation(device)
+    assert sum(policy.calibration.confidence) > 0 and sum(policy.others.accepted) > 0
     trees = [done for done in answer.rounds if done.tree]
     assert any(done.num_accepted and done.emitted[0] != done.draft_ids[0] for done in trees)
-    assert {done.num_accepted for done in trees} >= {1, 2}
+    assert max(done.num_accepted for done in trees) >= 2
     moved = [accepted_in(step_of(done)) for done in trees]
     assert any(path != tuple(range(1, len(path) + 1)) for path in moved)
 
 
 def test_a_round_tells_of_the_tree_that_the_policy_wants(pair: Pair) -> None:
-    wanted = settings(max_new_tokens=16)
+    wanted = settings(max_new_tokens=9)
     text = spoken(pair, wanted)
     answer = run_turn(with_trees(pair, text), PROMPT, replace(wanted, block_size="auto"))
     position = len(PROMPT) + 1
@@ -112,44 +118,37 @@ def test_a_round_tells_of_the_tree_that_the_policy_wants(pair: Pair) -> None:
         drafted = len(done.draft_ids)
         tree, choice = Steady(FLAT).tree([GIVEN] * drafted, position, drafted + 1)
         assert done.verify_width == len(tree) + 1
-        told = [(each.parent, each.depth, each.choice) for each in done.tree]
-        assert told == [(node.parent, node.depth, node.choice) for node in tree]
-        assert [each.probability for each in done.tree] == pytest.approx([GIVEN[node.choice] for node in tree])
+        assert bool(done.tree) == any(node.choice for node in tree)
+        for each, node in zip(done.tree, tree, strict=bool(done.tree)):
+            assert (each.parent, each.depth, each.choice) == (node.parent, node.depth, node.choice)
+            assert each.probability == GIVEN[node.choice]
         assert done.choice is not None and done.choice.chance == pytest.approx(choice.chance, abs=1e-6)
         assert done.choice.cost_ms == pytest.approx(choice.cost_ms, abs=1e-4)
         assert len(done.target_probabilities) == min(done.num_accepted + 1, drafted)
         expected = text[position : position + len(done.emitted)]
         assert list(done.emitted) == expected
+        position += len(done.emitted)
+        if not done.tree:
+            continue
         path = accepted_in(step_of(done))
         assert [done.tree[row - 1].id for row in path] == expected[: done.num_accepted]
         last = path[-1] if path else 0
         refused = any(each.parent == last for each in done.tree)
         assert done.verdicts[-1] == ("corrected" if refused else "bonus") or done.finish == "length"
-        position += len(done.emitted)
-
-
-def test_it_learns_what_further_choices_are_worth(pair: Pair) -> None:
-    wanted = settings(max_new_tokens=20)
-    text = spoken(pair, wanted)
-    policy = AutoTrees(FLAT)
-    answer = run_turn(with_trees(pair, text, policy), PROMPT, replace(wanted, block_size="auto"))
-    assert answer.ids == text[len(PROMPT) :]
-    assert sum(policy.calibration.confidence) > 0 and sum(policy.others.accepted) > 0
 
 
 def test_a_stop_token_ends_the_answer_inside_a_tree(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = settings(max_new_tokens=20)
     text = spoken(pair, wanted)
-    for place in (3, 6, 8):
-        stop = text[len(PROMPT) + place]
-        set_stops(monkeypatch, pair.target, 1, stop)
-        device = with_trees(pair, text)
-        answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
-        assert answer.finish == "stop" and answer.ids == text[len(PROMPT) : text.index(stop, len(PROMPT)) + 1]
-        assert_caches_equal_recomputation(device)
+    stop = text[len(PROMPT) + 4]
+    set_stops(monkeypatch, pair.target, 1, stop)
+    device = with_trees(pair, text)
+    answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
+    assert answer.finish == "stop" and answer.ids == text[len(PROMPT) : text.index(stop, len(PROMPT)) + 1]
+    assert_caches_equal_recomputation(device)
 
 
-@pytest.mark.parametrize(("count", "max_context"), [(2, CONTEXT), (3, CONTEXT), (8, CONTEXT), (40, 36)])
+@pytest.mark.parametrize(("count", "max_context"), [(2, CONTEXT), (3, CONTEXT), (40, 35)])
 def test_limits_are_exact(count: int, max_context: int, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.engine.test_tree_rounds.CONTEXT", max_context)
     text = spoken(pair, settings(max_new_tokens=12))
@@ -161,7 +160,7 @@ def test_limits_are_exact(count: int, max_context: int, pair: Pair, monkeypatch:
 
 def test_the_real_drafter_drafts_trees(pair: Pair) -> None:
     """With random weights hardly anything is accepted; its first choices are the chain's."""
-    wanted = settings(max_new_tokens=3, block_size=7)
+    wanted = settings(max_new_tokens=3, block_size=3)
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
     decoder.rounds = DeviceRounds(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
     chain = run_turn(decoder, PROMPT, wanted)
@@ -178,7 +177,7 @@ def test_trees_are_timed_and_leave_nothing_behind(pair: Pair, monkeypatch: pytes
     monkeypatch.setattr(costs, "CONTEXTS", (20,))
     monkeypatch.setattr(costs, "WIDTHS", (1, 16))
     monkeypatch.setattr(costs, "REPEATS", 1)
-    wanted = settings(max_new_tokens=8)
+    wanted = settings(max_new_tokens=4)
     text = spoken(pair, wanted)
     device = with_trees(pair, text)
     table = costs.time_rounds(device, PROMPT)

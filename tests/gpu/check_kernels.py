@@ -1,7 +1,8 @@
 """Every kernel on a GPU at the real shapes against its definition in PyTorch: ``python -m tests.gpu.check_kernels``.
 
-Besides the values: the same input gives the same bits twice, and a row's bits don't depend on how many rows run. Needs
-no pytest. With ``TRITON_INTERPRET=1``, ``--shape tiny --device cpu`` tries the script out.
+Besides the values: the same input gives the same bits twice, and a row's bits don't depend on how many rows run, nor
+on whether they are a chain or a tree. Needs no pytest. With ``TRITON_INTERPRET=1``, ``--shape tiny --device cpu`` tries
+the script out.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from engine.sampling import sample
 from tests.gpu.prompt_checks import check_prompts
 from tests.gpu.report import Report
 from tests.gpu.shared_memory import LoadedKernels
+from tests.gpu.tree_checks import check_trees
 from tests.kernels.routed import route_rows
 
 ROWS = (1, 5, 16)
@@ -432,6 +434,7 @@ def main() -> int:
         checks.experts,
         checks.norms,
         lambda: checks.attention(tuple(options.contexts)),
+        lambda: check_trees(shape, device, report),
         checks.head,
         lambda: check_prompts(shape, device, report),
         lambda: loaded.check_splits(report),

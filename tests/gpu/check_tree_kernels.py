@@ -1,4 +1,4 @@
-"""``python -m tests.gpu.check_tree_kernels``: the small kernels of a round with a tree of drafts, against their definitions.
+"""``python -m tests.gpu.check_tree_kernels``: the small kernels of a round with a tree, against their definitions.
 
 And what each takes, in a graph of many. ``TRITON_INTERPRET=1`` and ``--shape tiny --device cpu`` try the script out.
 """

@@ -16,6 +16,7 @@ from engine.kernels.head import HeadOutput, head_rows
 from engine.kernels.jit import MAX_ROWS
 from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.tiles import DRAFT_TILES
+from engine.kernels.tree_rows import TreeRows
 from engine.models.gemma4 import Gemma4
 from engine.models.target_prompt import TargetPrompt
 from engine.models.target_rows import TargetRows
@@ -28,8 +29,8 @@ PROMPT = 2048
 
 
 def launches_of(name: str) -> list[Launch]:
-    """What passes of this target launch, of 16 rows, of one row and of a prompt, and its head in 8 bits, once per piece
-    of machine code."""
+    """What passes of this target launch, of 16 rows, of one row, of a prompt, of a tree where it is dense, and its head
+    in 8 bits, once per piece of machine code."""
     config = TargetConfig.from_json(json.loads((CONFIGS / f"gemma-4-{name}-it.config.json").read_text()))
     # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
     first_full = next(index for index, layer in enumerate(config.layers) if layer.window is None)
@@ -40,9 +41,13 @@ def launches_of(name: str) -> list[Launch]:
     cache = Cache(config.layers, CONTEXT, 64, torch.bfloat16, META)
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=META) for _ in range(2))
     passes = TargetRows(target, cache, cursor, rows, taps=(1,))
+    # Trees of drafts are for targets whose wide passes are cheap.
+    tree = TargetRows(target, cache, cursor, rows, tree=TreeRows.allocate(META)) if config.moe is None else None
     with record() as launches:
         passes.forward()
         passes.forward(max_rows=1)
+        if tree is not None:
+            tree.forward()
         TargetPrompt(target, cache)(torch.zeros(PROMPT, dtype=torch.int64, device=META), 0, cache, taps=(1,))
         _launch_draft_head(config)
     return distinct(launches)

@@ -15,10 +15,12 @@ from engine.cache import Cache
 from engine.checkpoint import load_target
 from engine.kernels.jit import INTERPRETED
 from engine.kernels.tiles import TargetTiles, Tiles
+from engine.kernels.tree_rows import TreeRows
 from engine.models.gemma4 import Gemma4
 from engine.models.layers import linear
 from engine.models.merged import side_by_side
 from engine.models.target_rows import TargetRows
+from engine.trees import Node, path_to
 from tests.engine.conftest import no_progress
 from tests.engine.decoding import prompt_ids
 from tests.engine.published import PUBLISHED, write_published
@@ -42,6 +44,7 @@ LARGE = TargetTiles(
 
 ALL = pytest.mark.parametrize("target", list(PUBLISHED), indirect=True)
 MOE = pytest.mark.parametrize("target", ["26B-A4B"], indirect=True)
+DENSE = pytest.mark.parametrize("target", ["12B"], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -59,12 +62,12 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 class Pass:
     """A target's rows over a cache that holds a prompt, and what its modules make of the same."""
 
-    def __init__(self, target: Gemma4, taps: Sequence[int] = (0, 1)):
+    def __init__(self, target: Gemma4, taps: Sequence[int] = (0, 1), tree: TreeRows | None = None):
         dtype = target.embed_tokens.weight.dtype
         self.target, self.taps, self.length = target, taps, 0
         self.caches = [Cache(target.config.layers, 128, PROMPT, dtype, CPU) for _ in range(2)]
         self.cursor, self.count = (torch.zeros(1, dtype=torch.int32) for _ in range(2))
-        self.rows = TargetRows(target, self.caches[0], self.cursor, self.count, taps, LARGE)
+        self.rows = TargetRows(target, self.caches[0], self.cursor, self.count, taps, LARGE, tree)
         self.by_modules(prompt_ids(PROMPT), both=True)
         self.commit(PROMPT)
 
@@ -136,6 +139,25 @@ def test_a_block_has_the_bits_of_its_rows_one_by_one(target: Gemma4) -> None:
         steps.commit(1)
     for one, other in zip(block.caches[0].layers, steps.caches[0].layers, strict=True):
         assert torch.equal(one.k, other.k) and torch.equal(one.v, other.v)
+
+
+@DENSE
+@torch.inference_mode()
+@pytest.mark.usefixtures("ordered_sums")
+def test_rows_of_a_tree_have_the_bits_of_their_paths(target: Gemma4) -> None:
+    """Logits and features, as a chain of their ancestors has them; a pass of one row knows of no tree."""
+    target = deepcopy(target).to(torch.bfloat16)
+    ids, posed = prompt_ids(4, seed=1), TreeRows.allocate(CPU)
+    tree = [Node(0, 1, 0, 0.5), Node(0, 1, 1, 0.3), Node(2, 2, 0, 0.2)]
+    posed.pose(tree)
+    whole, chain = Pass(target, tree=posed), Pass(target)
+    logits, features = whole.by_rows(ids, max_rows=4)
+    for leaf in (1, 3):
+        path = path_to(tree, leaf)
+        expected = chain.by_rows([ids[row] for row in path], max_rows=len(path))
+        assert torch.equal(logits[path], expected[0]) and torch.equal(features[path], expected[1])
+    alone = whole.by_rows(ids[:1], max_rows=1)
+    assert torch.equal(alone[0][0], logits[0]) and torch.equal(alone[1][0], features[0])
 
 
 @MOE

@@ -9,7 +9,7 @@ from textual.screen import Screen
 
 from dflash_tui.core.chat import Chat
 from dflash_tui.core.gpu import GpuMonitor, GpuReading
-from dflash_tui.core.reducer import Span
+from dflash_tui.core.spans import Span
 from dflash_tui.core.start import Start
 from dflash_tui.core.statistics import TurnSnapshot
 from dflash_tui.core.stretch import Happening, Rewind

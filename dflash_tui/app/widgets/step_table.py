@@ -13,7 +13,8 @@ from textual.widget import Widget
 from dflash_tui.core.inspection import Column, Inspection, Outcome
 from dflash_tui.core.playback import PHASES, Phase
 from dflash_tui.core.rounds import END_MARK
-from dflash_tui.core.statistics import MAX_DRAFT
+from dflash_tui.core.statistics import MAX_DRAFT, num_verified
+from dflash_tui.core.trees import ChoiceFate, Further
 from engine.events import DraftToken, EmittedToken
 
 from ..glyphs import bars
@@ -41,6 +42,7 @@ DRAFT_STYLES: dict[Outcome, str] = {
     "plain": PENDING,
 }
 CHOICE_STYLES: dict[Outcome, str] = {"rejected": STYLES["corrected"], "bonus": STYLES["bonus"]}
+FURTHER_STYLES: dict[ChoiceFate, str] = {"accepted": STYLES["accepted"], "rejected": "dim", "discarded": "dim"}
 VERDICTS: dict[Outcome, str] = {
     "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "bonus": "+", "plain": "○",
 }  # fmt: skip
@@ -51,6 +53,11 @@ PHASE_WORDS: dict[Phase, str] = {
     "judge": "Guesses are kept up to the first that is not the target's own choice.",
     "emit": "The target's own token joins what was kept: {tokens} in one round.",
 }
+TREE_WORDS: dict[Phase, str] = PHASE_WORDS | {
+    "draft": "All {drafts} guesses are there together, and likely further choices beside them: a tree of {verified}.",
+    "judge": "From place to place a guess is kept, as long as one of them is the target's own choice.",
+}
+"""Where further choices are verified."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,9 @@ def _explanation(scene: Scene) -> str:
         verdicts = {token.verdict for token in inspection.step.emitted}
         if scene.phase == "emit" and verdicts == {"accepted"}:
             return f"The answer ends with what was kept: {tokens} in one round."
-        return PHASE_WORDS[scene.phase].format(drafts=len(inspection.step.draft), tokens=tokens)
+        step = inspection.step
+        words = TREE_WORDS if step.tree else PHASE_WORDS
+        return words[scene.phase].format(drafts=len(step.draft), verified=num_verified(step), tokens=tokens)
     return inspection.why(_explained(scene))
 
 
@@ -173,16 +182,21 @@ Cell = tuple[str, str]
 """A text and its style."""
 
 
-ROWS = ("draft", "drafter p", "target p", "target", "its p", "u", "")
-DISPENSABLE = ("its p", "drafter p", "u")
+FURTHER_ROWS = ("or 2nd", "or 3rd", "or 4th")
+"""The drafter's choices behind the first: only rounds with a tree have such rows."""
+ROWS = ("draft", *FURTHER_ROWS, "drafter p", "target p", "target", "its p", "u", "")
+DISPENSABLE = ("its p", "drafter p", "u", *reversed(FURTHER_ROWS))
 """What goes first where there is no room: the explanation says some of it."""
 
 
 def _table(scene: Scene, width: int, height: int) -> list[Content]:
-    """The rows: what was drafted, the drafter's and the target's odds for it, the target's choice and its odds, the
-    random number, the verdict."""
+    """The rows: what was drafted and what else of a tree, the drafter's and the target's odds for the first, the
+    target's choice and its odds, the random number, the verdict."""
     columns = scene.inspection.columns
-    rows = [row for row in ROWS if row != "u" or any(column.noise is not None for column in columns)]
+    absent = set(FURTHER_ROWS[max((len(column.further) for column in columns), default=0) :])
+    if all(column.noise is None for column in columns):
+        absent.add("u")
+    rows = [row for row in ROWS if row not in absent]
     dropped = [row for row in DISPENSABLE if row in rows][: max(len(rows) - height, 0)]
     rows = [row for row in rows if row not in dropped]
     cells = [dict(zip(ROWS, _cells(scene, place), strict=True)) for place in range(len(columns))]
@@ -232,8 +246,11 @@ def _fit(sizes: list[list[int]], room: int, scene: Scene) -> tuple[int, list[int
 def _cells(scene: Scene, place: int) -> list[Cell]:
     """One column from top to bottom."""
     column = scene.inspection.columns[place]
+    drafted, *odds = _draft_cells(scene, column)
     cells = [
-        *_draft_cells(scene, column),
+        drafted,
+        *(_further_cell(scene, column.further, place) for place in range(len(FURTHER_ROWS))),
+        *odds,
         *_choice_cells(scene, column),
         ("" if column.noise is None or not scene.reached("verify") else f"{column.noise:.3f}"[1:], NUMBERS),
         (f"{VERDICTS[column.outcome]}{column.number}" if scene.reached("judge") else f" {column.number}", NUMBERS),
@@ -249,13 +266,25 @@ def _draft_cells(scene: Scene, column: Column) -> list[Cell]:
         return [("", "")] * 3
     if not scene.reached("draft"):
         return [(MASK, PENDING), ("", ""), ("", "")]
-    style = DRAFT_STYLES[column.outcome] if scene.reached("judge") else "$foreground"
+    outcome: Outcome = "rejected" if column.kept_further else column.outcome
+    style = DRAFT_STYLES[outcome] if scene.reached("judge") else "$foreground"
     given = draft.target_probability if scene.reached("verify") else None
     return [
         (visible(draft.text), style),
         (probability(draft.probability), NUMBERS),
         ("" if given is None else probability(given), NUMBERS),
     ]
+
+
+def _further_cell(scene: Scene, further: tuple[Further, ...], place: int) -> Cell:
+    """One of the choices behind the first; the accepted one has its mark, for whoever sees no colours."""
+    if place >= len(further) or not scene.reached("draft"):
+        return "", NUMBERS
+    text = visible(further[place].token.text)
+    if not scene.reached("judge"):
+        return text, "$foreground"
+    fate = further[place].fate
+    return VERDICTS["accepted"] * (fate == "accepted") + text, FURTHER_STYLES[fate]
 
 
 def _choice_cells(scene: Scene, column: Column) -> list[Cell]:

@@ -8,7 +8,7 @@ how they are wrapped.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -28,7 +28,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.lenses import Shade
 from dflash_tui.core.marks import Mark
-from dflash_tui.core.reducer import Look, Span
+from dflash_tui.core.spans import Look, Span
 from dflash_tui.core.wrapping import Document, Row, Rows, width_of
 
 from .lens_legend import SHADE_STYLES
@@ -131,7 +131,7 @@ class TokenLog(ScrollView, can_focus=True):
         """Everything in the log, as it would be copied."""
         return "".join(self._joined(0, len(self.rows)))
 
-    def append(self, spans: list[Span]) -> None:
+    def append(self, spans: Sequence[Span]) -> None:
         """Add to the end. Costs what was added, whatever is there already."""
         if not spans:
             return

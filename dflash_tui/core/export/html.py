@@ -21,6 +21,7 @@ from engine.events import EmittedToken, Step
 from ..harmless import sanitise
 from ..inspection import Inspection, inspect_step
 from ..rounds import round_cells, round_summary, show_blanks
+from ..trees import accepted_drafts
 from .document import SET_LINE, Answer, Document, Heading, Lanes, Plain, Prose, RoundFigure, Table, is_set
 from .palette import DARK, LIGHT, Palette, bundled_palette
 from .spans import answer_summary
@@ -212,9 +213,10 @@ def _token_facts(inspection: Inspection, place: int) -> list[Any]:
     """Text, verdict, the target's probability, the drafter's, the random number that chose, and why."""
     step, column = inspection.step, inspection.columns[place]
     token = step.emitted[place]
-    drafted = step.draft[place].probability if place < step.num_accepted else None
+    drafted = accepted_drafts(step)[place].probability if place < step.num_accepted else None
     chance = None if column.noise is None else round(column.noise, 4)
-    return [show_blanks(token.text), token.verdict, token.probability, drafted, chance, sanitise(inspection.why(place))]
+    why = f"{inspection.why(place)} {inspection.choices(place)}".rstrip()
+    return [show_blanks(token.text), token.verdict, token.probability, drafted, chance, sanitise(why)]
 
 
 def _text(text: str) -> str:

@@ -11,7 +11,7 @@ from engine.commands import AUTO, GenerationSettings
 from engine.events import TurnStarted, event_from_dict
 
 from .format import JsonEvent
-from .packing import MAX_NUMBER
+from .numbers import MAX_NUMBER
 
 MAX_NAME = 200
 """Characters of what should be a line: the name of a model, a device, a version."""

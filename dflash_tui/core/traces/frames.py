@@ -12,7 +12,8 @@ from engine.events import Step
 
 from .coding import Cut, Decoder, Encoder
 from .format import DICTIONARY, SYNC, Frame
-from .packing import Packer, PackingError, number
+from .numbers import PackingError, number
+from .packing import Packer
 from .step_coding import Coding, Decoding, StepModel
 
 MAX_FRAME, MAX_LINES = 4 * 2**20, 32 * 2**20

@@ -12,26 +12,33 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 from engine.commands import MAX_TEMPERATURE
-from engine.events import MICROSECONDS, PROBABILITY_STEPS, Channel, DraftToken, EmittedToken, Step, Verdict, WidthChoice
+from engine.events import (
+    MICROSECONDS,
+    Channel,
+    DraftToken,
+    EmittedToken,
+    Step,
+    TreeToken,
+    Verdict,
+    WidthChoice,
+    accepted_in,
+)
+
+from .numbers import CHANCES, MAX_NUMBER, SECOND, PackingError, belief, doubt, put_number, put_signed, signed, whole
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
-PLACE, SETTINGS, COUNTS, CHOICE = 4, 8, 16, 32
+PLACE, SETTINGS, COUNTS, CHOICE, TREE = 4, 8, 16, 32, 64
 """Bits of a step's first byte: these fields are not what the step before lets expect, and follow. The two lowest bits
 are the channel of the tokens that were emitted as drafted."""
-
-MAX_NUMBER = 2**53
-"""Numbers beyond this don't survive a trip through JSON readers, and no honest trace holds one."""
-SECOND = 1000 * MICROSECONDS
-"""Microseconds of a second; ``MICROSECONDS`` are those of a millisecond."""
+NEW_CHOICE = 1
+"""Bit of a choice in a tree: what it is follows, for none before it tells that."""
+MOST_CHOICES = 256
+"""Of a position. No drafter is asked for so many."""
 
 Piece = tuple[int, str]
 """A token's id and the text it stands for here. Half-finished characters give one id several texts."""
-
-
-class PackingError(ValueError):
-    """These bytes are not a packed step."""
 
 
 @dataclass(slots=True)
@@ -63,7 +70,8 @@ class Packer:
 
     def pack(self, step: Step) -> bytes:
         place, out = self.place, bytearray(1)
-        plain = _emitted_as_drafted(step)
+        kept = _kept_of_tree(step) if step.tree else []
+        plain = len(kept) if step.tree else _emitted_as_drafted(step)
         head = CHANNELS.index(step.emitted[0].channel) if plain else 0
         if (step.turn, step.index, step.context_length) != (
             place.turn, place.index + 1, place.context + len(step.emitted)
@@ -76,51 +84,71 @@ class Packer:
             head |= SETTINGS
             put_number(out, step.block_size)
             out += struct.pack("<d", step.temperature)
-        if step.num_accepted != plain or step.verify_width != len(step.draft) + 1:
+        if step.num_accepted != plain or step.verify_width != len(step.tree or step.draft) + 1:
             head |= COUNTS
             put_number(out, step.num_accepted)
             put_number(out, step.verify_width)
         if step.choice is not None:
             head |= CHOICE
-            put_number(out, _doubt(step.choice.chance))
-            put_number(out, _whole(step.choice.cost_ms, MICROSECONDS))
-            put_number(out, _whole(step.choice.tok_s, 1))
+            put_number(out, doubt(step.choice.chance))
+            put_number(out, whole(step.choice.cost_ms, MICROSECONDS))
+            put_number(out, whole(step.choice.tok_s, 1))
+        head |= TREE * bool(step.tree)
         out[0] = head
         self._put_times(out, step)
         self._put_draft(out, step.draft)
-        self._put_emitted(out, step, plain)
+        if step.tree:
+            self._put_tree(out, step)
+        put_number(out, plain)
+        for row, token in zip(kept, step.emitted, strict=False):
+            put_number(out, choice := step.tree[row - 1].choice)
+            if choice:
+                put_number(out, doubt(token.probability))
+        self._put_own(out, step.emitted[plain:])
         place.turn, place.index, place.context = step.turn, step.index, step.context_length
         place.block_size, place.temperature = step.block_size, step.temperature
         return bytes(out)
 
     def _put_times(self, out: bytearray, step: Step) -> None:
-        draft, verify = _whole(step.draft_ms, MICROSECONDS), _whole(step.verify_ms, MICROSECONDS)
-        total, time = _whole(step.total_ms, MICROSECONDS), _whole(step.time, SECOND)
+        draft, verify = whole(step.draft_ms, MICROSECONDS), whole(step.verify_ms, MICROSECONDS)
+        total, time = whole(step.total_ms, MICROSECONDS), whole(step.time, SECOND)
         put_number(out, draft)
         put_number(out, verify)
-        _put_signed(out, total - draft - verify)
-        _put_signed(out, time - self.place.time_us - total)
+        put_signed(out, total - draft - verify)
+        put_signed(out, time - self.place.time_us - total)
         self.place.time_us = time
 
     def _put_draft(self, out: bytearray, draft: tuple[DraftToken, ...]) -> None:
         put_number(out, len(draft))
         for token in draft:
             self._put_piece(out, (token.id, token.text))
-        out += b"".join([_CHANCES[_doubt(token.probability)] for token in draft])
+        out += b"".join([CHANCES[doubt(token.probability)] for token in draft])
         judged = [token.target_probability for token in draft]
         while judged and judged[-1] is None:
             judged.pop()
         put_number(out, len(judged))
-        out += b"".join([_CHANCES[0 if given is None else 1 + _doubt(given)] for given in judged])
+        out += b"".join([CHANCES[0 if given is None else 1 + doubt(given)] for given in judged])
 
-    def _put_emitted(self, out: bytearray, step: Step, plain: int) -> None:
-        own = step.emitted[plain:]
-        put_number(out, plain)
+    def _put_tree(self, out: bytearray, step: Step) -> None:
+        """Of a choice that stands in several places, and of first choices, the step says what they are once."""
+        told = {(depth, 0): _described(token) for depth, token in enumerate(step.draft, 1)}
+        put_number(out, len(step.tree))
+        for token in step.tree:
+            place, what = (token.depth, token.choice), _described(token)
+            new = told.get(place) != what
+            put_number(out, token.parent)
+            put_number(out, token.choice << 1 | new)
+            if new:
+                self._put_piece(out, what[:2])
+                put_number(out, what[2])
+                told[place] = what
+
+    def _put_own(self, out: bytearray, own: tuple[EmittedToken, ...]) -> None:
         put_number(out, len(own))
         for token in own:
             out.append(VERDICTS.index(token.verdict) | CHANNELS.index(token.channel) << 2)
             self._put_piece(out, (token.id, token.text))
-            put_number(out, _doubt(token.probability))
+            put_number(out, doubt(token.probability))
 
     def _put_piece(self, out: bytearray, piece: Piece) -> None:
         reference = self._references.get(piece)
@@ -147,7 +175,6 @@ class Unpacker:
         self._pieces = pieces
         self._data = b""
         self._offset = 0
-        self._plain = 0
 
     def unpack(self, data: bytes) -> Step:
         """Raises :class:`PackingError` for anything but exactly one packed step."""
@@ -175,10 +202,12 @@ class Unpacker:
         total_us = self._checked(draft_us + verify_us + self._signed())
         place.time_us = self._checked(place.time_us + total_us + self._signed())
         draft = self._draft()
-        emitted = self._emitted(draft, CHANNELS[head & 3])
+        tree = self._tree(draft) if head & TREE else ()
+        kept = self._kept_of_tree(draft, tree, CHANNELS[head & 3]) if tree else self._kept(draft, CHANNELS[head & 3])
+        emitted = (*kept, *(self._own() for _ in range(self._count())))
         place.context = context if head & PLACE else self._checked(place.context + len(emitted))
-        accepted, width = counts or (self._plain, len(draft) + 1)
-        return Step(
+        accepted, width = counts or (len(kept), len(tree or draft) + 1)
+        step = Step(
             turn=place.turn,
             index=place.index,
             time=place.time_us / SECOND,
@@ -193,10 +222,14 @@ class Unpacker:
             block_size=place.block_size,
             temperature=place.temperature,
             choice=choice,
+            tree=tree,
         )
+        if tree and not _holds_together(step):
+            raise PackingError("a step's tree is not what was accepted of it")
+        return step
 
     def _choice(self) -> WidthChoice:
-        return WidthChoice(_belief(self._number()), self._number() / MICROSECONDS, float(self._number()))
+        return WidthChoice(belief(self._number()), self._number() / MICROSECONDS, float(self._number()))
 
     def _draft(self) -> tuple[DraftToken, ...]:
         pieces = [self._piece() for _ in range(self._count())]
@@ -206,23 +239,61 @@ class Unpacker:
             raise PackingError("a step judges more tokens than were drafted")
         judged += [0] * (len(pieces) - len(judged))
         return tuple(
-            DraftToken(piece[0], piece[1], _belief(doubt), _belief(given - 1) if given else None)
-            for piece, doubt, given in zip(pieces, doubts, judged, strict=True)
+            DraftToken(piece[0], piece[1], belief(unsure), belief(given - 1) if given else None)
+            for piece, unsure, given in zip(pieces, doubts, judged, strict=True)
         )
 
-    def _emitted(self, draft: tuple[DraftToken, ...], channel: Channel) -> tuple[EmittedToken, ...]:
-        plain = self._plain = self._number()
-        if plain > len(draft):
+    def _tree(self, draft: tuple[DraftToken, ...]) -> tuple[TreeToken, ...]:
+        told = {(depth, 0): (token.id, token.text, token.probability) for depth, token in enumerate(draft, 1)}
+        tree: list[TreeToken] = []
+        children: set[tuple[str, int, int]] = set()
+        for row in range(self._count()):
+            parent, branch = self._number(), self._number()
+            if parent > row:
+                raise PackingError("a token of a tree stands behind one that comes later")
+            depth, choice = 1 + (tree[parent - 1].depth if parent else 0), branch >> 1
+            if depth > len(draft) or choice >= MOST_CHOICES:
+                raise PackingError("a tree is deeper than the draft, or wider than drafts are")
+            if branch & NEW_CHOICE:
+                told[depth, choice] = (*self._piece(), belief(self._number()))
+            elif (depth, choice) not in told:
+                raise PackingError("a tree refers to a choice that was never described")
+            found = TreeToken(parent, depth, choice, *told[depth, choice])
+            here = {("choice", parent, choice), ("id", parent, found.id)}
+            if here & children:
+                raise PackingError("a tree has the same token twice in one place")
+            children |= here
+            tree.append(found)
+        return tuple(tree)
+
+    def _kept(self, draft: tuple[DraftToken, ...], channel: Channel) -> list[EmittedToken]:
+        count = self._number()
+        if count > len(draft):
             raise PackingError("a step keeps more tokens than were drafted")
-        kept = [
+        return [
             EmittedToken(token.id, token.text, "accepted", channel, _given(token.target_probability))
-            for token in draft[:plain]
+            for token in draft[:count]
         ]
-        return (*kept, *(self._own() for _ in range(self._count())))
+
+    def _kept_of_tree(
+        self, draft: tuple[DraftToken, ...], tree: tuple[TreeToken, ...], channel: Channel
+    ) -> list[EmittedToken]:
+        rows = {(token.parent, token.choice): row for row, token in enumerate(tree, 1)}
+        kept: list[EmittedToken] = []
+        row = 0
+        for _ in range(self._count()):
+            choice = self._number()
+            if (row, choice) not in rows:
+                raise PackingError("a step keeps a token that is not in its tree")
+            row = rows[row, choice]
+            token = tree[row - 1]
+            given = belief(self._number()) if choice else _given(draft[token.depth - 1].target_probability)
+            kept.append(EmittedToken(token.id, token.text, "accepted", channel, given))
+        return kept
 
     def _own(self) -> EmittedToken:
         kind, piece = self._byte(), self._piece()
-        return EmittedToken(*piece, VERDICTS[kind & 3], CHANNELS[kind >> 2], _belief(self._number()))
+        return EmittedToken(*piece, VERDICTS[kind & 3], CHANNELS[kind >> 2], belief(self._number()))
 
     def _piece(self) -> Piece:
         reference = self._number()
@@ -284,6 +355,10 @@ class Unpacker:
         return value
 
 
+def _described(token: DraftToken | TreeToken) -> tuple[int, str, int]:
+    return token.id, token.text, doubt(token.probability)
+
+
 def _emitted_as_drafted(step: Step) -> int:
     """How many emitted tokens, from the first on, are exactly what their draft says."""
     channel = step.emitted[0].channel if step.emitted else "answer"
@@ -295,60 +370,28 @@ def _emitted_as_drafted(step: Step) -> int:
     return min(len(step.emitted), len(step.draft))
 
 
-def put_number(out: bytearray, number: int) -> None:
-    """Appends a number: seven bits a byte, lowest first; the eighth says that more follow."""
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
+def _kept_of_tree(step: Step) -> list[int]:
+    """Which tokens of a step's tree, counted from 1, the first emitted ones are exactly; none without a tree."""
+    rows = {(token.parent, token.id, token.text): row for row, token in enumerate(step.tree, 1)}
+    channel = step.emitted[0].channel if step.emitted else "answer"
+    path: list[int] = []
+    for token in step.emitted:
+        row = rows.get((path[-1] if path else 0, token.id, token.text))
+        if row is None or (token.verdict, token.channel) != ("accepted", channel):
+            break
+        known = step.tree[row - 1]
+        if known.choice == 0 and step.draft[known.depth - 1].target_probability != token.probability:
+            break
+        path.append(row)
+    return path
 
 
-def number(value: int) -> bytes:
-    """A number alone."""
-    out = bytearray()
-    put_number(out, value)
-    return bytes(out)
-
-
-_CHANCES = tuple(number(value) for value in range(PROBABILITY_STEPS + 2))
-"""What a chance, or one more, is packed as. A step has dozens: looking them up is faster than putting them together."""
-
-
-def _put_signed(out: bytearray, number: int) -> None:
-    put_number(out, unsigned(number))
-
-
-def unsigned(number: int) -> int:
-    """A number that may be negative as one that is not: small ones stay small."""
-    return number * 2 if number >= 0 else -number * 2 - 1
-
-
-def signed(number: int) -> int:
-    """The inverse of :func:`unsigned`."""
-    return number >> 1 if number % 2 == 0 else -(number >> 1) - 1
-
-
-def microseconds(seconds: float) -> int:
-    """In whole microseconds; what is no number, or out of range, is 0."""
-    return _whole(seconds, SECOND)
-
-
-def _whole(value: float, steps: int) -> int:
-    """``value`` in whole steps; what is no number, or out of range, is 0: a record must not stop an answer."""
-    return round(value * steps) if 0 <= value * steps <= MAX_NUMBER else 0
-
-
-def _doubt(probability: float) -> int:
-    """1 - probability in whole steps: small for a confident model, and small numbers are short."""
-    if 0 <= probability <= 1:
-        return PROBABILITY_STEPS - round(probability * PROBABILITY_STEPS)
-    return 0 if probability > 1 else PROBABILITY_STEPS
-
-
-def _belief(doubt: int) -> float:
-    if doubt > PROBABILITY_STEPS:
-        raise PackingError("a probability is below 0")
-    return (PROBABILITY_STEPS - doubt) / PROBABILITY_STEPS
+def _holds_together(step: Step) -> bool:
+    """A tree was verified as a whole, and what was accepted of it is a path in it."""
+    try:
+        return step.verify_width == len(step.tree) + 1 and len(accepted_in(step)) == step.num_accepted
+    except KeyError:
+        return False
 
 
 def _given(probability: float | None) -> float:

@@ -18,9 +18,10 @@ from ..reducer import Teller
 from ..span_store import SpanStore
 from ..stretch import Stretch
 from .checking import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, TREE_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
-from .packing import PackingError, Unpacker
+from .numbers import PackingError
+from .packing import Unpacker
 from .step_coding import MAX_LIST
 
 MAX_STEP = 64 * 2**10
@@ -154,9 +155,9 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if int(number) != FORMAT_VERSION:
-        newer = int(number) > FORMAT_VERSION
-        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION}"
+    if not FORMAT_VERSION <= int(number) <= TREE_VERSION:
+        newer = int(number) > TREE_VERSION
+        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} and {TREE_VERSION}"
         raise TraceError(
             f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
             "Update dflash-chat to replay it." if newer else "Record it again.",
@@ -218,7 +219,7 @@ class _Reader:
             damaged(DAMAGED)
         if step.turn != self._turn:
             damaged(f"{DAMAGED}: a step belongs to no turn")
-        if len(step.draft) > MAX_LIST:
+        if max(len(step.draft), len(step.tree)) > MAX_LIST:
             damaged(f"{DAMAGED}: a step drafts more than steps do")
         if step.num_accepted > len(step.draft):
             damaged(f"{DAMAGED}: a step accepts more than was drafted")
@@ -229,7 +230,7 @@ class _Reader:
         for _, text in self._pieces[self._pieces_seen :]:
             self._piece_text_left -= len(text)
         self._pieces_seen = len(self._pieces)
-        self._drafted_left -= len(step.draft)
+        self._drafted_left -= len(step.draft) + len(step.tree)
         self._meter.add(step)
         self._seconds_left -= max(step.time - self._seconds, 0.0)
         self._seconds = step.time

@@ -12,7 +12,7 @@ from engine.commands import Close, Command, Stop
 from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
 from ..stretch import Happening, Rewind
-from .packing import SECOND
+from .numbers import SECOND
 from .reader import Trace, TraceError, read_trace
 
 SLOWEST, FASTEST = 0.05, 1000.0

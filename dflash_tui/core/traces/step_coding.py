@@ -12,20 +12,34 @@ from pathlib import Path
 from typing import Protocol
 
 from .coding import EVEN, SHORT, SYMBOLS, Counts, Decoder, Encoder, get, put
-from .packing import CHOICE, COUNTS, PLACE, SETTINGS, PackingError, put_number, signed, unsigned
+from .numbers import PackingError, put_number, signed, unsigned
+from .packing import CHOICE, COUNTS, NEW_CHOICE, PLACE, SETTINGS, TREE
 
 MAX_LIST, MAX_PIECE_BYTES = 256, 2**16
 """Of a step's draft, or of its answer; and of a token's text. No honest one has so many."""
 SAME, FOLLOWS, RECENT, OLDER, NEW = range(5)
 """How a piece is told: as the discarded draft that stood there, as what came after the piece before it the last time,
 as one of the latest, by its place in the table, or as one that was never met."""
+CHOICES_APART = 4
+"""So many choices of a position have chances of their own."""
 NEAR = 256
 """How many different pieces are the latest."""
 HOWS, BYTES = 5, 256
 WORDS = Path(__file__).with_name("words.json")
 """Texts that pieces often have, so that they need no spelling."""
-CHANCES = ("doubt", "given", "own doubt")
-SMALL_NUMBERS = ("head", "drafted", "judged", "kept", "own", "verdict")
+CHANCES = ("doubt", "given", "own doubt", "choice doubt", "kept doubt")
+SMALL_NUMBERS = (
+    "head",
+    "drafted",
+    "judged",
+    "kept",
+    "own",
+    "verdict",
+    "tree",
+    "branch",
+    "kept of a tree",
+    "kept choice",
+)
 """Kinds of numbers below 1024."""
 Kind = tuple[str, int]
 """What a number means, and what it depends on."""
@@ -98,9 +112,9 @@ class StepModel:
                 number(("choice", place))
         for place in range(4):
             number(("times", 2 * place + (self._drafted > 0)))
-        self._tokens(fields)
+        self._tokens(fields, bool(head & TREE))
 
-    def _tokens(self, fields: Fields) -> None:
+    def _tokens(self, fields: Fields, has_tree: bool) -> None:
         number = fields.number
         self._drafted = _length(number(("drafted", 0), self._drafted))
         anchor = self._before
@@ -113,14 +127,44 @@ class StepModel:
         judged = _length(number(("judged", 0)))
         for place in range(judged):
             number(("given", _doubtful(doubts[place]) if place < len(doubts) else 0))
-        kept = _length(number(("kept", 0), judged))
+        if has_tree:
+            kept = self._tree(fields, anchor, draft)
+        else:
+            kept = _length(number(("kept", 0), judged))
+            self._before = draft[kept - 1] if 0 < kept <= len(draft) else anchor
         own = _length(number(("own", 0)))
-        self._before = draft[kept - 1] if 0 < kept <= len(draft) else anchor
         for _ in range(own):
             number(("verdict", 0))
             self._piece(fields, None)
             number(("own doubt", 0))
         self._discarded = draft[kept + own :]
+
+    def _tree(self, fields: Fields, anchor: int, draft: list[int]) -> int:
+        """Through a step's tree and what of it was kept: how many tokens. What makes no sense counts for the newest
+        token: whoever unpacks the step refuses it."""
+        number = fields.number
+        told = {(depth, 0): piece for depth, piece in enumerate(draft, 1)}
+        rows, trunk = [(0, anchor)], True
+        children: dict[tuple[int, int], int] = {}
+        for row in range(_length(number(("tree", 0)))):
+            parent = number(("parent", trunk), row if trunk else 0)
+            trunk = trunk and parent == row
+            depth, self._before = rows[parent] if parent < len(rows) else rows[0]
+            branch = number(("branch", parent == row))
+            place = (depth + 1, branch >> 1)
+            if branch & NEW_CHOICE:
+                told[place] = self._piece(fields, None)
+                number(("choice doubt", min(branch >> 1, CHOICES_APART)))
+            children[parent, branch >> 1] = len(rows)
+            rows.append((depth + 1, told.get(place, anchor)))
+        last, kept = 0, _length(number(("kept of a tree", 0)))
+        for _ in range(kept):
+            choice = number(("kept choice", 0))
+            if choice:
+                number(("kept doubt", 0))
+            last = children.get((last, choice), 0)
+        self._before = rows[last][1]
+        return kept
 
     def _piece(self, fields: Fields, same: int | None) -> int:
         follows = self._follower.get(self._before)

@@ -27,7 +27,7 @@ from engine.events import (
 from engine.statistics import TurnMeter
 
 from ..reducer import TurnState
-from .format import FORMAT_VERSION, MAGIC, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, TREE_VERSION, JsonEvent, TraceHeader
 from .frames import FrameWriter
 
 FLUSH_SECONDS = 0.5
@@ -62,6 +62,7 @@ class TraceWriter:
         self._turn = 0
         self._settings: dict[str, Any] | None = None
         """Of the latest turn: the next events need not say them again."""
+        self._version = FORMAT_VERSION
         self._write(MAGIC + b"%d\n" % FORMAT_VERSION)
         self._frames.line(asdict(_header(source)))
         self._thread = threading.Thread(target=self._run, name="trace", daemon=True)
@@ -100,6 +101,8 @@ class TraceWriter:
         match event:
             case Step():
                 self._note(event)
+                if event.tree and self._version < TREE_VERSION:
+                    self._raise_version()
                 self._frames.step(event)
             case EngineReady() | TurnStarted() | PrefillDone() | TurnFinished() | EngineError():
                 self._frames.line(self._as_dict(event))
@@ -133,6 +136,17 @@ class TraceWriter:
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].write(token.text)
 
+    def _raise_version(self) -> None:
+        """Before the first tree stands in the file, its first line says that there are some: one digit for another."""
+        self._version = TREE_VERSION
+        if self.failure is None:
+            try:
+                self._file.seek(len(MAGIC))
+                self._file.write(b"%d" % TREE_VERSION)
+                self._file.seek(0, SEEK_END)
+            except OSError as error:
+                self._fail(error)
+
     def _write(self, data: bytes, instead: int = 0) -> None:
         """``data`` in the place of the file's last ``instead`` bytes. Killed in between, the program leaves the rest of
         those behind what is whole."""
@@ -146,10 +160,13 @@ class TraceWriter:
             if instead:
                 self._file.truncate()
         except OSError as error:
-            self.failure = (
-                f"The trace {self.path} ends here, at what was written so far: {error.strerror or error}. "
-                "The answer goes on without it."
-            )
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self.failure = (
+            f"The trace {self.path} ends here, at what was written so far: {error.strerror or error}. "
+            "The answer goes on without it."
+        )
 
 
 def write_conversation(path: Path, ready: EngineReady | None, turns: Iterable[TurnState]) -> None:

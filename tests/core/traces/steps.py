@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from dflash_tui.core.traces.packing import CHANNELS, VERDICTS
-from engine.events import DraftToken, EmittedToken, Step, WidthChoice
+from engine.events import DraftToken, EmittedToken, Step, TreeToken, WidthChoice
 
 numbers = st.integers(0, 2**40)
 token_ids = st.integers(0, 262_143)
@@ -19,6 +21,37 @@ emissions = st.builds(
     EmittedToken, token_ids, texts, st.sampled_from(VERDICTS), st.sampled_from(CHANNELS), probabilities
 )
 choices = st.none() | st.builds(WidthChoice, probabilities, milliseconds, st.integers(0, 10**6).map(float))
+
+
+@st.composite
+def tree_steps(draw: st.DrawFn) -> Step:
+    """One step whose draft is a tree, of which a path or a part of one is kept."""
+    draft = tuple(draw(st.lists(drafts, min_size=1, max_size=15)))
+    tree: list[TreeToken] = []
+    for _ in range(draw(st.integers(1, 15))):
+        depths = [0, *(token.depth for token in tree)]
+        parent = draw(st.sampled_from([row for row, depth in enumerate(depths) if depth < len(draft)]))
+        place = (depths[parent] + 1, draw(st.integers(0, 20)))
+        alike = [(each.id, each.text, each.probability) for each in tree if (each.depth, each.choice) == place]
+        alike += [(each.id, each.text, each.probability) for each in draft[place[0] - 1 : place[0]] if place[1] == 0]
+        what = draw(st.sampled_from([*alike, draw(st.tuples(token_ids, texts, probabilities))]))
+        if not any(each.parent == parent and (each.choice == place[1] or each.id == what[0]) for each in tree):
+            tree.append(TreeToken(parent, *place, *what))
+    channel, row = draw(st.sampled_from(CHANNELS)), 0
+    kept: list[EmittedToken] = []
+    while below := [place for place, token in enumerate(tree, 1) if token.parent == row]:
+        if not draw(st.booleans()):
+            break
+        row = draw(st.sampled_from(below))
+        token, given = tree[row - 1], draft[tree[row - 1].depth - 1].target_probability
+        given = draw(probabilities) if token.choice or given is None else given
+        text = draw(st.sampled_from([token.text, token.text, "another"]))
+        kept.append(EmittedToken(token.id, text, "accepted", channel, given))
+    step = draw(steps())
+    own = tuple(draw(st.lists(emissions, max_size=3)))
+    return replace(
+        step, draft=draft, tree=tuple(tree), verify_width=len(tree) + 1, num_accepted=len(kept), emitted=(*kept, *own)
+    )
 
 
 @st.composite
@@ -50,4 +83,4 @@ def steps(draw: st.DrawFn) -> Step:
     )
 
 
-turns = st.lists(steps(), min_size=1, max_size=35)
+turns = st.lists(steps() | tree_steps(), min_size=1, max_size=35)

@@ -1,0 +1,143 @@
+"""The pieces that a transcript is made of, in columns: an answer's worth of them is copied in a millisecond."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from operator import and_
+from typing import Literal, NamedTuple, overload
+
+Look = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
+"""How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted."""
+LOOKS: tuple[Look, ...] = ("prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error")
+_CODES = {look: code for code, look in enumerate(LOOKS)}
+_SAID = bytes(code != _CODES["thought"] for code in range(256))
+"""By a look's code: 1 for all but thoughts."""
+
+
+class Span(NamedTuple):
+    """A piece of the transcript in one look."""
+
+    text: str
+    look: Look
+    turn: int = 0
+    token: int | None = None
+    """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
+
+
+class Labels:
+    """What each piece is, in ten bytes."""
+
+    __slots__ = ("looks", "tokens", "turns", "written")
+
+    def __init__(
+        self,
+        looks: Iterable[int] = (),
+        written: Iterable[int] = (),
+        turns: Iterable[int] = (),
+        tokens: Iterable[int] = (),
+    ) -> None:
+        self.looks = bytearray(looks)
+        """Places in ``LOOKS``."""
+        self.written = bytearray(written)
+        """1 where the piece is a token, 0 where no model wrote it."""
+        self.turns = array("I", turns)
+        """What no model wrote belongs to the piece before it; the first one, to the turn that its span names."""
+        self.tokens = array("I", tokens)
+        """Tokens of the turn up to and with this piece, so that pieces of one turn are in order."""
+
+    def append(self, span: Span) -> None:
+        turn, tokens = span.turn, 0
+        if span.token is not None:
+            tokens = span.token + 1
+        elif self.turns:
+            turn, tokens = self.turns[-1], self.tokens[-1]
+        self.looks.append(_CODES[span.look])
+        self.written.append(span.token is not None)
+        self.turns.append(turn)
+        self.tokens.append(tokens)
+
+    def extend(self, others: Labels) -> None:
+        start = len(self.looks)
+        self.looks += others.looks
+        self.written += others.written
+        self.turns += others.turns
+        self.tokens += others.tokens
+        self._pass_on(start)
+
+    def those(self, kept: Sequence[bool]) -> Labels:
+        """Only the pieces for which ``kept`` is True."""
+        some = Labels(*(compress(column, kept) for column in (self.looks, self.written, self.turns, self.tokens)))
+        some._pass_on(0)
+        return some
+
+    def _pass_on(self, start: int) -> None:
+        """From ``start`` on, give what no model wrote the turn and the tokens of the piece that is now before it."""
+        place = self.written.find(0, max(start, 1))
+        while place >= 0:
+            self.turns[place], self.tokens[place] = self.turns[place - 1], self.tokens[place - 1]
+            place = self.written.find(0, place + 1)
+
+
+class Spans(Sequence[Span]):
+    """Pieces in the order of the transcript. Append-only."""
+
+    __slots__ = ("labels", "texts")
+
+    def __init__(self, texts: list[str] | None = None, labels: Labels | None = None) -> None:
+        self.texts = [] if texts is None else texts
+        self.labels = Labels() if labels is None else labels
+        """As many as there are texts."""
+
+    @classmethod
+    def of(cls, spans: Iterable[Span]) -> Spans:
+        """``spans`` in columns."""
+        if isinstance(spans, cls):
+            return spans
+        columns = cls()
+        for span in spans:
+            columns.append(span)
+        return columns
+
+    def append(self, span: Span) -> None:
+        self.texts.append(span.text)
+        self.labels.append(span)
+
+    def extend(self, others: Spans) -> None:
+        self.texts += others.texts
+        self.labels.extend(others.labels)
+
+    def without(self, look: Look) -> Spans:
+        """The pieces in every other look."""
+        code = _CODES[look]
+        kept = [other != code for other in self.labels.looks]
+        return Spans(list(compress(self.texts, kept)), self.labels.those(kept))
+
+    @property
+    def answer(self) -> str:
+        """What a model wrote and did not only think."""
+        labels = self.labels
+        return "".join(compress(self.texts, map(and_, labels.written, labels.looks.translate(_SAID))))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, index: int) -> Span: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Span]: ...
+    def __getitem__(self, index: int | slice) -> Span | list[Span]:
+        places = range(len(self))[index]
+        return self._span(places) if isinstance(places, int) else [self._span(place) for place in places]
+
+    def _span(self, place: int) -> Span:
+        text, look = self.texts[place], LOOKS[self.labels.looks[place]]
+        if not self.labels.written[place]:
+            return Span(text, look)
+        return Span(text, look, self.labels.turns[place], self.labels.tokens[place] - 1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as lists have none
