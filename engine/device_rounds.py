@@ -187,17 +187,19 @@ class DeviceRounds:
         for step in self._steps.values():
             step()
 
-    def time_draft(self, text: Sequence[int], context: int) -> float:
-        """Milliseconds of a draft behind ``context`` positions, and of taking in what was accepted before it."""
+    def time_draft(self, text: Sequence[int], context: int, as_chain: bool = False) -> float:
+        """Milliseconds of a draft behind ``context`` positions, and of taking in what was accepted before it.
+
+        Of a tree where trees are drafted, unless ``as_chain``; so too the next.
+        """
         self._pose(text, context, 1)
         self._state.pending.fill_(min(context, MAX_ROWS // 2))
-        return self._time(self._step("grow" if self.drafts_trees else "draft", True))
+        return self._time(self._step("grow" if self.drafts_trees and not as_chain else "draft", True))
 
-    def time_verify(self, text: Sequence[int], context: int, width: int) -> float:
-        """Milliseconds of verifying the first ``width`` tokens of a text of 16, behind ``context`` positions; where
-        trees are drafted, as a typical one."""
+    def time_verify(self, text: Sequence[int], context: int, width: int, as_chain: bool = False) -> float:
+        """Milliseconds of verifying the first ``width`` tokens of a text of 16, behind ``context`` positions."""
         self._pose(text, context, width)
-        if self._trees is None:
+        if self._trees is None or as_chain:
             return self._time(self._step("verify", True))
         self._trees.pose(width)
         return self._time(self._step("tree", True))

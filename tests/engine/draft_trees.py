@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -18,8 +19,9 @@ from engine.tuning.files import Recording
 from engine.tuning.play import Played, play, play_oracle, play_trees
 from engine.tuning.rates import RESAMPLES
 from engine.width import Auto, CostTable, Fixed
+from tests.engine.played_auto import TREES
 from tests.engine.record_drafts import DOMAINS, record_all
-from tests.engine.recorded_costs import LONG, recorded_tables, with_trees
+from tests.engine.recorded_costs import LONG, recorded_tables
 
 
 class Answer(NamedTuple):
@@ -62,10 +64,9 @@ def interval(answers: Sequence[Answer], ours: Sequence[Played], theirs: Sequence
     return f"{ratio(questions):.3f} [{drawn[int(0.025 * RESAMPLES)]:.3f}, {drawn[int(0.975 * RESAMPLES)]:.3f}]"
 
 
-def row(cell: tuple[str, float], answers: Sequence[Answer], table: CostTable, tree_ms: float, ahead: int) -> str:
-    dearer = with_trees(table, tree_ms)
+def row(cell: tuple[str, float], answers: Sequence[Answer], table: CostTable, of_trees: CostTable, ahead: int) -> str:
     played = {
-        name: [player(each, dearer if "trees" in name else table, each.prompt_length + ahead) for _, each in answers]
+        name: [player(each, of_trees if "trees" in name else table, each.prompt_length + ahead) for _, each in answers]
         for name, player in PLAYERS.items()
     }
     fixed = played.pop("fixed 16")
@@ -83,7 +84,7 @@ def main() -> None:
     parser.add_argument("--domains", nargs="+", choices=DOMAINS, default=["chat", "explain"])
     parser.add_argument("--prompts", type=int, default=40, help="of each domain")
     parser.add_argument("--seeds", type=int, nargs="+", default=[3, 4], help="where the temperature is not 0")
-    parser.add_argument("--tree-ms", type=float, default=0.0, help="what a tree adds to a drafted round")
+    parser.add_argument("--tree-ms", type=float, default=0.0, help="beyond what a drafted round was measured to take")
     options = parser.parse_args()
 
     recorded = record_all(options.domains, options.prompts, options.seeds)
@@ -91,6 +92,8 @@ def main() -> None:
     tokens = sum(len(answer.recording.blocks) for answer in answers)
     print(f"{len(answers)} answers, {tokens} tokens; ratios are to fixed 16")
     for name, table in recorded_tables().items():
+        measured = TREES.get(name, table)
+        dearer = tuple(replace(costs, draft=costs.draft + options.tree_ms) for costs in measured.costs)
         for ahead in (0, LONG):
             print(f"\n{name}, {ahead} tokens ahead")
             print(
@@ -100,7 +103,7 @@ def main() -> None:
             )
             print("|--" * (len(PLAYERS) + 4) + "|")
             for key, group in groupby(answers, lambda answer: answer.cell):
-                print(row(key, list(group), table, options.tree_ms, ahead), flush=True)
+                print(row(key, list(group), table, replace(measured, costs=dearer), ahead), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from engine.trees import ROWS, AutoTrees, accepted_path, best_first
 from engine.tuning.play import Anchor, Block, Played, play, play_trees
 from engine.width import Auto, CostTable, Fixed
-from tests.engine.recorded_costs import takes_trees, with_trees
+from tests.engine.recorded_costs import tree_tables
 
+TREES = tree_tables()
 SHARES = (0.5, 0.25, 0.15)
 """Of what the first choice leaves, by the next ones. The rest goes to the vocabulary."""
 
@@ -22,17 +23,16 @@ def chains(blocks: Sequence[Block]) -> list[Anchor]:
 
 
 def play_auto(name: str, table: CostTable, blocks: Sequence[Block], prompt_length: int = 0) -> Played:
-    """``table``: costs of chains, by the name that ``recorded_tables`` gives it. Trees are dearer."""
-    if not takes_trees(name):
+    """``table``: costs of chains, by the name that ``recorded_tables`` gives it; trees have costs of their own."""
+    if name not in TREES:
         return play(Auto(table), chains(blocks), table, prompt_length)
-    dearer = with_trees(table)
-    return play_trees(AutoTrees(dearer), blocks, dearer, prompt_length)
+    return play_trees(AutoTrees(TREES[name]), blocks, TREES[name], prompt_length)
 
 
 def play_best(name: str, table: CostTable, blocks: Sequence[Block], block_size: int, ahead: int) -> float:
     """Milliseconds of the faster way without choosing: chains of this size, or whole trees where ``auto`` has them."""
     way = play(Fixed(block_size), chains(blocks), table, ahead).milliseconds
-    return min(way, _whole_trees(with_trees(table), blocks, ahead)) if block_size > 1 and takes_trees(name) else way
+    return min(way, _whole_trees(TREES[name], blocks, ahead)) if block_size > 1 and name in TREES else way
 
 
 def _whole_trees(table: CostTable, blocks: Sequence[Block], ahead: int) -> float:

@@ -1,8 +1,7 @@
 """``python -m tests.engine.policy_figures``: what choosing the width yields at the costs recorded on a GPU.
 
 Beside what is asked of it. Simulated: recorded and scripted drafts, played at those costs (``engine.tuning.play``). On
-dense models ``auto`` verifies trees, which are taken to add ``TREE_MS`` to a round. Fixed widths and the oracle take
-chains.
+dense models ``auto`` verifies trees, at costs of their own. Fixed widths and the oracle take chains.
 """
 
 from __future__ import annotations

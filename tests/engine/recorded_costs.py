@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from statistics import median
@@ -22,13 +21,13 @@ from engine.tuning.costs import every_width
 from engine.width import CostTable, RoundCosts
 
 FILE = Path(__file__).with_name("costs.json")
-KEPT = ("width", "context", "routing", "verify_ms", "draft_ms")
+KEPT = ("width", "context", "routing")
+TIMES = ("verify_ms", "draft_ms", "tree_ms", "grow_ms")
+"""The last two where trees were timed: a pass over a tree's rows, and drafting one."""
 BYTES_PER_MS = 3.3e9
 """Three quarters of what an H200's memory copies: what passes of large products reach."""
 KEEP_MS = 0.003
 """A launch that copies 34 KB."""
-TREE_MS = 0.5
-"""What a tree adds to a drafted round of 31B. A guess: not measured yet, until a table is timed with trees."""
 LONG = 32_000
 """Tokens that stand before the prompts of long texts."""
 
@@ -38,9 +37,10 @@ def record(path: Path) -> None:
     bench = json.loads(path.read_text())
     if bench["shape"] not in SHAPES:
         raise ValueError(f"{path} measures {bench['shape']}, not one of {', '.join(SHAPES)}")
-    rounds = [{name: each[name] for name in KEPT} for each in bench["rounds"]]
-    for each in rounds:
-        each |= {name: round(each[name], 3) for name in ("verify_ms", "draft_ms")}
+    rounds = [
+        {name: each[name] for name in KEPT} | {name: round(each[name], 3) for name in TIMES if name in each}
+        for each in bench["rounds"]
+    ]
     recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
     recorded[bench["shape"]] = {"device": bench["device"], "torch": bench["torch"], "rounds": rounds}
     lines = json.dumps(recorded, indent=1).replace("\n    ", " ").replace("\n   }", " }")
@@ -48,36 +48,37 @@ def record(path: Path) -> None:
 
 
 def recorded_tables() -> dict[str, CostTable]:
-    """By shape and routing, such as ``26B-A4B uniform``."""
+    """By shape and routing, such as ``26B-A4B uniform``: rounds whose drafts are chains."""
+    return _tables("draft_ms", "verify_ms")
+
+
+def tree_tables() -> dict[str, CostTable]:
+    """Rounds whose drafts are trees, for the dense models: those for which ``auto`` verifies trees."""
+    return _tables("grow_ms", "tree_ms")
+
+
+def _tables(draft: str, verify: str) -> dict[str, CostTable]:
     return {
-        f"{shape} {routing}": _table(shape, list(rounds))
+        f"{shape} {routing}": _table(shape, list(rounds), draft, verify)
         for shape, found in json.loads(FILE.read_text()).items()
         for routing, rounds in groupby(sorted(found["rounds"], key=_routing), _routing)
+        if verify in found["rounds"][0]
     }
-
-
-def takes_trees(name: str) -> bool:
-    """Whether ``auto`` verifies trees: on dense models. On a mixture of experts rows are too dear."""
-    return read_shape(name.split()[0]).target.moe is None
-
-
-def with_trees(table: CostTable, tree_ms: float = TREE_MS) -> CostTable:
-    """The same table where every draft is a tree's."""
-    return replace(table, costs=tuple(replace(costs, draft=costs.draft + tree_ms) for costs in table.costs))
 
 
 def _routing(entry: dict[str, Any]) -> str:
     return str(entry["routing"])
 
 
-def _table(shape: str, rounds: list[dict[str, Any]]) -> CostTable:
+def _table(shape: str, rounds: list[dict[str, Any]], draft: str, verify: str) -> CostTable:
     contexts = sorted({each["context"] for each in rounds})
-    return CostTable(tuple(contexts), tuple(_costs(shape, [e for e in rounds if e["context"] == c]) for c in contexts))
+    costs = (_costs(shape, [e for e in rounds if e["context"] == context], draft, verify) for context in contexts)
+    return CostTable(tuple(contexts), tuple(costs))
 
 
-def _costs(shape: str, rounds: list[dict[str, Any]]) -> RoundCosts:
-    draft = median(each["draft_ms"] for each in rounds if each["width"] > 1)
-    return RoundCosts(draft, every_width({each["width"]: each["verify_ms"] for each in rounds}), ingest_ms(shape))
+def _costs(shape: str, rounds: list[dict[str, Any]], draft: str, verify: str) -> RoundCosts:
+    drafts = median(each[draft] for each in rounds if each["width"] > 1)
+    return RoundCosts(drafts, every_width({each["width"]: each[verify] for each in rounds}), ingest_ms(shape))
 
 
 def ingest_ms(shape: str) -> float:

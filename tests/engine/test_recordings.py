@@ -19,9 +19,9 @@ from engine.tuning.play import Anchor, Block
 from engine.tuning.rates import rate, rate_of
 from engine.tuning.sweep import sweep
 from engine.width import Auto, Fixed
-from tests.engine.played_auto import chains, play_auto
+from tests.engine.played_auto import TREES, chains, play_auto
 from tests.engine.policy_figures import AHEAD, SIZES, behind
-from tests.engine.recorded_costs import recorded_tables, takes_trees, with_trees
+from tests.engine.recorded_costs import recorded_tables
 
 RECORDINGS = load_recordings(Path(__file__).with_name("drafts.xz"))
 CELLS = {
@@ -51,7 +51,7 @@ def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: in
         assert auto.tok_s >= 1.1 * fixed[16]
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if takes_trees(name)])
+@pytest.mark.parametrize("name", TREES)
 @pytest.mark.parametrize("cell", CELLS)
 def test_auto_loses_nothing_with_chains_on_a_dense_model(cell: str, name: str) -> None:
     """So it is where nobody verifies trees."""
@@ -61,9 +61,9 @@ def test_auto_loses_nothing_with_chains_on_a_dense_model(cell: str, name: str) -
 
 
 @pytest.mark.parametrize("cell", ["chat T=1.0", "maths T=0.0"])
-@pytest.mark.parametrize("name", [name for name in TABLES if takes_trees(name)])
+@pytest.mark.parametrize("name", TREES)
 def test_a_sweep_plays_trees_where_further_choices_were_recorded(cell: str, name: str) -> None:
-    answers, table = CELLS[cell], with_trees(TABLES[name])
+    answers, table = CELLS[cell], TREES[name]
     trees, chained = sweep(answers, table), sweep([replace(each, blocks=()) for each in answers], table)
     assert trees.auto == rate_of([play_auto(name, TABLES[name], each.blocks, each.prompt_length) for each in answers])
     assert chained.auto == rate(lambda: Auto(table), answers, table)

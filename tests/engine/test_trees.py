@@ -15,10 +15,10 @@ from engine.tuning.play import Anchor, Block, play, play_trees
 from engine.width import PRIOR_WEIGHT, Auto, CostTable, Fixed, RoundCosts
 from tests.engine.played_auto import chains, play_auto, scattered
 from tests.engine.policy_figures import AHEAD, SIZES, SURE, adversarial, collapse
-from tests.engine.recorded_costs import recorded_tables, takes_trees
+from tests.engine.recorded_costs import recorded_tables, tree_tables
 
 TABLES = recorded_tables()
-DENSE_TABLES = [name for name in TABLES if takes_trees(name)]
+DENSE_TABLES = list(tree_tables())
 RECORDINGS = load_recordings(Path(__file__).with_name("drafts.xz"))
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))
 FORK = [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.3), Node(0, 1, 1, 0.2), Node(3, 2, 0, 0.15), Node(1, 2, 1, 0.1)]

@@ -7,11 +7,14 @@ right at most positions, each time at another place among them. Then what passes
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -85,33 +88,28 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
         report.line(f"{length} ahead, {way.name}", f"{value}, {'equal' if same else f'PART AT TOKEN {part}'}", same)
 
 
-def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> list[dict[str, float]]:
+def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> list[dict[str, Any]]:
+    """What ``tests.engine.recorded_costs`` records. The least of several turns, chains and trees by turns."""
     rounds = device_rounds(decoder)
-    text = [random.Random(5).randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
-    found = []
-    with torch.inference_mode():
-        for context in contexts:
-            for width in WIDTHS[1:]:
-                chain, tree = [], []
-                for _ in range(repeats):
-                    tree.append(rounds.time_verify(text, context, width))
-                    trees, rounds._trees = rounds._trees, None
-                    chain.append(rounds.time_verify(text, context, width))
-                    rounds._trees = trees
-                entry = {"context": context, "width": width, "chain_ms": min(chain), "tree_ms": min(tree)}
-                found.append(entry)
-                report.line(f"context {context}, {width} rows", f"chain {min(chain):.3f} ms, tree {min(tree):.3f} ms")
-            trees, grown, drafted = rounds._trees, [], []
-            for _ in range(repeats):
-                grown.append(rounds.time_draft(text, context))
-                rounds.drafts_trees = False
-                drafted.append(rounds.time_draft(text, context))
-                rounds.drafts_trees = True
-            found.append({"context": context, "draft_ms": min(drafted), "grow_ms": min(grown)})
-            report.line(f"context {context}, draft", f"chain {min(drafted):.3f} ms, tree {min(grown):.3f} ms")
-            plain = min(rounds.time_plain(text, context) for _ in range(repeats))
-            found.append({"context": context, "plain_ms": plain})
-            report.line(f"context {context}, plain", f"{plain:.3f} ms")
+    rng, found = random.Random(5), []
+    text = [rng.randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
+    for context, width in product(contexts, WIDTHS):
+        turns = [
+            (
+                rounds.time_draft(text, context, as_chain=True),
+                rounds.time_draft(text, context),
+                rounds.time_plain(text, context) if width == 1 else rounds.time_verify(text, context, width, True),
+                rounds.time_plain(text, context) if width == 1 else rounds.time_verify(text, context, width),
+            )
+            for _ in range(repeats)
+        ]
+        names = ("draft_ms", "grow_ms", "verify_ms", "tree_ms")
+        took = dict(zip(names, map(min, zip(*turns, strict=True)), strict=True))
+        found.append({"context": context, "width": width, "routing": "uniform", **took})
+        value = f"draft {took['draft_ms']:.3f} and {took['verify_ms']:.3f} ms as a chain"
+        report.line(
+            f"context {context}, {width} rows", f"{value}, {took['grow_ms']:.3f} and {took['tree_ms']:.3f} as a tree"
+        )
     return found
 
 
@@ -124,6 +122,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=120)
     parser.add_argument("--contexts", type=int, nargs="*", default=[], help="to time passes at")
     parser.add_argument("--repeats", type=int, default=12)
+    parser.add_argument("--costs", type=Path, help="write JSON there, for tests.engine.recorded_costs")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     report, device = Report(), torch.device(options.device)
@@ -132,8 +131,12 @@ def main() -> int:
     decoder = Decoder(target, drafter, room)
     for length in options.lengths:
         check_answers(decoder, length, options.tokens, report)
-    if options.contexts:
-        time_passes(decoder, options.contexts, options.repeats, report)
+    with torch.inference_mode():
+        passes = time_passes(decoder, options.contexts, options.repeats, report)
+    if options.costs:
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+        found = {"shape": options.shape, "device": name, "torch": torch.__version__, "rounds": passes}
+        options.costs.write_text(json.dumps(found, indent=1))
     report.write(options.out)
     return 0 if report.ok else 1
 
