@@ -306,7 +306,7 @@ def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
 def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, max_rows: int = MAX_ROWS) -> Case:
     # A full layer's cache is as long as the context allowed, whatever part of it is in use.
     capacity = max(32_768 + RING_SLACK, context + MAX_ROWS) if layer.window is None else layer.window - 1 + RING_SLACK
-    tiles = attend_tiles(layer, capacity)
+    tiles = attend_tiles(layer, capacity, max_rows)
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[AttendTiles], list[Launch]]:
         shape = (layer.num_kv_heads, capacity, layer.head_dim)

@@ -102,6 +102,7 @@ def _attend_one_split(
     KEYS: tl.constexpr,
     TILE: tl.constexpr,
     VALUES: tl.constexpr,
+    ALONE: tl.constexpr,
 ) -> None:
     """Softmax over a split's keys, unnormalised, and its sums, for the rows whose splits have this size.
 
@@ -116,7 +117,12 @@ def _attend_one_split(
     # A row whose splits are larger sees more keys than so many splits of this size hold, and one whose splits are
     # smaller at most half of them.
     seen = MOST_SPLITS * size
-    if depths is None:
+    if ALONE:  # as below, of the row whose splits are of this size: a few registers less, which the sums need
+        query = (tl.program_id(0) * GROUP + packed) * HEAD_DIM
+        last_key = cursor + packed * 0
+        mine = packed < GROUP
+        loaded = mine
+    elif depths is None:
         last_key = cursor + (row if CAUSAL else num_rows - 1)
         mine = (row < num_rows) & (last_key < seen) & ((2 * last_key >= seen) | (size == SPLIT))
         loaded = mine
@@ -191,11 +197,12 @@ def _attend_full(
     TILE: tl.constexpr,
     VALUES: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
+    ALONE: tl.constexpr,
 ) -> None:
     """Program (key head, every so many-th split, tile of grouped rows and part of the values).
 
     A row of the tile is (query row, head of the group). The rows of a launch may have splits of two sizes: then their
-    keys are gone through once for each.
+    keys are gone through once for each. ``ALONE`` says that there is one row at most.
 
     ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Rows off the trunk have splits of
     their own where there are keys from the cursor on, two at most, which programs take up behind the others.
@@ -231,8 +238,8 @@ def _attend_full(
                         split, size, first_packed, cursor, rows, depths, paths, trunk, GROUP, SPLIT, TILE
                     )
                 # No number of rows is negative, which the compiler does not know: it would keep every row's address
-                # in registers that the sums need.
-                zero = tl.load(rows) >> 31
+                # in registers that the sums need. One row's are few.
+                zero = 0 if ALONE else tl.load(rows) >> 31
                 _attend_one_split(
                     projected,
                     k,
@@ -262,6 +269,7 @@ def _attend_full(
                     KEYS,
                     TILE,
                     VALUES,
+                    ALONE,
                 )
                 split += tl.num_programs(1)
             size *= 2

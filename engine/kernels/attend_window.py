@@ -7,15 +7,12 @@ memory: Triton 3.6.)
 
 from __future__ import annotations
 
+from .add_splits import ALL_SPLITS, FEW_SPLITS, add_splits, add_splits_of_one_row
 from .branches import split_in_window, unpack
 from .early_launch import early_kernel, let_next_start, wait_for_inputs
 from .jit import MAX_ROWS, dot, jit, tl
 from .rope import cos_sin, norm_pairs, turn_pairs
 
-AHEAD = tl.constexpr(9) if tl else 9
-"""So many splits are on their way at a time to the last program of a tile."""
-FEW_SPLITS, ALL_SPLITS = (tl.constexpr(3), tl.constexpr(18)) if tl else (3, 18)
-"""Likewise in a pass of one row: behind a short text, and of a window of 1024, which then waits for memory once."""
 NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 
 
@@ -59,55 +56,6 @@ def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
 def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr) -> tl.tensor:
     """[N, 1] of heads [N, HEAD_DIM], given as fp32 halves."""
     return tl.rsqrt(sum_in_pairs(tl.fma(x, x, y * y), HEAD_DIM // 2) / HEAD_DIM + eps)[:, None]
-
-
-@jit
-def _add_splits(
-    highest_in: tl.tensor,
-    total_in: tl.tensor,
-    mixed_in: tl.tensor,
-    out: tl.tensor,
-    first_part: tl.tensor,
-    first_packed: tl.tensor,
-    num_packed: tl.tensor,
-    count: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    GROUP_ROWS: tl.constexpr,
-    ROWS: tl.constexpr,
-    AT_ONCE: tl.constexpr,
-) -> None:
-    """The attention of ``num_packed`` grouped rows: their ``count`` splits, added one by one in their order.
-
-    A few rows at a time, so that many splits of theirs are on the way together: one row waits for memory once or twice.
-    A split that a row sees nothing of changes nothing, bit for bit: its factor is exactly 1, its terms exactly 0.
-    """
-    lane = tl.arange(0, HEAD_DIM)
-    for first in range(0, num_packed, ROWS):
-        place = first + tl.arange(0, ROWS)
-        valid = place < num_packed
-        highest = tl.full((ROWS,), float("-inf"), tl.float32)
-        total = tl.zeros((ROWS,), tl.float32)
-        mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
-        for first_split in range(0, count, AT_ONCE):
-            for ahead in tl.static_range(AT_ONCE):  # unrolled, so that their loads are under way together
-                there = valid & (first_split + ahead < count)
-                part = first_part + (first_split + ahead) * GROUP_ROWS + place
-                of_split = tl.load(highest_in + part, mask=there, other=float("-inf"))
-                totals = tl.load(total_in + part, mask=there, other=0.0)
-                values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
-                now_highest = tl.maximum(highest, of_split)
-                # Before a row's first visible key the highest score is -inf, and a difference of two is no number.
-                shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
-                fading = tl.exp2(highest - shift)
-                factor = tl.exp2(of_split - shift)
-                total = tl.fma(total, fading, totals * factor)  # fused alike in every kernel
-                mixed = tl.fma(mixed, fading[:, None], values * factor[:, None])
-                highest = now_highest
-        mixed = mixed / tl.where(valid, total, 1.0)[:, None]
-        packed = first_packed + place
-        head = packed // GROUP * GROUP * tl.num_programs(0) + tl.program_id(0) * GROUP + packed % GROUP
-        tl.store(out + head[:, None] * HEAD_DIM + lane[None, :], mixed.to(out.dtype.element_ty), mask=valid[:, None])
 
 
 @jit
@@ -186,9 +134,9 @@ def attend_split(
     tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
     if tl.atomic_add(arrival, 1, sem="acq_rel") == count + others - 1:
         tl.store(arrival, 0)  # for the next launch
-        num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
         if not ALONE:
-            _add_splits(
+            num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
+            add_splits(
                 highest_out,
                 total_out,
                 mixed_out,
@@ -201,41 +149,35 @@ def attend_split(
                 HEAD_DIM,
                 GROUP_ROWS,
                 ADDED,
-                AHEAD,
+            )
+        elif count <= FEW_SPLITS:
+            add_splits_of_one_row(
+                highest_out,
+                total_out,
+                mixed_out,
+                out,
+                first_part,
+                count,
+                GROUP,
+                HEAD_DIM,
+                GROUP_ROWS,
+                ADDED,
+                FEW_SPLITS,
             )
         else:
-            if count <= FEW_SPLITS:
-                _add_splits(
-                    highest_out,
-                    total_out,
-                    mixed_out,
-                    out,
-                    first_part,
-                    first_packed,
-                    num_packed,
-                    count,
-                    GROUP,
-                    HEAD_DIM,
-                    GROUP_ROWS,
-                    ADDED,
-                    FEW_SPLITS,
-                )
-            else:
-                _add_splits(
-                    highest_out,
-                    total_out,
-                    mixed_out,
-                    out,
-                    first_part,
-                    first_packed,
-                    num_packed,
-                    count,
-                    GROUP,
-                    HEAD_DIM,
-                    GROUP_ROWS,
-                    ADDED,
-                    ALL_SPLITS,
-                )
+            add_splits_of_one_row(
+                highest_out,
+                total_out,
+                mixed_out,
+                out,
+                first_part,
+                count,
+                GROUP,
+                HEAD_DIM,
+                GROUP_ROWS,
+                ADDED,
+                ALL_SPLITS,
+            )
 
 
 @early_kernel

@@ -2,8 +2,9 @@
 two products: add up the sums of splits, norm them, add them to the residual, and norm that for whoever reads it next.
 
 Each kernel runs a program per row, with the whole row in registers. All round where the modules of ``models/`` do.
-Memory's latency is most of their time, so it is paid once: weights are loaded while the kernel before still runs, then
-all inputs together, and nothing is stored before the last sum, for loads and stores don't pass each other.
+Memory's latency is most of their time, so it is paid once: what the kernel before doesn't write is loaded while that
+still runs, then all other inputs together, and nothing is stored before the last sum, for loads and stores don't pass
+each other.
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ def after_attention(
 ) -> None:
     """``reference_after_attention`` in place: x [16, hidden] becomes the new residual, the others are filled.
 
-    ``partials`` fp32 [splits, 16, hidden]: what ``dense.project`` left of ``o_proj``.
+    ``partials`` fp32 [splits, 16, hidden]: what ``dense.project`` left of ``o_proj``. The launch just before may not
+    write x.
     """
     hidden = x.shape[1]
     _after_attention[(max_rows,)](
@@ -169,7 +171,8 @@ def after_feed_forward(
     """``reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
 
     ``partials`` fp32 [splits, 16, hidden] are the dense MLP's; ``pairs`` [16, top_k, hidden], of any float dtype, the
-    experts'. ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart.
+    experts'. ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart. The launch
+    just before may write neither x nor, where there are ``pairs``, ``partials``.
     """
     hidden = x.shape[1]
     _after_feed_forward[(max_rows,)](
@@ -271,14 +274,14 @@ def _after_attention(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
+    at = row * HIDDEN
+    x = load_row(residual + at, lane, HIDDEN)  # older than the product just before
     post_scales = load_scales(post_attention, lane, HIDDEN)
     dense_scales = load_scales(pre_feed_forward, lane, HIDDEN)
     if EXPERTS:
         expert_scales = load_scales(pre_experts, lane, HIDDEN)
         router_scales = load_scales(router_scale, lane, HIDDEN)
     wait_for_inputs()
-    at = row * HIDDEN
-    x = load_row(residual + at, lane, HIDDEN)
     y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
     let_next_start()
     y = rounded(scale_row(y, inverse_rms(y, eps, HIDDEN), post_scales, False), residual)
@@ -314,19 +317,21 @@ def _after_feed_forward(
 ) -> None:
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
-    if TOP_K > 0:
+    at = row * HIDDEN
+    x = load_row(residual + at, lane, HIDDEN)
+    if TOP_K > 0:  # the launch just before is the experts' alone
+        y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
         dense_scales = load_scales(post_dense, lane, HIDDEN)
         sparse_scales = load_scales(post_experts, lane, HIDDEN)
     post_scales = load_scales(post_feed_forward, lane, HIDDEN)
     next_scales = load_scales(next_norm, lane, HIDDEN)
     scalar = tl.load(layer_scalar)
     wait_for_inputs()
-    at = row * HIDDEN
-    x = load_row(residual + at, lane, HIDDEN)
-    y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
     if TOP_K > 0:
         # Side by side, the two branches share a reduction: each is a round trip through shared memory.
         both = rounded(tl.join(y, add_up(pairs + at * TOP_K, HIDDEN, lane, HIDDEN, TOP_K)), residual)
+    else:
+        y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
     let_next_start()
     if TOP_K > 0:
         both = scale_row(both, inverse_rms(both, eps, HIDDEN), tl.join(dense_scales, sparse_scales), False)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..config import AttentionConfig
+from .add_splits import ALL_SPLITS
 from .attend_full import MOST_SPLITS, _attend_full, _combine_splits
 from .attend_one_row import _attend_one_row
 from .attend_window import _attend_window
@@ -77,11 +78,31 @@ COMBINED_LANES = 64
 """Channels that a program of ``_combine_splits`` adds."""
 
 
-def attend_tiles(layer: AttentionConfig, capacity: int) -> AttendTiles:
-    """Tiles for a layer whose cache has ``capacity`` rows; they don't depend on how many rows run."""
+def attend_tiles(layer: AttentionConfig, capacity: int, max_rows: int = MAX_ROWS) -> AttendTiles:
+    """Tiles for a layer whose cache has ``capacity`` rows. How many rows run changes no order of sums."""
     if layer.window is None:
-        return FULL_TILES[_size(layer.head_dim, FULL_TILES)]
-    return fitting(WINDOW_TILES[_size(layer.head_dim, WINDOW_TILES)], capacity)
+        full = FULL_TILES[_size(layer.head_dim, FULL_TILES)]
+        return _few_rows(full, layer.num_heads // layer.num_kv_heads) if max_rows == 1 else full
+    tiles = fitting(WINDOW_TILES[_size(layer.head_dim, WINDOW_TILES)], capacity)
+    return _four_warps(tiles) if max_rows == 1 else tiles
+
+
+def _few_rows(full: FullTiles, packed: int) -> FullTiles:
+    """For ``packed`` rows, tiles of 64 instead of 128 where they all fit: the others would be multiplied in vain.
+
+    Four warps multiply 64 rows, and eight 128, by the same instructions, and a row's sums stay in its warp: it has the
+    same bits among 64 as among 128. More than 64 rows would be two tiles, and their keys read twice as often.
+    """
+    return replace(full, rows=64, warps=4) if packed <= 64 < full.rows else full
+
+
+def _four_warps(tiles: WindowTiles) -> WindowTiles:
+    """For one row, four warps instead of eight, which wait for each other less, where they add alike.
+
+    Of 64 keys or fewer, eight warps compute all scores twice, four as they do alone. Of 128 keys each of the eight has
+    its own, and the order of sums would be another one.
+    """
+    return replace(tiles, warps=4, registers=255) if tiles.split <= 64 else tiles
 
 
 def fitting(tiles: WindowTiles, capacity: int) -> WindowTiles:
@@ -170,8 +191,8 @@ def attend_rows(
     values lie in slot cursor + r all the same, and its result has the bits that it has in a chain of its ancestors. The
     tree's tensors may not be written by the launch just before either. A pass of one row is none.
     """
-    tiles = tiles or attend_tiles(layer, k.shape[1])
     assert tree is None or (layer.causal and max_rows > 1)
+    tiles = tiles or attend_tiles(layer, k.shape[1], max_rows)
     assert tree is None or tiles.split >= MAX_ROWS, "rows of a tree reach two splits at most"
     splits = num_splits(tiles, k.shape[1], layer.window)
     assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"
@@ -247,7 +268,9 @@ def _attend_in_window(
     added = ADDED_AT_ONCE // head_dim
     # A warp to a head, of which there are the group's queries, a key and a value.
     heads = max(_power_of_two(group + 2), tiles.warps)
-    if max_rows == 1 and heads <= tiles.rows:
+    assert layer.window is not None
+    splits_of_row = cdiv(layer.window - 1, tiles.split) + 1
+    if max_rows == 1 and heads <= tiles.rows and splits_of_row <= int(ALL_SPLITS):
         added = min(_power_of_two(group), added)
         _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
         return
@@ -303,6 +326,7 @@ def _attend_to_all(
         KEYS=tiles.keys,
         TILE=tiles.rows,
         VALUES=values,
+        ALONE=max_rows == 1,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
         **shared,

@@ -14,13 +14,20 @@ OLDER = {
     "_attend_full": {"cursor", "rows", "trunk"},
     "_combine_splits": {"cursor", "rows", "depths"},
     "_expert_down": {"experts", "pairs"},
+    "_after_attention": {"residual"},
+    "_after_feed_forward": {"residual"},
 }
 """Arguments that neither the kernel just before writes: a round writes the cursor, the rows and their tree before the
-embedding, the choice of experts is made two launches before. Of keys and values only those before the cursor are read:
-each came in an earlier pass, or before the block's."""
+embedding, the choice of experts is made two launches before, and the residual is that of the row kernel before. Of keys
+and values only those before the cursor are read: each came in an earlier pass, or before the block's."""
+OF_EXPERTS = {"_after_feed_forward": {"partials"}}
+"""Likewise of a kernel that reads the scales ``post_experts``: the experts' down runs between the dense one and it."""
 
 
 def waits_in_time(kernel: str, column: str) -> bool:
     """Of the last column of ``offline.table``: whether the kernel waits before it reads what may not be there yet."""
     read = set() if column == "-" else set(column.split(", "))
-    return read <= UNCHANGING | OLDER.get(kernel, set())
+    older = OLDER.get(kernel, set())
+    if "post_experts" in read:
+        older = older | OF_EXPERTS.get(kernel, set())
+    return read <= UNCHANGING | older

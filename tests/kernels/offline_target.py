@@ -41,13 +41,11 @@ def launches_of(name: str) -> list[Launch]:
     cache = Cache(config.layers, CONTEXT, 64, torch.bfloat16, META)
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=META) for _ in range(2))
     passes = TargetRows(target, cache, cursor, rows, taps=(1,))
-    # Trees of drafts are for targets whose wide passes are cheap.
-    tree = TargetRows(target, cache, cursor, rows, tree=TreeRows.allocate(META)) if config.moe is None else None
     with record() as launches:
         passes.forward()
         passes.forward(max_rows=1)
-        if tree is not None:
-            tree.forward()
+        if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap
+            passes.forward(tree=TreeRows.allocate(META))
         TargetPrompt(target, cache)(torch.zeros(PROMPT, dtype=torch.int64, device=META), 0, cache, taps=(1,))
         _launch_draft_head(config)
     return distinct(launches)

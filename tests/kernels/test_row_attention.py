@@ -141,7 +141,9 @@ def test_rows_attend_as_the_reference_does(name: str, dtype: torch.dtype) -> Non
 @pytest.mark.parametrize("name", ["full", "sliding", "drafter sliding", "drafter full"])
 def test_the_tiles_in_use_give_the_same(name: str) -> None:
     case = make(LAYERS[name], 400 if LAYERS[name].window is None else capacity_of(LAYERS[name]))
-    torch.testing.assert_close(case.copy().attend(300, 9), case.reference(300, 9), atol=1e-5, rtol=1e-5)
+    for rows, max_rows in ((9, 16), (1, 1)):
+        actual, expected = case.copy().attend(300, rows, max_rows=max_rows), case.copy().reference(300, rows)
+        torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
 
 
 @FP32_AND_BF16
@@ -160,6 +162,16 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, m
                 assert torch.equal(actual[0], block[row]), (cursor, row, max_rows)
         assert torch.equal(case.attend(cursor, 6, small(config))[:6], block[:6])
         assert torch.equal(case.k, k) and torch.equal(case.v, v)
+
+
+@pytest.mark.parametrize("window", [273, 274])
+def test_a_row_alone_adds_up_to_eighteen_splits_at_once(window: int, ordered_sums: None) -> None:
+    """Of 16 keys each; a row that may have nineteen is one for the kernel of blocks. No bit differs."""
+    tiles = replace(SMALL_WINDOW, split=16)
+    case = make(layer(2, 1, 16, window), window + 15)
+    block = case.attend(290, 16, tiles)
+    for row in (13, 14):
+        assert torch.equal(case.attend(290 + row, 1, tiles, 1, first=row)[0], block[row])
 
 
 @pytest.mark.parametrize("programs", [1, 3])
@@ -219,6 +231,19 @@ def test_the_number_of_splits_follows_the_capacity() -> None:
     full = attend_tiles(LAYERS["full"], 32_768)
     assert full == attend_tiles(LAYERS["full"], 262_144) and isinstance(full, FullTiles)
     assert [num_splits(full, capacity, None) for capacity in (1, 32, 33, 2048, 262_144)] == [1, 1, 2, 64, 64]
+
+
+def test_a_row_alone_has_other_tiles_only_where_they_add_alike() -> None:
+    """Four warps instead of eight where both have the same sums: tiles of 64 rows, splits of 64 keys."""
+    for config in [*LAYERS.values(), layer(64, 1, 256, 1024), layer(65, 1, 512, None)]:
+        block, alone = (attend_tiles(config, 1279, max_rows) for max_rows in (16, 1))
+        if isinstance(block, FullTiles):
+            fits = block.rows == 128 and config.num_heads // config.num_kv_heads <= 64
+            assert alone == (replace(block, rows=64, warps=4) if fits else block)
+        else:
+            assert alone == (replace(block, warps=4, registers=255) if block.split == 64 else block)
+    assert attend_tiles(LAYERS["full"], 1279, 1) != attend_tiles(LAYERS["full"], 1279)
+    assert attend_tiles(LAYERS["sliding"], 1279, 1) != attend_tiles(LAYERS["sliding"], 1279)
 
 
 def test_a_split_goes_round_a_ring_at_most_once() -> None:
