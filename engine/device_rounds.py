@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from .commands import AUTO, GenerationSettings
-from .device_trees import DeviceTrees, TreeRecord
+from .device_trees import DeviceTrees, TreeRecord, ints, reals
 from .graphs import Flight, Step, captured
 from .kernels.accept import (
     ACCEPTED,
@@ -118,9 +118,8 @@ class DeviceRounds:
         taps = () if drafter is None else drafter.config.target_layer_ids
         self._target = TargetRows(target, decoder.cache, self._state.cursor, self._state.width, taps, tiles)
         self._target.ids = self._ids[:MAX_ROWS]
-        self._trees: DeviceTrees | None = None
-        if self.drafts_trees:
-            self._trees = DeviceTrees(decoder.cache, self._target.features, Choices.allocate(device))
+        choices = Choices.allocate(device) if self.drafts_trees else None
+        self._trees = DeviceTrees(decoder.cache, self._target.features, choices) if choices is not None else None
         self._drafter: DrafterRows | None = None
         self._block, self._mask_token = torch.zeros_like(self._target.ids), 0
         self._drafter_probability = torch.zeros(MAX_ROWS, device=device)
@@ -128,7 +127,6 @@ class DeviceRounds:
             state = self._state
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
             tokens, features = self._ids[1:], self._target.features[:MAX_ROWS]
-            choices = None if self._trees is None else self._trees.choices
             self._drafter = DrafterRows(
                 drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, embedding, choices
             )
@@ -166,20 +164,22 @@ class DeviceRounds:
             while departed:
                 self._arrive(turn, departed)
 
+    @property
+    def drafting(self) -> tuple[Kind, Kind]:
+        """The pieces of a round whose width is chosen: a draft, and what verifies it."""
+        return ("grow", "tree") if self.drafts_trees else ("draft", "verify")
+
     def prepare(self) -> None:
         """Captures every step that a turn may need, so that none waits for it."""
         self._state.done.fill_(1)
-        for greedy in (True, False):
-            self._step("plain", greedy)
-            if self._drafter is not None:
-                self._step("verify", greedy)
-            if self.drafts_trees:
-                self._step("tree", greedy)
-        if self._drafter is not None:
-            self._step("draft", True)
-            self._step("ingest", True)
-        if self.drafts_trees:
-            self._step("grow", True)
+        draft, verify = self.drafting
+        steps: list[Kind] = ["plain"] if self._drafter is None else ["plain", "verify", verify]
+        for kind in steps:
+            self._step(kind, True)
+            self._step(kind, False)
+        drafts: list[Kind] = [] if self._drafter is None else ["ingest", "draft", draft]
+        for kind in drafts:
+            self._step(kind, True)
 
     def rehearse(self) -> None:
         """Launches all that rounds launch, once, while nothing is to be done."""
@@ -187,33 +187,17 @@ class DeviceRounds:
         for step in self._steps.values():
             step()
 
-    def time_draft(self, text: Sequence[int], context: int, as_chain: bool = False) -> float:
-        """Milliseconds of a draft behind ``context`` positions, and of taking in what was accepted before it.
+    def time(self, kind: Kind, text: Sequence[int], context: int, width: int = 1, pending: int = 0) -> float:
+        """Milliseconds of a piece of a greedy round behind ``context`` positions.
 
-        Of a tree where trees are drafted, unless ``as_chain``; so too the next.
+        It verifies the first ``width`` tokens of a text of 16, a tree as a typical one, or tells the drafter of
+        ``pending`` rows.
         """
-        self._pose(text, context, 1)
-        self._state.pending.fill_(min(context, MAX_ROWS // 2))
-        return self._time(self._step("grow" if self.drafts_trees and not as_chain else "draft", True))
-
-    def time_verify(self, text: Sequence[int], context: int, width: int, as_chain: bool = False) -> float:
-        """Milliseconds of verifying the first ``width`` tokens of a text of 16, behind ``context`` positions."""
         self._pose(text, context, width)
-        if self._trees is None or as_chain:
-            return self._time(self._step("verify", True))
-        self._trees.pose(width)
-        return self._time(self._step("tree", True))
-
-    def time_plain(self, text: Sequence[int], context: int) -> float:
-        """Milliseconds of a round without a draft, of which the drafter is not told yet."""
-        self._pose(text, context, 1)
-        return self._time(self._step("plain", True))
-
-    def time_ingest(self, text: Sequence[int], context: int) -> float:
-        """Milliseconds of telling the drafter of as many rounds without a draft as can wait."""
-        self._pose(text, context, 1)
-        self._state.pending.fill_(min(context, MAX_ROWS))
-        return self._time(self._step("ingest", True))
+        self._state.pending.fill_(min(context, pending))
+        if self._trees is not None:
+            self._trees.pose(width)
+        return self._time(self._step(kind, True))
 
     def time_choice(self, policy: Auto, text: Sequence[int], context: int) -> float:
         """Milliseconds of choosing a width, with what the host sends for it. An upper bound: each choice here is one of
@@ -288,22 +272,21 @@ class DeviceRounds:
         drafts = turn.drafter is not None and (policy is None or policy.wants_draft(context))
         ingests = drafts or (turn.drafter is not None and self._waiting >= TOGETHER)
         grows = policy if drafts and self.drafts_trees and isinstance(policy, AutoTrees) else None
-        verify = self._step("tree" if grows else "verify" if drafts else "plain", greedy)
+        draft, verify = self.drafting if grows else ("draft", "verify")
+        judge = self._step(verify if drafts else "plain", greedy)
         flight = self._free.pop()
         flight.stopwatch.mark(BEGUN)
-        if grows is not None:
-            flight.send(tree_numbers(grows, context), self._policy_numbers)
-            self._step("grow", True)()
-        elif drafts:
-            flight.send(policy_numbers(policy, context), self._policy_numbers)
-            self._step("draft", True)()
+        if drafts:
+            numbers = policy_numbers(policy, context) if grows is None else tree_numbers(grows, context)
+            flight.send(numbers, self._policy_numbers)
+            self._step(draft, True)()
         elif ingests:
             self._step("ingest", True)()
         self._waiting = MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
         drafted = DRAFTED if ingests else BEGUN  # a mark holds the GPU up for a microsecond: none that says nothing
         if ingests:
             flight.stopwatch.mark(DRAFTED)
-        verify()
+        judge()
         flight.stopwatch.mark(VERIFIED)
         flight.depart(self._state.record)
         flight.stopwatch.mark(READ)
@@ -335,19 +318,19 @@ class DeviceRounds:
         written = int(record[DRAFTED_ROWS])
         drafts, watch = written - 1, oldest.flight.stopwatch
         done = Outcome(
-            emitted=_ints(record, TOKENS, emitted),
-            probabilities=_reals(record, PROBABILITIES, emitted),
+            emitted=ints(record, TOKENS, emitted),
+            probabilities=reals(record, PROBABILITIES, emitted),
             verify_width=width,
             total_ms=watch.milliseconds(BEGUN, READ),
-            draft_ids=_ints(record, ROWS + 1, drafts),
-            draft_probabilities=_reals(record, DRAFT_PROBABILITIES, drafts),
-            target_probabilities=_reals(record, TARGET_PROBABILITIES, min(width - 1, accepted + 1)),
+            draft_ids=ints(record, ROWS + 1, drafts),
+            draft_probabilities=reals(record, DRAFT_PROBABILITIES, drafts),
+            target_probabilities=reals(record, TARGET_PROBABILITIES, min(width - 1, accepted + 1)),
             num_accepted=accepted,
             draft_ms=watch.milliseconds(BEGUN, oldest.drafted),
             verify_ms=watch.milliseconds(oldest.drafted, VERIFIED),
             choice=self._choice(oldest, record, width, drafts),
         )
-        committed = _ints(record, ROWS, emitted)
+        committed = ints(record, ROWS, emitted)
         if oldest.grows is not None:
             told = TreeRecord.read(record, width, drafts, oldest.grows)
             oldest.grows.saw(told.chances, told.tree, told.path, oldest.context)
@@ -364,7 +347,7 @@ class DeviceRounds:
         """Why so much of the draft was verified, where a policy chose."""
         if departed.policy is None or not drafts:
             return departed.pause
-        chance, cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
+        chance, cost_ms = reals(record, CHANCE, 1)[0], reals(record, COST_MS, 1)[0]
         return Choice(width - 1, chance, cost_ms, departed.price)
 
     def _commit(self, turn: Turn, rows: tuple[int, ...], width: int, drafted: int, ingests: bool) -> None:
@@ -422,28 +405,12 @@ class DeviceRounds:
                 keep_row(self._target.features, self._state.pending, self._state.width)
         else:
             self._target.forward(tree=None if trees is None else trees.rows)
-        state, sampled = self._state, None if greedy else self._sampled
+        state, out, sampled = self._state, self._target.out, None if greedy else self._sampled
         if sampled is not None:
             drafted, rows = (self._ids[1:], None) if trees is None else (trees.choices.tokens[:, 0], trees.rows)
-            sample_rows(
-                self._target.out,
-                self._sampling,
-                state.cursor,
-                state.width,
-                drafted,
-                sampled,
-                self._sample_scratch,
-                rows,
-            )
+            where = state.cursor, state.width, drafted
+            sample_rows(out, self._sampling, *where, sampled, self._sample_scratch, rows)
         if trees is None:
-            accept_rows(state, self._ids, self._target.out, sampled, self._drafter_probability)
+            accept_rows(state, self._ids, out, sampled, self._drafter_probability)
         else:
-            trees.accept(state, self._ids, self._target.out, sampled)
-
-
-def _ints(record: Tensor, start: int, count: int) -> tuple[int, ...]:
-    return tuple(record[start : start + count].tolist())
-
-
-def _reals(record: Tensor, start: int, count: int) -> tuple[float, ...]:
-    return tuple(record.view(torch.float32)[start : start + count].tolist())
+            trees.accept(state, self._ids, out, sampled)

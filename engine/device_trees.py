@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .cache import Cache
-from .kernels.accept import ACCEPTED, DRAFT_PROBABILITIES, EMITTED, ROWS, TARGET_PROBABILITIES, RoundState
+from .kernels.accept import ACCEPTED, EMITTED, ROWS, TARGET_PROBABILITIES, RoundState
 from .kernels.accept_tree import (
     CHOICE_PROBABILITIES,
     DRAFTS,
@@ -80,25 +80,17 @@ class TreeRecord:
     verified: tuple[Verified, ...]
     """Empty where it was a chain after all."""
     draft_ids: tuple[int, ...]
-    draft_probabilities: tuple[float, ...]
     target_probabilities: tuple[float, ...]
     """Of first choices; the last up to one behind the accepted path."""
 
     @classmethod
     def read(cls, record: Tensor, width: int, drafted: int, policy: AutoTrees) -> TreeRecord:
         """``width`` rows were verified, of ``drafted`` positions."""
-
-        def ints(start: int, count: int) -> tuple[int, ...]:
-            return tuple(record[start : start + count].tolist())
-
-        def reals(start: int, count: int) -> tuple[float, ...]:
-            return tuple(record.view(torch.float32)[start : start + count].tolist())
-
         accepted, emitted = int(record[ACCEPTED]), int(record[EMITTED])
-        given = reals(CHOICE_PROBABILITIES, drafted * CHOICES)
+        given = reals(record, CHOICE_PROBABILITIES, drafted * CHOICES)
         chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
-        tree = policy.rebuilt(chances, ints(PARENTS + 1, width - 1), ints(NUMBERS + 1, width - 1))
-        tokens, path = ints(ROWS, MAX_ROWS), ints(PATH, MAX_ROWS)
+        tree = policy.rebuilt(chances, ints(record, PARENTS + 1, width - 1), ints(record, NUMBERS + 1, width - 1))
+        tokens, path = ints(record, ROWS, MAX_ROWS), ints(record, PATH, MAX_ROWS)
         judged = min(accepted + 1, width - 1 if _is_chain(tree) else drafted)
         return cls(
             chances=chances,
@@ -106,10 +98,18 @@ class TreeRecord:
             path=path[1 : accepted + 1],
             committed=tuple(tokens[row] for row in path[:emitted]),
             verified=() if _is_chain(tree) else _verified(tree, chances, tokens),
-            draft_ids=ints(DRAFTS, drafted),
-            draft_probabilities=reals(DRAFT_PROBABILITIES, drafted),
-            target_probabilities=reals(TARGET_PROBABILITIES, judged),
+            draft_ids=ints(record, DRAFTS, drafted),
+            target_probabilities=reals(record, TARGET_PROBABILITIES, judged),
         )
+
+
+def ints(record: Tensor, start: int, count: int) -> tuple[int, ...]:
+    return tuple(record[start : start + count].tolist())
+
+
+def reals(record: Tensor, start: int, count: int) -> tuple[float, ...]:
+    """Numbers that a record, int32, holds as fp32."""
+    return tuple(record.view(torch.float32)[start : start + count].tolist())
 
 
 def _is_chain(tree: Sequence[Node]) -> bool:

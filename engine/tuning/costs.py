@@ -55,12 +55,13 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
 def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
+    draft, verify = rounds.drafting
     took = _quickest(
         [
-            partial(rounds.time_draft, text, context),
-            partial(rounds.time_ingest, text, context),
-            partial(rounds.time_plain, text, context),
-            *(partial(rounds.time_verify, text, context, width) for width in WIDTHS[1:]),
+            partial(rounds.time, draft, text, context, pending=TYPICAL),
+            partial(rounds.time, "ingest", text, context, pending=MAX_ROWS),
+            partial(rounds.time, "plain", text, context),
+            *(partial(rounds.time, verify, text, context, width) for width in WIDTHS[1:]),
         ]
     )
     return _round_costs(*took)

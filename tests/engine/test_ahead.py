@@ -36,6 +36,8 @@ from engine.kernels.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.quantised import QuantisedWeight
 from engine.plan import MemoryPlan
 from engine.service import EngineService
+from engine.trees import AutoTrees
+from engine.width import CostTable, RoundCosts
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding import prompt_ids, run_turn, settings
@@ -51,6 +53,7 @@ if INTERPRETED:
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 CONTEXT = 128
+FLAT = CostTable((0,), (RoundCosts(4.0, (20.0,) * 16),))
 
 
 @pytest.fixture
@@ -106,7 +109,10 @@ def test_what_is_compiled_is_what_turns_launch(
             (17, settings(max_new_tokens=2, speculation=False, temperature=0.8)),
         ):
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
-        decoder.rounds.time_ingest(prompt_ids(16), 20)
+        decoder.auto = AutoTrees(FLAT) if decoder.rounds.drafts_trees else None
+        for temperature in (0.0, 0.8):
+            run_turn(decoder, prompt_ids(9), settings(max_new_tokens=2, block_size="auto", temperature=temperature))
+        decoder.rounds.time("ingest", prompt_ids(16), 20, pending=16)
 
     assert launched(turns) == launched(lambda: launch_all(order))
 

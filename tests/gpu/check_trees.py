@@ -22,11 +22,11 @@ from engine.bench.shapes import SHAPES, read_shape
 from engine.bench.weights import random_pair
 from engine.commands import AUTO
 from engine.decoder import Decoder
-from engine.device_rounds import DeviceRounds
+from engine.device_rounds import DeviceRounds, Kind
 from engine.kernels.jit import MAX_ROWS
 from engine.kernels.quantised import QuantisedWeight
 from engine.trees import CHOICES, AutoTrees
-from engine.tuning.costs import WIDTHS
+from engine.tuning.costs import TYPICAL, WIDTHS
 from engine.width import CostTable, RoundCosts
 from tests.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from tests.gpu.report import Report
@@ -94,12 +94,13 @@ def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report:
     rng, found = random.Random(5), []
     text = [rng.randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
     for context, width in product(contexts, WIDTHS):
+        kinds: tuple[Kind, Kind] = ("plain", "plain") if width == 1 else ("verify", "tree")
         turns = [
             (
-                rounds.time_draft(text, context, as_chain=True),
-                rounds.time_draft(text, context),
-                rounds.time_plain(text, context) if width == 1 else rounds.time_verify(text, context, width, True),
-                rounds.time_plain(text, context) if width == 1 else rounds.time_verify(text, context, width),
+                rounds.time("draft", text, context, pending=TYPICAL),
+                rounds.time("grow", text, context, pending=TYPICAL),
+                rounds.time(kinds[0], text, context, width),
+                rounds.time(kinds[1], text, context, width),
             )
             for _ in range(repeats)
         ]
