@@ -23,9 +23,7 @@ from engine.events import (
 from .growing_text import GrowingText
 from .history import StepHistory
 from .rate_meter import RateMeter
-from .spans import Look as Look
-from .spans import Span as Span
-from .spans import Spans
+from .spans import Span, Spans
 from .statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
 from .stretch import Stretch
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dflash_tui.core.reducer import THOUGHT_HEAD, Span
+from dflash_tui.core.reducer import THOUGHT_HEAD
 from dflash_tui.core.sessions import load_session
+from dflash_tui.core.spans import Span
 from engine.commands import Ask
 
 from .conftest import Driver, Launch

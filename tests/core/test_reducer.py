@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from dflash_tui.core.reducer import THOUGHT_HEAD, Reducer, Span, turn_summary
+from dflash_tui.core.reducer import THOUGHT_HEAD, Reducer, turn_summary
+from dflash_tui.core.spans import Span
 from engine.events import (
     EmittedToken,
     EngineError,

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.export.document import Answer, Heading, Prose
-from dflash_tui.core.reducer import Reducer, Span
+from dflash_tui.core.reducer import Reducer
 from dflash_tui.core.session_document import conversation_document
 from dflash_tui.core.sessions import CUT_OFF, Conversation, SessionLog, load_session
+from dflash_tui.core.spans import Span
 from dflash_tui.core.transcript import recall
 from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics
 

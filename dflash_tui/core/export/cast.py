@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from ..harmless import sanitise
-from ..reducer import Look, Span
+from ..spans import Look, Span
 from .document import Answer, Document
 from .palette import DARK, Palette, bundled_palette
 from .spans import answer_summary, gap_after, question_spans, section_spans, token_spans

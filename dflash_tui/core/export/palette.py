@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..reducer import Look
+from ..spans import Look
 
 DARK, LIGHT = "dflash-dark", "dflash-light"
 

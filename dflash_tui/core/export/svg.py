@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import escape
 
 from ..harmless import sanitise
-from ..reducer import Look, Span
+from ..spans import Look, Span
 from ..wrapping import Document as Grid
 from ..wrapping import width_of
 from .document import Document
