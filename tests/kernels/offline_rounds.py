@@ -43,7 +43,7 @@ def launches() -> list[Launch]:
     drafter.prepare()
     embedding = QuantisedWeight.allocate(target_config.vocab_size, target_config.hidden_size, torch.device("meta"))
     rounds = DeviceRounds(Decoder(target, drafter, CONTEXT), embedding)
-    rounds._target.forward = lambda max_rows=16, beside=False: None  # type: ignore[method-assign,assignment]
+    rounds._target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
     with record() as made:
         rounds._ingest()
         rounds._draft()
