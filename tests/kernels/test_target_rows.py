@@ -62,12 +62,12 @@ def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 class Pass:
     """A target's rows over a cache that holds a prompt, and what its modules make of the same."""
 
-    def __init__(self, target: Gemma4, taps: Sequence[int] = (0, 1), tree: TreeRows | None = None):
+    def __init__(self, target: Gemma4, taps: Sequence[int] = (0, 1)):
         dtype = target.embed_tokens.weight.dtype
         self.target, self.taps, self.length = target, taps, 0
         self.caches = [Cache(target.config.layers, 128, PROMPT, dtype, CPU) for _ in range(2)]
         self.cursor, self.count = (torch.zeros(1, dtype=torch.int32) for _ in range(2))
-        self.rows = TargetRows(target, self.caches[0], self.cursor, self.count, taps, LARGE, tree)
+        self.rows = TargetRows(target, self.caches[0], self.cursor, self.count, taps, LARGE)
         self.by_modules(prompt_ids(PROMPT), both=True)
         self.commit(PROMPT)
 
@@ -82,11 +82,11 @@ class Pass:
         assert out.features is not None
         return self.target.logits(out.hidden), out.features
 
-    def by_rows(self, ids: Sequence[int], max_rows: int = 16) -> tuple[Tensor, Tensor]:
+    def by_rows(self, ids: Sequence[int], max_rows: int = 16, tree: TreeRows | None = None) -> tuple[Tensor, Tensor]:
         """The same; rows that don't count hold another pass's tokens."""
         self.rows.ids[: len(ids)] = torch.tensor(ids)
         self.count.fill_(len(ids))
-        self.rows.forward(max_rows)
+        self.rows.forward(max_rows, tree=tree)
         logits = self.rows.out.logits
         assert logits is not None
         return logits[: len(ids)].clone(), self.rows.features[: len(ids)].clone()
@@ -145,13 +145,13 @@ def test_a_block_has_the_bits_of_its_rows_one_by_one(target: Gemma4) -> None:
 @torch.inference_mode()
 @pytest.mark.usefixtures("ordered_sums")
 def test_rows_of_a_tree_have_the_bits_of_their_paths(target: Gemma4) -> None:
-    """Logits and features, as a chain of their ancestors has them; a pass of one row knows of no tree."""
+    """Logits and features, as a chain of their ancestors has them, also of a single row."""
     target = deepcopy(target).to(torch.bfloat16)
     ids, posed = prompt_ids(4, seed=1), TreeRows.allocate(CPU)
     tree = [Node(0, 1, 0, 0.5), Node(0, 1, 1, 0.3), Node(2, 2, 0, 0.2)]
     posed.pose(tree)
-    whole, chain = Pass(target, tree=posed), Pass(target)
-    logits, features = whole.by_rows(ids, max_rows=4)
+    whole, chain = Pass(target), Pass(target)
+    logits, features = whole.by_rows(ids, 4, posed)
     for leaf in (1, 3):
         path = path_to(tree, leaf)
         expected = chain.by_rows([ids[row] for row in path], max_rows=len(path))
