@@ -1,8 +1,8 @@
 """The kernels of ``row_attention.py`` for layers that see everything: every split by itself, and the splits added up.
 
 Queries are the rows of both products, 64 for each four warps however few there are: as a Hopper GPU's tensor cores take
-them. A smaller tile would be multiplied in another way, and a row's bits must not depend on how many run. A program reads
-a key once for the whole tile.
+them. A smaller tile would be multiplied in another way, and a row's bits must not depend on how many run. A program
+reads a key once for the whole tile.
 """
 
 from __future__ import annotations
