@@ -17,13 +17,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration
 
 from engine.bench.shapes import PERIOD, configs_of, shorten
@@ -32,8 +35,13 @@ from engine.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter, load_t
 from engine.commands import GenerationSettings
 from engine.config import DrafterConfig, TargetConfig
 from engine.decoder import Decoder, HostRounds, Prompt, Round
+from engine.kernels.attention import sdpa_attention
+from engine.kernels.head import capped_logits
+from engine.kernels.jit import MAX_ROWS
+from engine.kernels.rope import rope_table
 from engine.models.dflash import DFlashDrafter
-from engine.models.gemma4 import Gemma4
+from engine.models.gemma4 import Experts, Gemma4
+from engine.models.target_rows import TargetRows
 from engine.rounds import Rounds
 from tests.engine.checkpoints import (
     FULL,
@@ -44,7 +52,7 @@ from tests.engine.checkpoints import (
     write_drafter,
     write_tokenizer,
 )
-from tests.engine.divergence import allowed_margin, first_divergence
+from tests.engine.divergence import first_divergence
 from tests.engine.published import PUBLISHED, write_published
 from tests.engine.reference_drafter import ReferenceDrafter
 from tests.gpu.check_rounds import OracleRounds, device_rounds, spoiled
@@ -57,6 +65,8 @@ DRAFTER_ERROR = 0.05
 """Relative error of a drafter's states in bf16, three layers deep: each rounding is 2^-9."""
 WRITE_SECONDS = 150.0
 PROMPT_LENGTH = 64
+VOCABULARY_PART = 65_536
+"""Columns of the head that are taken to fp32 at a time."""
 HOST_TOKENS = 48
 """Of an answer by the modules, which take fifty times as long."""
 
@@ -238,28 +248,81 @@ def check_answers(target: Gemma4, drafter: DFlashDrafter, tokens: int, report: R
             same = told.ids == plain.ids
             report.line("  token for token the plain answer", str(same), same)
         if temperature == 0:
-            few = replace(warm, speculation=False, max_new_tokens=HOST_TOKENS)
+            few = replace(warm, speculation=False, max_new_tokens=min(HOST_TOKENS, tokens))
             told = answer(decoder, HostRounds(), prompt, few)
             divergence = first_divergence(target, prompt, told.ids, plain.ids[:HOST_TOKENS])
             holds = divergence is None or divergence.margin <= divergence.allowed
             report.line("  PyTorch's modules", "equal" if divergence is None else str(divergence), holds)
-            check_blocks(target, prompt, plain.ids, report)
+            check_logits(target, decoder, prompt, plain.ids, report)
     if target.embed_tokens.weight.is_cuda:
         report.line("peak GPU memory in all", f"{torch.cuda.max_memory_allocated() / 1e9:.2f} GB")
 
 
-def check_blocks(target: Gemma4, prompt: list[int], plain: list[int], report: Report) -> None:
-    """Beyond the first place where answers part: the plain answer's every token, judged again 16 rows at a time."""
-    logits = teacher_forced(target, [*prompt, *plain[:-1]], 16)[len(prompt) - 1 :]
-    said = torch.tensor(plain, device=logits.device)
-    best = logits.max(dim=-1)
-    gaps = best.values - logits.gather(-1, said[:, None]).squeeze(-1)
-    excess = gaps - allowed_margin(best.values, target.embed_tokens.weight.dtype)
-    report.line(
-        "plain answer judged in blocks of 16",
-        f"{(best.indices != said).sum()} of {len(plain)} tokens differ, largest gap {gaps.max():.4f}",
-        bool((excess <= 0).all()),
+@torch.inference_mode()
+def check_logits(target: Gemma4, decoder: Decoder, prompt: list[int], plain: list[int], report: Report) -> None:
+    """Beyond the first place where answers part: the logits behind the plain answer's every token, against fp32.
+
+    The kernels' error must not exceed what PyTorch's modules make by rounding, 16 rows at a time both.
+    """
+    ids = [*prompt, *plain[:-1]]
+    exact = exact_logits(target, ids)[len(prompt) - 1 :]
+    said, best = torch.tensor(plain, device=exact.device), exact.max(dim=-1)
+    by_kernels = kernel_logits(decoder, ids)[len(prompt) - 1 :]
+    by_modules = teacher_forced(target, ids, MAX_ROWS)[len(prompt) - 1 :]
+    same = bool((by_kernels.argmax(dim=-1) == said).all())
+    report.line("  kernels, 16 rows a pass, say the plain answer", str(same), same)
+    ours, theirs = relative_error(by_kernels, exact), relative_error(by_modules, exact)
+    holds = ours <= max(ERROR_RATIO * theirs, 1e-5)
+    report.line("  logits of the plain answer, against fp32", f"error {ours:.2e}, modules {theirs:.2e}", holds)
+    for name, tokens in (("kernels", said), ("modules", by_modules.argmax(dim=-1))):
+        gaps = best.values - exact.gather(-1, tokens[:, None]).squeeze(-1)
+        value = f"{(best.indices != tokens).sum()} of {len(plain)} differ, largest gap {gaps.max():.4f}"
+        report.line(f"  {name}: tokens that fp32 would not have said", value)
+
+
+def exact_logits(target: Gemma4, ids: Sequence[int]) -> Tensor:
+    """Logits [n, vocab] of a text by the modules in fp32, a layer at a time: a whole copy would not fit."""
+    weight = target.embed_tokens.weight
+    cache = Cache(target.config.layers, len(ids), len(ids), torch.float32, weight.device)
+    positions = torch.arange(len(ids), device=weight.device)
+    x = weight[torch.tensor(ids, device=weight.device)].float() * target.embedding_scale
+    for config, layer, layer_cache in zip(target.config.layers, target.layers, cache.layers, strict=True):
+        whole = deepcopy(layer).float()
+        whole.self_attn.attend = sdpa_attention
+        if whole.has_experts:
+            whole.experts.forward = partial(exact_experts, whole.experts)
+        x = whole(x, 0, layer_cache, rope_table(positions, target.frequencies[config.rope]))
+    hidden = deepcopy(target.norm).float()(x)
+    return torch.cat(
+        [capped_logits(hidden, part.float(), target.config.logit_softcap) for part in weight.split(VOCABULARY_PART)], -1
     )
+
+
+def exact_experts(experts: Experts, x: Tensor, weights: Tensor, ids: Tensor) -> Tensor:
+    """``Experts.forward``, one expert after the other: grouped products are made for 16 bits."""
+    out = torch.zeros_like(x)
+    for expert in ids.unique().tolist():
+        rows, choices = (ids == expert).nonzero(as_tuple=True)
+        gate, up = F.linear(x[rows], experts.gate_up_proj[expert]).chunk(2, dim=-1)
+        pair = F.linear(F.gelu(gate, approximate="tanh") * up, experts.down_proj[expert])
+        out.index_add_(0, rows, pair * weights[rows, choices, None])
+    return out
+
+
+def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
+    """Logits [n, vocab] of a text by the kernels of decoding rounds, 16 rows at a time."""
+    rows = TargetRows(decoder.target, decoder.cache, *torch.zeros(2, 1, dtype=torch.int32, device=decoder.device))
+    assert rows.out.logits is not None
+    logits = []
+    for start in range(0, len(ids), MAX_ROWS):
+        piece = torch.tensor(ids[start : start + MAX_ROWS], device=decoder.device)
+        rows.cursor.fill_(start)
+        rows.rows.fill_(len(piece))
+        rows.ids[: len(piece)] = piece
+        rows.forward()
+        logits.append(rows.out.logits[: len(piece)].clone())
+    decoder.clear()
+    return torch.cat(logits)
 
 
 def check_launch(folder: Path, device: torch.device, report: Report) -> None:
