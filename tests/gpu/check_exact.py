@@ -269,8 +269,6 @@ def check_logits(target: Gemma4, decoder: Decoder, prompt: list[int], plain: lis
     said, best = torch.tensor(plain, device=exact.device), exact.max(dim=-1)
     by_kernels = kernel_logits(decoder, ids)[len(prompt) - 1 :]
     by_modules = teacher_forced(target, ids, MAX_ROWS)[len(prompt) - 1 :]
-    same = bool((by_kernels.argmax(dim=-1) == said).all())
-    report.line("  kernels, 16 rows a pass, say the plain answer", str(same), same)
     ours, theirs = relative_error(by_kernels, exact), relative_error(by_modules, exact)
     holds = ours <= max(ERROR_RATIO * theirs, 1e-5)
     report.line("  logits of the plain answer, against fp32", f"error {ours:.2e}, modules {theirs:.2e}", holds)
