@@ -146,7 +146,7 @@ async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> N
         assert replay.replay is not None
         await driver.until(lambda: replay.replay.played > 0)
         await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.screen)
+        await driver.until(lambda: driver.app.screen is driver.screen and driver.prompt.has_focus)
         await driver.ask_and_wait()
         assert driver.screen.chat.reducer.turn.reason == "stop"
 

@@ -36,8 +36,6 @@ from engine.kernels.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.quantised import QuantisedWeight
 from engine.plan import MemoryPlan
 from engine.service import EngineService
-from engine.trees import AutoTrees
-from engine.width import CostTable, RoundCosts
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding import prompt_ids, run_turn, settings
@@ -53,7 +51,6 @@ if INTERPRETED:
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 CONTEXT = 128
-FLAT = CostTable((0,), (RoundCosts(4.0, (20.0,) * 16),))
 
 
 @pytest.fixture
@@ -103,15 +100,15 @@ def test_what_is_compiled_is_what_turns_launch(
         decoder = Decoder(target, drafter, CONTEXT)
         decoder.rounds = DeviceRounds(decoder, QuantisedWeight.of(target.embed_tokens.weight))
         for length, wanted in (
-            (1, settings(max_new_tokens=3)),
+            (1, settings(max_new_tokens=2)),
             (31, settings(max_new_tokens=2, temperature=0.8, top_k=40, top_p=0.9)),
             (16, settings(max_new_tokens=2, speculation=False)),
             (17, settings(max_new_tokens=2, speculation=False, temperature=0.8)),
         ):
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
-        decoder.auto = AutoTrees(FLAT) if decoder.rounds.drafts_trees else None
-        for temperature in (0.0, 0.8):
-            run_turn(decoder, prompt_ids(9), settings(max_new_tokens=2, block_size="auto", temperature=temperature))
+        draft, verify = decoder.rounds.drafting
+        for kind, greedy in ((draft, True), (verify, True), (verify, False)):
+            decoder.rounds._step(kind, greedy)()
         decoder.rounds.time("ingest", prompt_ids(16), 20, pending=16)
 
     assert launched(turns) == launched(lambda: launch_all(order))

@@ -105,7 +105,7 @@ def pair(bundled_pair: Path) -> Pair:
 )
 def test_speculation_changes_no_token(sampling: dict[str, float], pair: Pair) -> None:
     """A sample of the prompts: all 200 at full length take minutes."""
-    assert pair.diverging(PROMPTS[::19], 32, **sampling) == []
+    assert pair.diverging(PROMPTS[::27], 32, **sampling) == []
     assert_caches_equal_recomputation(pair.speculative)
 
 

@@ -23,6 +23,7 @@ from engine.kernels.quantised import QuantisedWeight
 from engine.kernels.tiles import DraftTiles, TargetTiles, Tiles
 from engine.models.dflash import DFlashDrafter
 from engine.models.gemma4 import Gemma4
+from engine.trees import AutoTrees
 from engine.tuning import costs
 from engine.width import Auto, CostTable, RoundCosts
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
@@ -316,7 +317,7 @@ def test_drafting_in_8_bits_says_the_same(pair: Pair) -> None:
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.8, "seed": 4}], ids=["greedy", "warm"])
 def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair, sampling: dict[str, float]) -> None:
     """Half-sure drafts at costs that grow: some verified, some not, some rounds without any."""
-    wanted = settings(max_new_tokens=24, block_size=8, **sampling)
+    wanted = settings(max_new_tokens=18, block_size=8, **sampling)
     text = spoken(pair, wanted)
     device = on_device(pair, mostly_right(text, error_rate=0.6))
     policy = device.auto = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))
@@ -357,6 +358,8 @@ def test_costs_are_timed_on_the_device_and_leave_nothing_behind(pair: Pair, monk
     device = on_device(pair)
     table = costs.time_rounds(device, PROMPT)
     assert table is not None and len(table.costs[0].verify) == 16 and table.costs[0].draft > 0
-    assert cast(DeviceRounds, device.rounds).time_choice(Auto(table), PROMPT, 20) > 0
+    rounds = cast(DeviceRounds, device.rounds)
+    assert rounds.drafting == ("grow", "tree")
+    assert all(rounds.time_choice(policy, PROMPT, 20) > 0 for policy in (Auto(table), AutoTrees(table)))
     assert run_turn(device, PROMPT, wanted).ids == run_turn(by_host(pair), PROMPT, wanted).ids
     assert_caches_equal_recomputation(device)

@@ -20,7 +20,7 @@ from engine.tuning.rates import rate, rate_of
 from engine.tuning.sweep import sweep
 from engine.width import Auto, Fixed
 from tests.engine.played_auto import TREES, chains, play_auto
-from tests.engine.policy_figures import AHEAD, SIZES, behind
+from tests.engine.policy_figures import AHEAD, SIZES, behind, tok_s
 from tests.engine.recorded_costs import recorded_tables
 
 RECORDINGS = load_recordings(Path(__file__).with_name("drafts.xz"))
@@ -43,7 +43,7 @@ def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: in
     """``ahead``: so many tokens stand before the prompt."""
     table = TABLES[name]
     answers = [behind(ahead, each) for each in CELLS[cell]]
-    fixed = {size: rate(lambda size=size: Fixed(size), answers, table).tok_s for size in SIZES}  # type: ignore[misc]
+    fixed = {size: tok_s(lambda size=size: Fixed(size), answers, table) for size in SIZES}  # type: ignore[misc]
     auto = rate_of([play_auto(name, table, each.blocks, each.prompt_length) for each in answers])
     assert auto.tok_s >= 0.98 * max(fixed.values())
     assert auto.low <= auto.tok_s <= auto.high

@@ -52,8 +52,8 @@ class Drawing(Screen[None]):
 
     def draw(self, events: Sequence[Happening], gauges: bool) -> None:
         """Show what changed. Called by the pump after the events were applied."""
-        if not self.app.is_running:
-            return  # leaving: the widgets go before the pump does
+        if not self.app.is_running or not self.query(TokenLog):
+            return  # leaving: the widgets go before the pump does, and before the app says that it is over
         if any(isinstance(event, Rewind) for event in events):
             self.query_one(TokenLog).clear()
         self.query_one(TokenLog).append(self.chat.reducer.take_spans())
