@@ -59,7 +59,10 @@ def wait_until_gone(pid: int, seconds: float) -> None:
 
 
 def visible_transcript(window: ChatWindow) -> str:
-    """The rows between the header and the gauges, without blanks: wrapping does not matter."""
+    """The rows between the header and the gauges, without blanks: wrapping does not matter.
+
+    Without the last two: while a line moves up, a picture of the terminal may hold it twice.
+    """
     rows = window.terminal.screen.splitlines()
     end = next(row for row, line in enumerate(rows) if line.startswith(" tok/s"))
-    return squeezed("".join(row[:79] for row in rows[1:end]))  # the last column is the scroll bar's
+    return squeezed("".join(row[:79] for row in rows[1 : end - 2]))  # the last column is the scroll bar's

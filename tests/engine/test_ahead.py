@@ -102,12 +102,11 @@ def test_what_is_compiled_is_what_turns_launch(
         for length, wanted in (
             (1, settings(max_new_tokens=2)),
             (31, settings(max_new_tokens=2, temperature=0.8, top_k=40, top_p=0.9)),
-            (16, settings(max_new_tokens=2, speculation=False)),
             (17, settings(max_new_tokens=2, speculation=False, temperature=0.8)),
         ):
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
         draft, verify = decoder.rounds.drafting
-        for kind, greedy in ((draft, True), (verify, True), (verify, False)):
+        for kind, greedy in ((draft, True), (verify, True), (verify, False), ("plain", True)):
             decoder.rounds._step(kind, greedy)()
         decoder.rounds.time("ingest", prompt_ids(16), 20, pending=16)
 
