@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import accumulate, count
 from typing import NamedTuple
 
-from .width import FIRST_PAUSE, MEMORY, NUM_BINS, RATE_MEMORY, TRY, Auto, Calibration, Choice
+from .width import MEMORY, NUM_BINS, TRY, Auto, Calibration, Choice
 
 ROWS = 16
 """Of the widest pass: the anchor and fifteen drafted tokens."""
@@ -165,16 +165,7 @@ class AutoTrees(Auto):
             if node.parent in (0, *path):
                 calibration = self.others if node.choice else self.calibration
                 calibration.observe(chances[node.depth - 1][node.choice], row in path)
-        if self._resting:
-            return  # it was on its way when the rest began
-        self._tokens = RATE_MEMORY * self._tokens + (len(path) + 1 + expected) / 2
-        self._milliseconds = RATE_MEMORY * self._milliseconds + round_ms
-        if changed:
-            self.calibration = self._before
-        if changed or self._tokens * costs.rest < self._milliseconds:
-            self._rest(costs)
-        else:
-            self._next_pause = max(self._next_pause // 2, FIRST_PAUSE)
+        self._book((len(path) + 1 + expected) / 2, round_ms, changed, costs)
 
     def _worth(self, position: Sequence[float]) -> list[float]:
         """Chances as they turned out so far: falling, and no more than 1 in all."""

@@ -285,9 +285,13 @@ class Auto:
         changed = num_verified > 0 and self._has_changed(confidences[0], num_accepted, round_ms / costs.rest - 1)
         for index in range(min(num_accepted + 1, num_verified)):
             self.calibration.observe(confidences[index], index < num_accepted)
+        self._book((num_accepted + 1 + expected) / 2, round_ms, changed, costs)
+
+    def _book(self, tokens: float, round_ms: float, changed: bool, costs: RoundCosts) -> None:
+        """Enters what a drafted round yielded, and whether the text is another: drafting goes on, or rests."""
         if self._resting:
             return  # it was on its way when the rest began
-        self._tokens = RATE_MEMORY * self._tokens + (num_accepted + 1 + expected) / 2
+        self._tokens = RATE_MEMORY * self._tokens + tokens
         self._milliseconds = RATE_MEMORY * self._milliseconds + round_ms
         if changed:
             # The drafter is what it was; only this text is not for it.
