@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from .errors import WeightsFailure
-from .fields import Fields
+from .files.json_fields import Fields
 
 LayerKind = Literal["sliding_attention", "full_attention"]
 Json = Mapping[str, Any]

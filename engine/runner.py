@@ -12,12 +12,9 @@ from time import perf_counter
 
 import torch
 
-from . import checkpoint
-from .ahead import Compiling, compiling_beside
-from .chat import AnswerStream, ChatTokenizer
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
-from .decoder import Decoder, PrefillStarted, Prompt, Round
-from .device_rounds import DeviceRounds
+from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
+from .decoding.device_rounds import DeviceRounds
 from .errors import UsageFailure
 from .events import (
     MICROSECONDS,
@@ -36,16 +33,19 @@ from .events import (
     WidthChoice,
     rounded,
 )
-from .fingerprint import fingerprint
+from .files.fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
-from .kernels.quantised import QuantisedWeight
-from .plan import MemoryPlan, plan_memory
+from .kernels.decode.quantised import QuantisedWeight
+from .loading import checkpoint
+from .loading.memory_plan import MemoryPlan, plan_memory
+from .loading.precompile import Compiling, compiling_beside
+from .speculation.trees import AutoTrees
+from .speculation.verify_width import Auto, CostTable
 from .statistics import TurnMeter
-from .trees import AutoTrees
+from .tokenizer import AnswerStream, ChatTokenizer
 from .tuning.costs import time_rounds
 from .tuning.known import known_costs
-from .width import Auto, CostTable
 
 DEFAULT_MAX_CONTEXT = 32_768
 """Tokens to reserve caches for when nobody asks for more."""

@@ -50,8 +50,8 @@ class EngineService:
 
     def _main(self) -> None:
         try:
-            from .ahead import standing_by
-            from .waking import wake_gpu
+            from .loading.cuda_context import wake_gpu
+            from .loading.precompile import standing_by
 
             # Both go by beside the imports.
             if self._options.device != "cpu":

@@ -31,7 +31,7 @@ def imported_by(code: str) -> set[str]:
 
 
 def test_ruff_finds_nothing() -> None:
-    check("-m", "ruff", "check", "--quiet", "engine", "dflash_tui", "tests")
+    check("-m", "ruff", "check", "--quiet", "engine", "dflash_tui", "tests", "measure", "screenshots")
 
 
 @pytest.mark.slow
@@ -45,7 +45,8 @@ def test_the_boundaries_between_packages_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["engine", "engine.events", "engine.commands", "engine.errors", "engine.service", "engine.ahead"]
+    "module",
+    ["engine", "engine.events", "engine.commands", "engine.errors", "engine.service", "engine.loading.precompile"],
 )
 def test_the_engine_s_contracts_load_no_library(module: str) -> None:
     heavy = {"torch", "numpy", "transformers", "textual", "rich", "click"}
@@ -78,10 +79,10 @@ def test_opening_a_pair_leaves_the_compiler_of_torch_alone() -> None:
     """It takes longer to import than the bundled pair to load."""
     code = (
         "import sys, torch\n"
-        "from engine.chat import ChatTokenizer\n"
-        "from engine.checkpoint import load_drafter, load_target\n"
+        "from engine.tokenizer import ChatTokenizer\n"
+        "from engine.loading.checkpoint import load_drafter, load_target\n"
         "from engine.hub.pairs import BUNDLED_PAIR\n"
-        "from engine.plan import plan_memory\n"
+        "from engine.loading.memory_plan import plan_memory\n"
         "folder, drafter, cpu = BUNDLED_PAIR / 'target', BUNDLED_PAIR / 'drafter', torch.device('cpu')\n"
         "ChatTokenizer(folder)\n"
         "plan_memory(folder, drafter, None, cpu)\n"

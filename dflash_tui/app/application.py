@@ -15,8 +15,8 @@ from textual import events
 from textual.app import SystemCommand
 from textual.screen import Screen
 
-from dflash_tui.core.look import Look
-from dflash_tui.core.start import Start
+from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.settings.screen_options import Look
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from dflash_tui.core.config import Entry
+from dflash_tui.core.settings.config import Entry
 
 from .actions.action import Action
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.archive import reopen
-from dflash_tui.core.chat import Exchange
-from dflash_tui.core.fences import describe_blocks
-from dflash_tui.core.sessions import Conversation
-from dflash_tui.core.slash import SlashError
-from dflash_tui.core.spans import Span
-from dflash_tui.core.transcript import recall
+from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.conversation.spans import Span
+from dflash_tui.core.conversation.transcript import recall
+from dflash_tui.core.sessions.sessions.archive import reopen
+from dflash_tui.core.sessions.sessions.sessions import Conversation
+from dflash_tui.core.text.fences import describe_blocks
 
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions

@@ -15,8 +15,8 @@ from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.widgets import Input
 
-from dflash_tui.core.log_file import log_file
-from dflash_tui.core.look import Look
+from dflash_tui.core.files.log_file import log_file
+from dflash_tui.core.settings.screen_options import Look
 
 from .ascii import AsciiFilter
 from .screens.palette import Palette

@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.inspection import Inspection, inspect
-from dflash_tui.core.moments import snapshot_at
-from dflash_tui.core.playback import FULL, Quiz
-from dflash_tui.core.reducer import TurnState
-from dflash_tui.core.slash import SlashError
-from dflash_tui.core.slow_motion import SlowMotion
-from dflash_tui.core.statistics import TurnSnapshot
-from dflash_tui.core.travel import Place, Traveller
+from dflash_tui.core.conversation.reducer import TurnState
+from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.figures.moments import snapshot_at
+from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.rounds.cells.inspection import Inspection, inspect
+from dflash_tui.core.rounds.cells.playback import FULL, Quiz
+from dflash_tui.core.rounds.cells.slow_motion import SlowMotion
+from dflash_tui.core.rounds.cells.travel import Place, Traveller
 from engine.events import Step
 
 from .lens_view import LensView

@@ -18,17 +18,9 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from dflash_tui.core.config import (
-    KEYS_TABLE,
-    Config,
-    ConfigError,
-    files,
-    read_all,
-    read_config,
-    user_file,
-)
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.look import Look
+from dflash_tui.core.settings.config import KEYS_TABLE, Config, ConfigError, files, read_all, read_config, user_file
+from dflash_tui.core.settings.screen_options import Look
 from engine.commands import AUTO, GenerationSettings
 
 from .block_size import BlockSizeType

@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from dflash_tui.core.config import config_directory, user_file
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
-from dflash_tui.core.log_file import log_file
-from dflash_tui.core.sessions import sessions_directory
-from engine.doctor import Finding, examine
+from dflash_tui.core.files.log_file import log_file
+from dflash_tui.core.sessions.sessions.sessions import sessions_directory
+from dflash_tui.core.settings.config import config_directory, user_file
+from engine.tools.doctor import Finding, examine
 
 _MARKS = {"ok": " ", "note": "!", "broken": "✗"}
 _NAME_WIDTH = 18

@@ -78,7 +78,7 @@ def _rendered(document: Document, wanted: str) -> str:
 
 def _as_text(document: Document) -> str:
     from dflash_tui.core.export.spans import document_spans
-    from dflash_tui.core.wrapping import Document as Grid
+    from dflash_tui.core.text.wrapping import Document as Grid
 
     grid = Grid(COLUMNS)
     grid.append(list(document_spans(document)))

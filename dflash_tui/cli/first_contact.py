@@ -6,9 +6,9 @@ import json
 import sys
 from dataclasses import replace
 
-from dflash_tui.core.sessions import state_directory
+from dflash_tui.core.sessions.sessions.sessions import state_directory
 from engine.commands import EngineOptions
-from engine.suggestion import Suggestion, suggest_pair
+from engine.tools.suggestion import Suggestion, suggest_pair
 
 from .screen import in_browser
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.fences import CodeBlock, find_blocks
-from dflash_tui.core.saving import SavingError, save_block
-from dflash_tui.core.sessions import Conversation, SessionLog
+from dflash_tui.core.files.saving import SavingError, save_block
+from dflash_tui.core.sessions.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.source import EngineFactory
+from dflash_tui.core.text.fences import CodeBlock, find_blocks
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
 from engine.events import Event, TurnFinished
 

@@ -13,9 +13,9 @@ from typing import NoReturn
 
 import click
 
-from dflash_tui.core.config import Config
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
+from dflash_tui.core.settings.config import Config
 from dflash_tui.core.source import EngineFactory
 from engine.errors import EngineFailure
 

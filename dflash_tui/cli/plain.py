@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from dflash_tui.core.chat import Chat
+from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.reducer import turn_summary
+from dflash_tui.core.conversation.slash import Argument, SlashError, parse_slash
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.harmless import sanitise
-from dflash_tui.core.reducer import turn_summary
-from dflash_tui.core.sessions import SessionLog
-from dflash_tui.core.slash import Argument, SlashError, parse_slash
+from dflash_tui.core.figures.tables import GaugeFacts, tables
+from dflash_tui.core.sessions.sessions.sessions import SessionLog
 from dflash_tui.core.source import EngineFactory
-from dflash_tui.core.tables import GaugeFacts, tables
+from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Close, EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Step, TurnFinished
 

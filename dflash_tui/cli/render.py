@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from dflash_tui.core.fences import find_blocks
+from dflash_tui.core.text.fences import find_blocks
 from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted, event_to_dict
 
 Renderer = Callable[[Event], str]

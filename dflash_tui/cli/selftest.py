@@ -14,7 +14,7 @@ from engine.commands import EngineOptions
 from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
-    from engine.selftest import SelfTest
+    from engine.tools.selftest import SelfTest
 
 BAR = 30
 
@@ -58,7 +58,7 @@ def selftest(
 
 
 def _run(options: EngineOptions, tokens: int) -> SelfTest:
-    from engine.selftest import self_test
+    from engine.tools.selftest import self_test
 
     with loaded_pair(options) as (runner, status):
         return self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting("testing, answers done"))

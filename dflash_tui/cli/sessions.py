@@ -11,7 +11,9 @@ from typing import cast
 
 import click
 
-from dflash_tui.core.archive import (
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.export.formats import FORMATS, Format, render
+from dflash_tui.core.sessions.sessions.archive import (
     SessionSummary,
     conversation_markdown,
     delete_session,
@@ -21,10 +23,8 @@ from dflash_tui.core.archive import (
     reopen,
     reopen_latest,
 )
-from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.export.formats import FORMATS, Format, render
-from dflash_tui.core.session_document import conversation_document
-from dflash_tui.core.sessions import Conversation, SessionLog
+from dflash_tui.core.sessions.sessions.session_document import conversation_document
+from dflash_tui.core.sessions.sessions.sessions import Conversation, SessionLog
 
 from .output import FileOutput, StandardOutput
 from .problems import Problem

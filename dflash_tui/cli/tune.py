@@ -14,9 +14,9 @@ from engine.errors import UsageFailure
 from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
+    from engine.speculation.verify_width import CostTable
     from engine.tuning.rates import Rate
     from engine.tuning.sweep import Sweep
-    from engine.width import CostTable
 
 TEMPERATURES = (0.0, 0.7)
 FEW_PROMPTS = 8
@@ -50,7 +50,7 @@ def tune(
 
 def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple[Sweep, int, str]:
     """What each policy would have yielded, on how many answers, and what rounds cost here."""
-    from engine.selftest import PROMPTS
+    from engine.tools.selftest import PROMPTS
     from engine.tuning.sweep import record_answers, sweep
 
     with loaded_pair(options) as (runner, status):

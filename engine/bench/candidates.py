@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from ..kernels.jit import MAX_ROWS
-from ..kernels.prefill_attention import ChunkTiles
-from ..kernels.row_attention import AttendTiles, WindowTiles
-from ..kernels.tiles import RowTiles, Tiles
+from ..kernels.decode.attention import AttendTiles, WindowTiles
+from ..kernels.decode.tiles import RowTiles, Tiles
+from ..kernels.prefill.attention import ChunkTiles
+from ..kernels.toolchain.jit import MAX_ROWS
 
 AnyTiles = Tiles | RowTiles | AttendTiles | ChunkTiles
 

@@ -13,25 +13,18 @@ import torch
 from torch import Tensor
 
 from ..config import AttentionConfig, MoeConfig, TargetConfig
-from ..kernels.dense import Activation, gate_up, partial_sums, project
-from ..kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
-from ..kernels.head import HeadOutput, head_rows, pick_rows
-from ..kernels.jit import MAX_ROWS
-from ..kernels.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
-from ..kernels.prefill_attention import ChunkTiles, chunk_attention, chunk_tiles
-from ..kernels.quantised import QuantisedWeight, Weight
-from ..kernels.rope import HeadNorms, inverse_frequencies
-from ..kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from ..kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
-from ..kernels.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
-from .candidates import (
-    GATE_UP_AND_ROUTE_CHOICES,
-    ROUTER_CHOICES,
-    ROW_CHOICES,
-    AnyTiles,
-    attend_choices,
-    tile_choices,
-)
+from ..kernels.decode.attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
+from ..kernels.decode.dense import Activation, gate_up, partial_sums, project
+from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ..kernels.decode.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
+from ..kernels.decode.quantised import QuantisedWeight, Weight
+from ..kernels.decode.rope import HeadNorms, inverse_frequencies
+from ..kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
+from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
+from ..kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
+from ..kernels.toolchain.jit import MAX_ROWS
+from .candidates import GATE_UP_AND_ROUTE_CHOICES, ROUTER_CHOICES, ROW_CHOICES, AnyTiles, attend_choices, tile_choices
 from .routing import Routing, forced_scores
 from .shapes import Shape
 

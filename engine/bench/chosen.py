@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..kernels.tiles import DRAFT_TILES_IN_8_BITS, DraftTiles, TargetTiles, Tiles
+from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, DraftTiles, TargetTiles, Tiles
 
 Tried = Mapping[Tiles, float]
 """Microseconds of one kernel with each choice."""

@@ -14,15 +14,15 @@ from typing import Any
 
 import torch
 
-from ..checkpoint import load_drafter, load_target, pick_device
 from ..commands import AUTO, BlockSize
-from ..decoder import Decoder, HostRounds
-from ..device_rounds import DeviceRounds
+from ..decoding.decoder import Decoder, HostRounds
+from ..decoding.device_rounds import DeviceRounds
 from ..errors import EngineFailure
-from ..kernels.quantised import QuantisedWeight
-from ..kernels.tiles import target_tiles
-from ..models.dflash import DFlashDrafter
-from ..models.gemma4 import Gemma4
+from ..kernels.decode.quantised import QuantisedWeight
+from ..kernels.decode.tiles import target_tiles
+from ..loading.checkpoint import load_drafter, load_target, pick_device
+from ..models.dflash.modules import DFlashDrafter
+from ..models.gemma4.modules import Gemma4
 from ..runner import use_fitting_threads
 from . import kernels
 from .ceiling import Ceiling, measure_ceiling

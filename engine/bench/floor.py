@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from ..config import AttentionConfig
-from ..kernels.quantised import QuantisedWeight
-from ..models.dflash import DFlashDrafter
-from ..models.gemma4 import Gemma4
+from ..kernels.decode.quantised import QuantisedWeight
+from ..models.dflash.modules import DFlashDrafter
+from ..models.gemma4.modules import Gemma4
 from .shapes import Shape
 
 

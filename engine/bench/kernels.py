@@ -24,8 +24,8 @@ from typing import Any
 
 import torch
 
-from ..checkpoint import compute_dtype, pick_device
-from ..kernels.jit import HAS_TRITON, INTERPRETED
+from ..kernels.toolchain.jit import HAS_TRITON, INTERPRETED
+from ..loading.checkpoint import compute_dtype, pick_device
 from .candidates import AnyTiles, refinements
 from .cases import Case, Launch, cases_of, copies_for
 from .ceiling import Ceiling, measure_ceiling, time_calls

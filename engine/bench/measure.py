@@ -9,11 +9,11 @@ from itertools import islice
 from statistics import fmean, median
 from time import perf_counter
 
-from ..cache import Cache
 from ..commands import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize, GenerationSettings
-from ..decoder import Decoder
-from ..kernels.accept import MAX_SCRIPT
-from ..rounds import Prompt, Round
+from ..decoding.decoder import Decoder
+from ..decoding.rounds import Prompt, Round
+from ..kernels.round.accept import MAX_SCRIPT
+from ..kv_cache.cache import Cache
 from .ceiling import Ceiling
 from .floor import Floor
 from .routing import Routing, distinct_experts, force_routing, forced_scores

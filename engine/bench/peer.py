@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..checkpoint import compute_dtype
+from ..loading.checkpoint import compute_dtype
 from .ceiling import time_calls
 from .routing import Routing, forced_scores
 from .shapes import Shape, configs_of, shorten

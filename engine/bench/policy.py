@@ -9,15 +9,15 @@ from statistics import fmean
 from time import perf_counter
 
 from ..commands import AUTO, MAX_BLOCK_SIZE, BlockSize
-from ..decoder import Decoder
-from ..device_rounds import DeviceRounds
-from ..kernels.accept import MAX_SCRIPT
-from ..kernels.width import policy_numbers
-from ..rounds import Round
+from ..decoding.decoder import Decoder
+from ..decoding.device_rounds import DeviceRounds
+from ..decoding.rounds import Round
+from ..kernels.round.accept import MAX_SCRIPT
+from ..kernels.round.verify_width import policy_numbers
+from ..speculation.verify_width import Auto, CostTable
 from ..tuning.costs import time_rounds
 from ..tuning.play import Anchor, Played
 from ..tuning.rates import rate_of
-from ..width import Auto, CostTable
 from .measure import Bench, acceptance_script
 from .report import table
 from .routing import Routing
@@ -35,7 +35,7 @@ BEHIND = (
     0.741, 0.831, 0.918, 0.973, 1.0,
 )  # fmt: skip
 """Confidences of the bundled drafter, every twentieth part of them, least first: of drafts that were accepted, of those
-where a block fell, and of those behind. Five domains count alike (``python -m tests.engine.calibration``)."""
+where a block fell, and of those behind. Five domains count alike (``python -m measure.engine.calibration``)."""
 
 HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s", "95 %")
 STRETCH = 8

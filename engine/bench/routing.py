@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..models.gemma4 import DecoderLayer, Gemma4
+from ..models.gemma4.modules import DecoderLayer, Gemma4
 
 Routing = Literal["uniform", "correlated"]
 ROUTINGS: tuple[Routing, ...] = ("uniform", "correlated")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..checkpoint import read_drafter_config, read_target_config
 from ..config import DrafterConfig, TargetConfig
+from ..loading.checkpoint import read_drafter_config, read_target_config
 
 CONFIGS = Path(__file__).parent / "configs"
 PUBLISHED = {

@@ -7,10 +7,10 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from ..backends import choose_backends
-from ..checkpoint import compute_dtype
-from ..models.dflash import DFlashDrafter
-from ..models.gemma4 import Gemma4
+from ..loading.checkpoint import compute_dtype
+from ..models.attention_backends import choose_backends
+from ..models.dflash.modules import DFlashDrafter
+from ..models.gemma4.modules import Gemma4
 from .shapes import Shape
 
 Model = TypeVar("Model", bound=nn.Module)

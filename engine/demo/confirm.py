@@ -18,10 +18,10 @@ from typing import Any
 
 import torch
 
-from ..checkpoint import compute_dtype, load_drafter, load_target, pick_device
 from ..commands import GenerationSettings
-from ..decoder import Decoder, Prompt, Round
+from ..decoding.decoder import Decoder, Prompt, Round
 from ..hub.pairs import BUNDLED_PAIR
+from ..loading.checkpoint import compute_dtype, load_drafter, load_target, pick_device
 from .evaluate import held_out_questions
 from .mixture import Mixture, load_generators
 from .tokenizer import load_tokenizer

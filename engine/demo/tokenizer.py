@@ -41,7 +41,7 @@ WORDS = r"\n+|▁+(?=▁)|▁?[A-Za-z]+|[0-9]|▁?[^\sA-Za-z0-9▁]+|▁"
 """What byte-pair merges never cross: line breaks, indentation (all but the space before the word), words, single
 digits, punctuation."""
 
-CHAT_TEMPLATE = Path(__file__).parents[1] / "templates" / "gemma4.jinja"
+CHAT_TEMPLATE = Path(__file__).parents[1] / "models" / "gemma4" / "chat_template.jinja"
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:

@@ -13,7 +13,7 @@ from time import monotonic
 from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_cache
 
 from ..errors import WeightsFailure
-from ..shards import INDEX, SINGLE_FILE, missing_weights, shard_names
+from ..files.shards import INDEX, SINGLE_FILE, missing_weights, shard_names
 from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file
 from .failures import explained
 from .fetching import FetchCancelled, Fetching

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import WeightsFailure
-from ..fields import read_json
-from ..shards import missing_weights
+from ..files.json_fields import read_json
+from ..files.shards import missing_weights
 from .fetching import Fetching
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..kernels.norm import rms_norm, rms_norm_rounded_first
+from ..kernels.decode.norm import rms_norm, rms_norm_rounded_first
 
 
 def linear(inputs: int, outputs: int) -> nn.Linear:

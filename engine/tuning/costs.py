@@ -13,10 +13,10 @@ from time import perf_counter
 
 import torch
 
-from ..decoder import Decoder
-from ..device_rounds import DeviceRounds
-from ..kernels.jit import MAX_ROWS
-from ..width import CostTable, RoundCosts
+from ..decoding.decoder import Decoder
+from ..decoding.device_rounds import DeviceRounds
+from ..kernels.toolchain.jit import MAX_ROWS
+from ..speculation.verify_width import CostTable, RoundCosts
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
 """Rows timed; what lies between two of them costs evenly more."""

@@ -12,8 +12,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ..fingerprint import fingerprint_of_code
-from ..width import CostTable, RoundCosts
+from ..files.fingerprint import fingerprint_of_code
+from ..speculation.verify_width import CostTable, RoundCosts
 
 
 def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:

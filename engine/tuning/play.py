@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..trees import AutoTrees, accepted_path
-from ..width import CostTable, Policy
+from ..speculation.trees import AutoTrees, accepted_path
+from ..speculation.verify_width import CostTable, Policy
 
 
 class Anchor(NamedTuple):

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ..width import CostTable, Policy
+from ..speculation.verify_width import CostTable, Policy
 from .files import Recording
 from .play import Played, play
 

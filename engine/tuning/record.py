@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from ..cache import Cache
 from ..commands import GenerationSettings
-from ..models.dflash import DFlashDrafter
-from ..models.gemma4 import Gemma4
-from ..sampling import sample
-from ..trees import CHOICES
+from ..kv_cache.cache import Cache
+from ..models.dflash.modules import DFlashDrafter
+from ..models.gemma4.modules import Gemma4
+from ..sampling.sampling import sample
+from ..speculation.trees import CHOICES
 from .play import Anchor, Block
 
 CHUNK = 256

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..chat import ChatTokenizer
 from ..commands import GenerationSettings, Message
-from ..decoder import Decoder
-from ..trees import AutoTrees
-from ..width import Auto, CostTable, Fixed
+from ..decoding.decoder import Decoder
+from ..speculation.trees import AutoTrees
+from ..speculation.verify_width import Auto, CostTable, Fixed
+from ..tokenizer import ChatTokenizer
 from .files import Recording
 from .play import Played, play, play_oracle, play_trees
 from .rates import Rate, rate, rate_of

@@ -19,6 +19,7 @@ from pathlib import Path
 from string import ascii_letters
 from typing import Any
 
+from dflash_tui.core.sessions.sessions.sessions import sessions_directory
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
@@ -29,11 +30,10 @@ from textual.widgets import Static
 from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.core.lesson.bundled import open_lesson
-from dflash_tui.core.look import Look
-from dflash_tui.core.sessions import sessions_directory
+from dflash_tui.core.settings.screen_options import Look
 from dflash_tui.core.traces.bundled import find_trace
 from engine.events import accepted_in
-from tests.core.test_archive import write
+from tests.core.sessions.test_archive import write
 
 from .conftest import Driver, running
 from .test_replay import replaying

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dflash_tui.core.reducer import THOUGHT_HEAD
-from dflash_tui.core.sessions import load_session
-from dflash_tui.core.spans import Span
+from dflash_tui.core.sessions.sessions.sessions import load_session
+
+from dflash_tui.core.conversation.reducer import THOUGHT_HEAD
+from dflash_tui.core.conversation.spans import Span
 from engine.commands import Ask
 
 from .conftest import Driver, Launch

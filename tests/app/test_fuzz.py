@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.app.screens.chat import ChatScreen
-from dflash_tui.core.harmless import sanitise
+from dflash_tui.core.text.harmless import sanitise
 from engine.events import (
     Channel,
     DraftToken,

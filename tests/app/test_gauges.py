@@ -14,8 +14,8 @@ from dflash_tui.app.screens.statistics import StatisticsScreen
 from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, heights, note_text, widths
 from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge, _interval_cell
 from dflash_tui.app.widgets.meters import CostGauge, meter, thousands
-from dflash_tui.core.gpu import GpuReading
-from dflash_tui.core.statistics import PositionRate, Rate
+from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.statistics import PositionRate, Rate
 
 from .conftest import Driver, Launch
 

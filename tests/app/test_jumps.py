@@ -8,19 +8,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from dflash_tui.core.rounds.cells.stretch import Happening
+from dflash_tui.core.rounds.cells.travel import Place
+from dflash_tui.core.sessions.sessions.sessions import SessionLog
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.source import EventQueue
 from dflash_tui.app.widgets.replay_bar import ReplayBar
 from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.token_log import TokenLog
-from dflash_tui.core.sessions import SessionLog
-from dflash_tui.core.stretch import Happening
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
-from dflash_tui.core.travel import Place
 from engine.commands import GenerationSettings
 from engine.events import EngineReady, PrefillDone, Step, TurnFinished, TurnStarted
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from dflash_tui.app.glyphs import EIGHTHS, axis, bars, large_number, scaled
 from dflash_tui.app.widgets.round_strip import LONGEST_CELL, probability, visible
 from dflash_tui.app.widgets.status import short_name
-from dflash_tui.core.wrapping import width_of
+from dflash_tui.core.text.wrapping import width_of
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=16), st.integers(1, 6))

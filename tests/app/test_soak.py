@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from .soak import LIMITS, SCENES, Scene, play
-from .waits import WAITS
+from measure.app.soak import LIMITS, SCENES, Scene, play
+from measure.app.waits import WAITS
 
 SLACK = 10
 """Times the limits of an idle machine; for latencies, since memory does not depend on the load."""

@@ -6,6 +6,8 @@ import asyncio
 import time
 
 import pytest
+from dflash_tui.core.rounds.cells.history import StepHistory
+from dflash_tui.core.rounds.cells.travel import Place
 from textual.color import Color
 from textual.geometry import Region
 
@@ -15,9 +17,7 @@ from dflash_tui.app.widgets.lens_legend import SHADE_STYLES
 from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.app.widgets.step_view import StepView
-from dflash_tui.core.history import StepHistory
-from dflash_tui.core.moments import snapshot_at
-from dflash_tui.core.travel import Place
+from dflash_tui.core.figures.moments import snapshot_at
 from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
 
 from .colour_vision import contrast

@@ -16,8 +16,8 @@ from dflash_tui.cli.completion import SHELLS, VARIABLE
 from dflash_tui.cli.config import chosen_look, settable
 from dflash_tui.cli.help import variable_of
 from dflash_tui.cli.main import commands
-from dflash_tui.core.config import CONFIG_VARIABLE, PROJECT_FILE
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
 
 from .conftest import Program
 

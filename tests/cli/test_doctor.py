@@ -12,8 +12,8 @@ import pytest
 
 from dflash_tui.cli import doctor
 from dflash_tui.core.exit_codes import ExitCode
-from engine import doctor as engine_doctor
-from engine.doctor import Finding
+from engine.tools import doctor as engine_doctor
+from engine.tools.doctor import Finding
 
 from .conftest import Program
 

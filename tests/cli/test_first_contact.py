@@ -11,7 +11,7 @@ import pytest
 from dflash_tui.cli.first_contact import BUNDLED, suggest_model
 from engine.commands import EngineOptions
 from engine.hub.pairs import KNOWN_PAIRS
-from engine.suggestion import suggest_pair
+from engine.tools.suggestion import suggest_pair
 
 H200, SMALL, LARGE = "NVIDIA H200, 143771", "NVIDIA GeForce RTX 4090, 24564", "NVIDIA A100-SXM4-40GB, 40960"
 MIXTURE, DENSE = "google/gemma-4-26B-A4B-it", "google/gemma-4-12B-it"

@@ -86,7 +86,7 @@ import asyncio, sys
 from pathlib import Path
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.source import EventQueue, replay_source
-from dflash_tui.core.sessions import SessionLog
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import find_trace
 from engine.commands import GenerationSettings
 

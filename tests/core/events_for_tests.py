@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from engine.events import DraftToken, EmittedToken, Step, TreeToken
-from engine.trees import ROWS, accepted_path, best_first, in_rows
+from engine.speculation.trees import ROWS, accepted_path, best_first, in_rows
 
 Choice = tuple[int, str, float]
 """One of a position's: token id, text, the drafter's probability."""

@@ -16,7 +16,7 @@ from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import FORMAT_VERSION, to_json
 from dflash_tui.core.export.svg import to_svg
-from dflash_tui.core.harmless import sanitise
+from dflash_tui.core.text.harmless import sanitise
 from engine.events import Step, TurnFinished, TurnStarted, event_from_dict
 
 from .answers_for_tests import hostile_document, make_answer

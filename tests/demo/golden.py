@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from engine.chat import ChatTokenizer
-from engine.checkpoint import load_drafter, load_target
 from engine.commands import GenerationSettings, Message
-from engine.decoder import Decoder
+from engine.decoding.decoder import Decoder
 from engine.demo.headlines import HEADLINE_PROMPTS
 from engine.hub.pairs import BUNDLED_PAIR
-from tests.engine.decoding import Answer, run_turn
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.tokenizer import ChatTokenizer
+from tests.engine.small_decoders import Answer, run_turn
 
 GOLDEN = Path(__file__).with_name("golden.json")
 PROMPTS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.fences import CodeBlock, find_blocks
+from dflash_tui.core.text.fences import CodeBlock, find_blocks
 
 from .browser import missing_browser, open_page
 from .chatting import DRONE_PAGE, ChatWindow, turns

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 import torch
+from engine.models.dflash.modules.modules import DFlashDrafter
+from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 from transformers import Gemma4ForConditionalGeneration
 
-from engine import decoder
-from engine.checkpoint import load_drafter, load_target
+from engine.decoding import decoder
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.models.dflash import DFlashDrafter
-from engine.models.gemma4 import Gemma4
+from engine.loading.checkpoint import load_drafter, load_target
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter, write_tokenizer
-from tests.engine.decoding import set_stops
+from tests.engine.small_decoders import set_stops
 
 CPU = torch.device("cpu")
 

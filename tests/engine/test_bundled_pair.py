@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.chat import ChatTokenizer
-from engine.checkpoint import load_drafter, load_target
 from engine.commands import GenerationSettings, Message
-from engine.decoder import Decoder
+from engine.decoding.decoder import Decoder
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.decoding import assert_caches_equal_recomputation, run_turn
+from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn
 
 BLOCK_SIZES = (4, 8, 16)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import decoder
-from engine.chat import ChatTokenizer
 from engine.commands import EngineOptions, Message
+from engine.decoding import decoder
 from engine.events import EngineError, TurnFinished, TurnStarted
+from engine.tokenizer import ChatTokenizer
 from tests.engine.checkpoints import write_tokenizer
 from tests.engine.test_service import ask, running
 

@@ -14,9 +14,9 @@ from queue import Queue
 from typing import Any, TypeVar
 
 import pytest
+from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
-from engine.chat import ChatTokenizer
 from engine.commands import AUTO, Adjust, Ask, Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import (
     EngineError,
@@ -30,8 +30,8 @@ from engine.events import (
     event_from_dict,
     event_to_dict,
 )
-from engine.models.gemma4 import Gemma4
 from engine.service import EngineService
+from engine.tokenizer import ChatTokenizer
 from tests.engine.conftest import TinyPair
 
 E = TypeVar("E")

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
+from engine.models.dflash.modules.modules import DFlashDrafter, Draft
+from engine.models.gemma4.modules.modules import Gemma4
+from engine.sampling.sampling.sampling import Samples, sample
 from torch import Tensor
 
-from engine import decoder
-from engine.cache import Cache
-from engine.chat import ChatTokenizer
 from engine.commands import EngineOptions
+from engine.decoding import decoder
 from engine.events import TurnFinished
-from engine.models.dflash import DFlashDrafter, Draft
-from engine.models.gemma4 import Gemma4
-from engine.sampling import Samples, sample
+from engine.kv_cache.cache import Cache
+from engine.tokenizer import ChatTokenizer
 from tests.engine.test_service import Session, ask, check_steps, running
 
 QUESTION = "Write a quicksort in Python"

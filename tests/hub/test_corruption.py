@@ -16,10 +16,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.checkpoint import load_drafter, load_target
 from engine.commands import GenerationSettings
-from engine.decoder import Decoder, Prompt, Round
+from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.errors import EngineFailure
+from engine.loading.checkpoint import load_drafter, load_target
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 
 CPU = torch.device("cpu")

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from engine.kernels.tree_rows import TreeRows
-from engine.trees import CHOICES, Node, best_first, in_rows
+from engine.kernels.round.tree_rows import TreeRows
+from engine.speculation.trees import CHOICES, Node, best_first, in_rows
 
 Held = TypeVar("Held")
 

@@ -22,7 +22,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
-from engine.kernels.ahead import compile_for
+from engine.kernels.toolchain.compile_ahead import compile_for
 
 HOPPER = GPUTarget("cuda", 90, 32)
 TYPES = {

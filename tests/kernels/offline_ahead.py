@@ -17,12 +17,12 @@ from triton import knobs
 from triton.backends.nvidia.driver import CudaLauncher
 from triton.runtime.jit import JITFunction
 
-from engine.kernels.ahead import compile_all, compile_for, noted_launches
-from engine.kernels.dense import project
-from engine.kernels.head import HeadOutput, head_rows
-from engine.kernels.jit import MAX_ROWS
-from engine.kernels.quantised import QuantisedWeight
-from engine.kernels.tiles import Tiles
+from engine.kernels.decode.dense import project
+from engine.kernels.decode.head import HeadOutput, head_rows
+from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.decode.tiles import Tiles
+from engine.kernels.toolchain.compile_ahead import compile_all, compile_for, noted_launches
+from engine.kernels.toolchain.jit import MAX_ROWS
 
 META = torch.device("meta")
 

@@ -11,20 +11,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from engine.models.dflash.modules.modules import DFlashDrafter
+from engine.models.gemma4.modules.modules import Gemma4
 
 from engine.config import DrafterConfig, TargetConfig
-from engine.decoder import Decoder
-from engine.device_rounds import DeviceRounds
-from engine.kernels.accept import MAX_SCRIPT, RoundState
-from engine.kernels.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
-from engine.kernels.adopt import RowStores, adopt_rows
-from engine.kernels.choices import Choices, pick_choices
-from engine.kernels.grow import NUM_TREE_NUMBERS, grow_tree
-from engine.kernels.quantised import QuantisedWeight
-from engine.kernels.sample import sample_rows
-from engine.kernels.tree_rows import TreeRows
-from engine.models.dflash import DFlashDrafter
-from engine.models.gemma4 import Gemma4
+from engine.decoding.decoder import Decoder
+from engine.decoding.device_rounds import DeviceRounds
+from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.round.accept import MAX_SCRIPT, RoundState
+from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
+from engine.kernels.round.choices import Choices, pick_choices
+from engine.kernels.round.grow import NUM_TREE_NUMBERS, grow_tree
+from engine.kernels.round.move_accepted import RowStores, adopt_rows
+from engine.kernels.round.sample import sample_rows
+from engine.kernels.round.tree_rows import TreeRows
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"

@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from engine.models.gemma4.modules.decode_pass import TargetRows
+from engine.models.gemma4.modules.modules import Gemma4
+from engine.models.gemma4.modules.prefill_pass import TargetPrompt
 
-from engine.cache import Cache
 from engine.config import TargetConfig
-from engine.kernels.head import HeadOutput, head_rows
-from engine.kernels.jit import MAX_ROWS
-from engine.kernels.quantised import QuantisedWeight
-from engine.kernels.tiles import DRAFT_TILES
-from engine.kernels.tree_rows import TreeRows
-from engine.models.gemma4 import Gemma4
-from engine.models.target_prompt import TargetPrompt
-from engine.models.target_rows import TargetRows
+from engine.kernels.decode.head import HeadOutput, head_rows
+from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.decode.tiles import DRAFT_TILES
+from engine.kernels.round.tree_rows import TreeRows
+from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kv_cache.cache import Cache
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route
-from engine.kernels.tiles import Tiles
+from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from engine.kernels.decode.tiles import Tiles
 
 SIZE = 32
 

@@ -8,9 +8,9 @@ from dataclasses import fields
 import pytest
 import torch
 
-from engine.kernels.accept import ACCEPTED, RECORD_SIZE, TARGET_PROBABILITIES, RoundState, accept_rows
-from engine.kernels.jit import INTERPRETED
-from engine.trees import Node
+from engine.kernels.round.accept import ACCEPTED, RECORD_SIZE, TARGET_PROBABILITIES, RoundState, accept_rows
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.speculation.trees import Node
 from tests.kernels.drawn_trees import drawn_tree, moved
 from tests.kernels.tree_rounds import CPU, Pass
 

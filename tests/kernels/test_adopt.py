@@ -7,12 +7,12 @@ import random
 import pytest
 import torch
 
-from engine.cache import Cache
 from engine.config import AttentionConfig, LayerKind, RopeConfig
-from engine.kernels.accept_tree import AcceptedPath
-from engine.kernels.adopt import RowStores, adopt_rows, reference_adopt
-from engine.kernels.jit import INTERPRETED
-from engine.trees import Node, path_to
+from engine.kernels.round.accept_tree import AcceptedPath
+from engine.kernels.round.move_accepted import RowStores, adopt_rows, reference_adopt
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kv_cache.cache import Cache
+from engine.speculation.trees import Node, path_to
 from tests.kernels.drawn_trees import drawn_tree
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

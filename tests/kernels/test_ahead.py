@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.kernels.jit import HAS_TRITON
+from engine.kernels.toolchain.jit import HAS_TRITON
 
 
 def write_libcuda(folder: Path) -> None:

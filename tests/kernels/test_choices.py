@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.choices import Choices, pick_choices, reference_choices
-from engine.kernels.head import HeadOutput, head_rows, pick_rows
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.tiles import Tiles
+from engine.kernels.decode.head import HeadOutput, head_rows, pick_rows
+from engine.kernels.decode.tiles import Tiles
+from engine.kernels.round.choices import Choices, pick_choices, reference_choices
+from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

@@ -7,9 +7,9 @@ import random
 import pytest
 import torch
 
-from engine.kernels.accept import CHANCE, COST_MS, MAX_SCRIPT, RoundState
-from engine.kernels.width import choose_width, policy_numbers
-from engine.width import Auto, CostTable, RoundCosts
+from engine.kernels.round.accept import CHANCE, COST_MS, MAX_SCRIPT, RoundState
+from engine.kernels.round.verify_width import choose_width, policy_numbers
+from engine.speculation.verify_width import Auto, CostTable, RoundCosts
 
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
 STEPPED = CostTable((0,), (RoundCosts(1.0, tuple(3.0 + (row // 4) for row in range(16))),))

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.cache import Cache
 from engine.config import AttentionConfig, DrafterConfig
-from engine.kernels.context_store import ContextStores, store_context
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store
+from engine.kernels.decode.context_store import ContextStores, store_context
+from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kv_cache.cache import Cache
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

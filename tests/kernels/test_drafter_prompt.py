@@ -7,8 +7,8 @@ import torch
 
 from engine.bench.shapes import read_shape
 from engine.bench.weights import random_pair
-from engine.cache import Cache
-from engine.kernels.jit import INTERPRETED
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kv_cache.cache import Cache
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from engine.kernels.jit import INTERPRETED
-from engine.trees import CHOICES, AutoTrees, Node, best_first
-from engine.width import CostTable, RoundCosts
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.speculation.trees import CHOICES, AutoTrees, Node, best_first
+from engine.speculation.verify_width import CostTable, RoundCosts
 from tests.kernels.drawn_trees import drawn_chances
 from tests.kernels.tree_rounds import NO_SCRIPT, Grown
 

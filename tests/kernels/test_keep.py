@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.keep import BLOCK, keep_row, reference_keep_row
+from engine.kernels.round.keep_features import BLOCK, keep_row, reference_keep_row
+from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from engine.kernels.jit import HAS_TRITON
+from engine.kernels.toolchain.jit import HAS_TRITON
 from tests.kernels.early_reads import waits_in_time
 
 STREAMS = (

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.attention import reference_attention
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.prefill_attention import ChunkTiles, chunk_attention
+from engine.kernels.prefill.attention import ChunkTiles, chunk_attention
+from engine.kernels.reference.attention import reference_attention
+from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
 

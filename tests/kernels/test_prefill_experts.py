@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.moe import experts
-from engine.kernels.prefill_experts import combine, places, reference_combine
+from engine.kernels.prefill.experts import combine, places, reference_combine
+from engine.kernels.reference.moe import experts
+from engine.kernels.toolchain.jit import INTERPRETED
 
 
 def sorted_pairs(n: int, top_k: int, hidden: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
@@ -45,7 +45,7 @@ def test_equals_the_reference(n: int, top_k: int, hidden: int, dtype: torch.dtyp
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
 def test_experts_can_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole operation, with the CPU's last step and with this one."""
-    from engine.kernels import moe
+    from engine.kernels.reference import moe
 
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(12, 32, generator=generator)

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.prefill_gate import gated, reference_gated
-from engine.kernels.prefill_norm import spread
-from engine.kernels.prefill_route import Routing, reference_routing, route_many
+from engine.kernels.prefill.gate import gated, reference_gated
+from engine.kernels.prefill.norm import spread
+from engine.kernels.prefill.route import Routing, reference_routing, route_many
+from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

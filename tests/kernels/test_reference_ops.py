@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.config import RopeConfig
-from engine.kernels.attention import AttentionFunction, reference_attention, sdpa_attention, visible_keys
-from engine.kernels.head import capped_logits
-from engine.kernels.moe import experts, route
-from engine.kernels.norm import rms_norm, rms_norm_rounded_first
-from engine.kernels.rope import apply_rope, inverse_frequencies, rope_table
+from engine.kernels.decode.head import capped_logits
+from engine.kernels.decode.norm import rms_norm, rms_norm_rounded_first
+from engine.kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
+from engine.kernels.reference.attention import AttentionFunction, reference_attention, sdpa_attention, visible_keys
+from engine.kernels.reference.moe import experts, route
 
 CPU = torch.device("cpu")
 

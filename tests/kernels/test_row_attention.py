@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.config import AttentionConfig, RopeConfig
-from engine.kernels.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
-from engine.kernels.row_attention import (
+from engine.kernels.decode.attention import (
     AttendScratch,
     AttendTiles,
     FullTiles,
@@ -23,6 +22,7 @@ from engine.kernels.row_attention import (
     num_splits,
     split_size,
 )
+from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
 from tests.kernels.ordered_sums import sum_in_order
 
 CPU = torch.device("cpu")

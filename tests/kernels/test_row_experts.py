@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.dense import partial_sums, project, reference_gate_up, reference_project
-from engine.kernels.expert_rows import DenseDown, expert_down_rows, expert_gate_up_rows
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.moe import experts, route
-from engine.kernels.router_rows import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from engine.kernels.tiles import Tiles
+from engine.kernels.decode.dense import partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
+from engine.kernels.decode.tiles import Tiles
+from engine.kernels.reference.moe import experts, route
+from engine.kernels.toolchain.jit import INTERPRETED
 from tests.kernels.routed import route_rows
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.head import HeadOutput, capped_logits, head_rows, pick_rows
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.quantised import QuantisedWeight
-from engine.kernels.tiles import Tiles
+from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pick_rows
+from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.decode.tiles import Tiles
+from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.norm import (
+from engine.kernels.decode.norm import (
     AttentionJoin,
     FeedForwardJoin,
     NormStyle,
@@ -23,6 +22,7 @@ from engine.kernels.norm import (
     rms_norm,
     rms_norm_rounded_first,
 )
+from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.dense import Activation, gate_up, partial_sums, project, reference_gate_up, reference_project
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.quantised import QuantisedWeight
-from engine.kernels.tiles import Tiles
+from engine.kernels.decode.dense import Activation, gate_up, partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.decode.tiles import Tiles
+from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

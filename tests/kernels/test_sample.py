@@ -1,4 +1,4 @@
-"""Sampling on the device draws the tokens that ``engine/sampling.py`` defines."""
+"""Sampling on the device draws the tokens that ``engine/sampling/sampling.py`` defines."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import random
 
 import pytest
 import torch
+from engine.sampling.sampling.sampling import sample
 from torch import Tensor
 
-from engine.kernels import sample as kernels
-from engine.kernels.head import HeadOutput
-from engine.kernels.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
-from engine.kernels.tiles import Tiles
-from engine.kernels.tree_rows import TreeRows
-from engine.sampling import sample
-from tests.engine.chi_square import chi_square_p
+from engine.kernels.decode.head import HeadOutput
+from engine.kernels.decode.tiles import Tiles
+from engine.kernels.round import sample as kernels
+from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
+from engine.kernels.round.tree_rows import TreeRows
+from tests.engine.sampling.chi_square import chi_square_p
 from tests.kernels.drawn_trees import drawn_tree, posed
 
 CPU = torch.device("cpu")

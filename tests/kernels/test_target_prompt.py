@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from engine.models.gemma4.modules.modules import Gemma4, TargetOutput
+from engine.models.gemma4.modules.prefill_pass import TargetPrompt
 
-from engine.cache import Cache
-from engine.checkpoint import load_target
-from engine.kernels.jit import INTERPRETED
-from engine.models.gemma4 import Gemma4, TargetOutput
-from engine.models.target_prompt import TargetPrompt
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kv_cache.cache import Cache
+from engine.loading.checkpoint import load_target
 from tests.engine.conftest import no_progress
-from tests.engine.decoding import prompt_ids
-from tests.engine.published import PUBLISHED, write_published
+from tests.engine.models.published import PUBLISHED, write_published
+from tests.engine.small_decoders import prompt_ids
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 import torch
+from engine.models.gemma4.modules.decode_pass import TargetRows
+from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
-from engine.cache import Cache
-from engine.checkpoint import load_target
-from engine.kernels.jit import INTERPRETED
-from engine.kernels.tiles import TargetTiles, Tiles
-from engine.kernels.tree_rows import TreeRows
-from engine.models.gemma4 import Gemma4
+from engine.kernels.decode.tiles import TargetTiles, Tiles
+from engine.kernels.round.tree_rows import TreeRows
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kv_cache.cache import Cache
+from engine.loading.checkpoint import load_target
 from engine.models.layers import linear
-from engine.models.merged import side_by_side
-from engine.models.target_rows import TargetRows
-from engine.trees import Node, path_to
+from engine.models.merged_weights import side_by_side
+from engine.speculation.trees import Node, path_to
 from tests.engine.conftest import no_progress
-from tests.engine.decoding import prompt_ids
-from tests.engine.published import PUBLISHED, write_published
+from tests.engine.models.published import PUBLISHED, write_published
+from tests.engine.small_decoders import prompt_ids
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

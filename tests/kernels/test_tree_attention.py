@@ -9,19 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.branches import most_branches
-from engine.kernels.row_attention import AttendScratch, AttendTiles, attend_rows, attend_rows_reference
-from engine.kernels.tree_rows import TreeRows
-from engine.trees import Node, best_first, in_rows, path_to
-from tests.kernels.test_row_attention import (
-    CPU,
-    SMALL_FULL,
-    SMALL_WINDOW,
-    Case,
-    capacity_of,
-    layer,
-    make,
-)
+from engine.kernels.decode.attention import AttendScratch, AttendTiles, attend_rows, attend_rows_reference
+from engine.kernels.decode.branches import most_branches
+from engine.kernels.round.tree_rows import TreeRows
+from engine.speculation.trees import Node, best_first, in_rows, path_to
+from tests.kernels.test_row_attention import CPU, SMALL_FULL, SMALL_WINDOW, Case, capacity_of, layer, make
 
 LAYERS = {
     "window": layer(2, 1, 16, 40),

@@ -9,7 +9,9 @@ from math import exp, isclose
 import torch
 from torch import Tensor
 
-from engine.kernels.accept import (
+from engine.kernels.decode.head import HeadOutput
+from engine.kernels.decode.tiles import Tiles
+from engine.kernels.round.accept import (
     ACCEPTED,
     CHANCE,
     COST_MS,
@@ -24,7 +26,7 @@ from engine.kernels.accept import (
     WIDTH,
     RoundState,
 )
-from engine.kernels.accept_tree import (
+from engine.kernels.round.accept_tree import (
     CHOICE_PROBABILITIES,
     DRAFTS,
     NUMBERS,
@@ -35,14 +37,12 @@ from engine.kernels.accept_tree import (
     accept_tree,
     reference_path,
 )
-from engine.kernels.choices import Choices
-from engine.kernels.grow import grow_tree, tree_numbers
-from engine.kernels.head import HeadOutput
-from engine.kernels.sample import SampledRows
-from engine.kernels.tiles import Tiles
-from engine.kernels.tree_rows import TreeRows
-from engine.trees import CHOICES, AutoTrees, Node
-from engine.width import Choice
+from engine.kernels.round.choices import Choices
+from engine.kernels.round.grow import grow_tree, tree_numbers
+from engine.kernels.round.sample import SampledRows
+from engine.kernels.round.tree_rows import TreeRows
+from engine.speculation.trees import CHOICES, AutoTrees, Node
+from engine.speculation.verify_width import Choice
 from tests.kernels.drawn_trees import moved, posed
 
 CPU = torch.device("cpu")

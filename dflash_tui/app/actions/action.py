@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.slash import Argument
+from dflash_tui.core.conversation.slash import Argument
 
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen

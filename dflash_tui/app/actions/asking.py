@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.slash import Argument
+from dflash_tui.core.conversation.slash import Argument
 
 from ..widgets.prompt import Prompt
 from .action import Action

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from dflash_tui.core.clipboard import LONGEST_SEQUENCE, copy_locally
-from dflash_tui.core.fences import CodeBlock, find_blocks
-from dflash_tui.core.opener import OpeningError, open_file
-from dflash_tui.core.saving import SavingError, save_block
-from dflash_tui.core.slash import Argument, SlashError
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.files.clipboard import LONGEST_SEQUENCE, copy_locally
+from dflash_tui.core.files.opener import OpeningError, open_file
+from dflash_tui.core.files.saving import SavingError, save_block
+from dflash_tui.core.text.fences import CodeBlock, find_blocks
 
 from ..notices import link, tell_not_saved
 from .action import Action

@@ -8,11 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dflash_tui.core.conversation.reducer import TurnState
+from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.export.document import Document, collect, origin_of
 from dflash_tui.core.export.formats import FORMATS, render
-from dflash_tui.core.reducer import TurnState
-from dflash_tui.core.saving import save_text
-from dflash_tui.core.slash import Argument, SlashError
+from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.traces.writer import turn_events
 from engine.commands import AUTO, MIN_BLOCK_SIZE, BlockSize, Message
 
@@ -20,7 +20,7 @@ from ..notices import tell_saved
 from .action import Action
 
 if TYPE_CHECKING:
-    from dflash_tui.core.race import RaceResult
+    from dflash_tui.core.race.race.race import RaceResult
 
     from ..screens.chat import ChatScreen
 
@@ -34,7 +34,7 @@ RACE_RUNS = 3
 
 def race(screen: ChatScreen, argument: Argument) -> None:
     """The target alone, DFlash at the block size of the slider, and at half of it; for auto, at the largest instead."""
-    from dflash_tui.core.race import Race, lanes_for
+    from dflash_tui.core.race.race.race import Race, lanes_for
 
     from ..screens.race import RaceScreen
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
-from dflash_tui.core.archive import (
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.files.saving import save_text
+from dflash_tui.core.sessions.sessions.archive import (
     ArchiveError,
     SessionSummary,
     conversation_markdown,
@@ -19,8 +21,6 @@ from dflash_tui.core.archive import (
     find_session,
     open_session,
 )
-from dflash_tui.core.saving import save_text
-from dflash_tui.core.slash import Argument, SlashError
 
 from ..notices import tell_saved
 from ..screens.search import SearchScreen

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.lenses import LENSES, next_lens
-from dflash_tui.core.slash import Argument, SlashError
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.rounds.cells.lenses import LENSES, next_lens
 
 from .action import Action
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.slash import Argument, SlashError
+from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.format import SUFFIX
 from dflash_tui.core.traces.reader import TraceError

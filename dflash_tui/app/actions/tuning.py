@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.slash import Argument
+from dflash_tui.core.conversation.slash import Argument
 from engine.commands import AUTO
 
 from ..widgets.slider import BlockSlider, TemperatureSlider

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.slash import Argument, SlashError
+from dflash_tui.core.conversation.slash import Argument, SlashError
 
 from ..theming import own_first
 from ..widgets.token_log import TokenLog

@@ -13,13 +13,13 @@ from textual.containers import Container, Horizontal
 from textual.widget import Widget
 from textual.widgets import Static
 
-from dflash_tui.core.chat import Chat
-from dflash_tui.core.gpu import GpuMonitor
-from dflash_tui.core.sessions import SessionLog
-from dflash_tui.core.slash import SlashError, parse_slash
-from dflash_tui.core.start import Start
-from dflash_tui.core.starters import STARTERS
-from dflash_tui.core.tables import tables
+from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.slash import SlashError, parse_slash
+from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.conversation.starters import STARTERS
+from dflash_tui.core.figures.gpu import GpuMonitor
+from dflash_tui.core.figures.tables import tables
+from dflash_tui.core.sessions.sessions.sessions import SessionLog
 from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import BlockSize, Close, GenerationSettings, Stop
 

@@ -16,12 +16,12 @@ from textual.widgets import Static
 from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import token_spans
+from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.lesson.pages import Figure, Page, lesson_document
 from dflash_tui.core.lesson.parsing import Lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
-from dflash_tui.core.playback import PHASES
-from dflash_tui.core.race_clock import RaceClock
-from dflash_tui.core.saving import save_text
+from dflash_tui.core.race.race.clock import RaceClock
+from dflash_tui.core.rounds.cells.playback import PHASES
 
 from ..notices import tell_saved
 from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines

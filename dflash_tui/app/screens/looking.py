@@ -7,7 +7,7 @@ from collections.abc import Callable
 from textual import events, on
 from textual.screen import Screen
 
-from dflash_tui.core.slash import SlashError
+from dflash_tui.core.conversation.slash import SlashError
 
 from ..viewer import Viewer
 from ..widgets.gauges import HistogramGauge

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-from dflash_tui.core.harmless import sanitise
-from dflash_tui.core.prompts import PromptHistory
+from dflash_tui.core.sessions.sessions.prompts import PromptHistory
+from dflash_tui.core.text.harmless import sanitise
 
 from .picker import PickerScreen
 

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Static
 
-from dflash_tui.core.tables import GaugeFacts
+from dflash_tui.core.figures.tables import GaugeFacts
 
 from .gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
 from .meters import ContextGauge, CostGauge, GpuGauge

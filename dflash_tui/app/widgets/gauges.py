@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from dflash_tui.core.statistics import MAX_DRAFT, PositionRate, Rate
-from dflash_tui.core.tables import GaugeFacts
+from dflash_tui.core.figures.statistics import MAX_DRAFT, PositionRate, Rate
+from dflash_tui.core.figures.tables import GaugeFacts
 
 from ..glyphs import EIGHTHS, axis, bars, large_number, scaled, spaced
 

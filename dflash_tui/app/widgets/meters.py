@@ -6,8 +6,8 @@ from typing import ClassVar, cast
 
 from textual.content import Content
 
-from dflash_tui.core.gpu import GpuReading
-from dflash_tui.core.tables import GaugeFacts
+from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.tables import GaugeFacts
 
 from .gauges import MUTED, Gauge
 

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.harmless import sanitise
-from dflash_tui.core.wrapping import shortened
+from dflash_tui.core.text.harmless import sanitise
+from dflash_tui.core.text.wrapping import shortened
 
 ROWS = 3
 HEAD, TAIL = "next ❯ ", "  ↑ takes it back"

@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from dflash_tui.core.harmless import sanitise
+from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Message
 
 SHOWN = 12

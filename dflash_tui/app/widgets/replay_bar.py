@@ -9,10 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.slash import SlashError
-from dflash_tui.core.stretch import Happening
+from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.rounds.cells.stretch import Happening
+from dflash_tui.core.rounds.cells.travel import Place
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST, ReplaySource
-from dflash_tui.core.travel import Place
 from engine.events import TurnStarted
 
 from .slider import BlockSlider, TemperatureSlider

@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.harmless import sanitise
+from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineReady
 
 SHORTEST_SYSTEM = 16

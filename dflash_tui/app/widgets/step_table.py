@@ -10,11 +10,11 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.inspection import Column, Inspection, Outcome
-from dflash_tui.core.playback import PHASES, Phase
-from dflash_tui.core.rounds import END_MARK
-from dflash_tui.core.statistics import MAX_DRAFT, num_verified
-from dflash_tui.core.trees import ChoiceFate, Further
+from dflash_tui.core.figures.statistics import MAX_DRAFT, num_verified
+from dflash_tui.core.rounds.cells.cells import END_MARK
+from dflash_tui.core.rounds.cells.inspection import Column, Inspection, Outcome
+from dflash_tui.core.rounds.cells.playback import PHASES, Phase
+from dflash_tui.core.rounds.cells.trees import ChoiceFate, Further
 from engine.events import DraftToken, EmittedToken
 
 from ..glyphs import bars

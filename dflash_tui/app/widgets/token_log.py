@@ -26,10 +26,10 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from dflash_tui.core.lenses import Shade
-from dflash_tui.core.marks import Mark
-from dflash_tui.core.spans import Look, Span
-from dflash_tui.core.wrapping import Document, Row, Rows, width_of
+from dflash_tui.core.conversation.marks import Mark
+from dflash_tui.core.conversation.spans import Look, Span
+from dflash_tui.core.rounds.cells.lenses import Shade
+from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
 from .lens_legend import SHADE_STYLES
 

@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from ..harmless import sanitise
-from ..spans import Look, Span
+from ..conversation.spans import Look, Span
+from ..text.harmless import sanitise
 from .document import Answer, Document
 from .palette import DARK, Palette, bundled_palette
 from .spans import answer_summary, gap_after, question_spans, section_spans, token_spans

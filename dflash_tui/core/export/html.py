@@ -18,10 +18,10 @@ from typing import Any
 
 from engine.events import EmittedToken, Step
 
-from ..harmless import sanitise
-from ..inspection import Inspection, inspect_step
-from ..rounds import round_cells, round_summary, show_blanks
-from ..trees import accepted_drafts
+from ..rounds.cells import round_cells, round_summary, show_blanks
+from ..rounds.inspection import Inspection, inspect_step
+from ..rounds.trees import accepted_drafts
+from ..text.harmless import sanitise
 from .document import SET_LINE, Answer, Document, Heading, Lanes, Plain, Prose, RoundFigure, Table, is_set
 from .palette import DARK, LIGHT, Palette, bundled_palette
 from .spans import answer_summary

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..spans import Look
+from ..conversation.spans import Look
 
 DARK, LIGHT = "dflash-dark", "dflash-light"
 

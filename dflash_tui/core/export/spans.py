@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from engine.events import EmittedToken, Step
 
-from ..rounds import Fate, round_cells, show_blanks
-from ..spans import Look, Span
+from ..conversation.spans import Look, Span
+from ..rounds.cells import Fate, round_cells, show_blanks
 from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from html import escape
 
-from ..harmless import sanitise
-from ..spans import Look, Span
-from ..wrapping import Document as Grid
-from ..wrapping import width_of
+from ..conversation.spans import Look, Span
+from ..text.harmless import sanitise
+from ..text.wrapping import Document as Grid
+from ..text.wrapping import width_of
 from .document import Document
 from .palette import DARK, bundled_palette
 from .spans import document_spans

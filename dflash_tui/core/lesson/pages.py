@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..export.document import SET_LINE, Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
-from ..inspection import Inspection, inspect_step
-from ..race import RaceResult, as_race, block_name
-from ..race_report import race_table
+from ..race.race import RaceResult, as_race, block_name
+from ..race.report import race_table
+from ..rounds.inspection import Inspection, inspect_step
 from .facts import choose_round, fill, round_facts, same_tokens, turn_facts
 from .parsing import FigureKind, FigureRequest, Lesson, LessonError, Stop
 

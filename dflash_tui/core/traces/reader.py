@@ -12,11 +12,11 @@ from typing import Any
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
+from ..conversation.reducer import Teller
+from ..conversation.span_store import SpanStore
 from ..failures import Failure
-from ..history import StepHistory
-from ..reducer import Teller
-from ..span_store import SpanStore
-from ..stretch import Stretch
+from ..rounds.history import StepHistory
+from ..rounds.stretch import Stretch
 from .checking import checked_event, one_line
 from .format import FORMAT_VERSION, MAGIC, TREE_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged

@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.commands import Close, Command, Stop
 from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
-from ..stretch import Happening, Rewind
+from ..rounds.stretch import Happening, Rewind
 from .numbers import SECOND
 from .reader import Trace, TraceError, read_trace
 

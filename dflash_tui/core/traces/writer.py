@@ -26,7 +26,7 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
-from ..reducer import TurnState
+from ..conversation.reducer import TurnState
 from .format import FORMAT_VERSION, MAGIC, TREE_VERSION, JsonEvent, TraceHeader
 from .frames import FrameWriter
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.reducer import Reducer
+from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.traces.coding import Encoder
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, SYNC, Frame
 from dflash_tui.core.traces.numbers import put_number

@@ -9,13 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from dflash_tui.core.rounds.cells.history import CHECKPOINT
+from dflash_tui.core.rounds.cells.stretch import Happening, Rewind, Stretch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.chat import Chat
-from dflash_tui.core.history import CHECKPOINT
-from dflash_tui.core.reducer import Reducer
-from dflash_tui.core.stretch import Happening, Rewind, Stretch
+from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.text.wrapping import Document
 from dflash_tui.core.traces import format, replaying
 from dflash_tui.core.traces.bundled import TRACES, bundled_traces, find_trace
 from dflash_tui.core.traces.packing import Unpacker
@@ -23,7 +24,6 @@ from dflash_tui.core.traces.reader import TraceError, read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
 from dflash_tui.core.traces.step_coding import words
 from dflash_tui.core.traces.writer import TraceWriter
-from dflash_tui.core.wrapping import Document
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 from tests.core.events_for_tests import make_step

@@ -1,0 +1,1 @@
+"""A conversation in memory: events in, transcript out."""

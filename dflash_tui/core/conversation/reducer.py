@@ -1,0 +1,291 @@
+"""Events in, conversation out: the one place where the screen's state changes because the engine said something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.events import (
+    MICROSECONDS,
+    EmittedToken,
+    EngineError,
+    EngineReady,
+    Event,
+    FinishReason,
+    LoadProgress,
+    PrefillDone,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    TurnStatistics,
+)
+
+from ..figures.rate_meter import RateMeter
+from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
+from ..rounds.history import StepHistory
+from ..rounds.stretch import Stretch
+from ..text.growing_text import GrowingText
+from .spans import Span, Spans
+
+Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
+THOUGHT_HEAD = "✻ thought · Alt+H\n"
+"""Stands above a thought, and alone where thoughts are folded away."""
+
+
+class Teller:
+    """What one turn's steps add to the transcript."""
+
+    def __init__(self, turn: int) -> None:
+        self._turn = turn
+        self._num_tokens = 0
+        self._thinking = False
+
+    def tell(self, step: Step) -> Spans:
+        """The spans of the next step."""
+        spans = Spans()
+        for token in step.emitted:
+            if token.channel != "control" and token.text:
+                self._tell(token, spans)
+            self._num_tokens += 1
+        return spans
+
+    def _tell(self, token: EmittedToken, spans: Spans) -> None:
+        thought = token.channel == "thought"
+        if thought and not self._thinking:
+            spans.append(Span(THOUGHT_HEAD, "note"))
+        elif self._thinking and not thought:
+            spans.append(Span("\n\n", "thought"))
+        self._thinking = thought
+        spans.append(Span(token.text, "thought" if thought else token.verdict, self._turn, self._num_tokens))
+
+    def skip(self, spans: Spans, num_tokens: int) -> None:
+        """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
+        self._num_tokens = num_tokens
+        if spans:
+            self._thinking = spans[-1].look == "thought"
+
+
+@dataclass(slots=True)
+class TurnState:
+    """One question and as much of its answer as has arrived."""
+
+    number: int
+    num_prompt_tokens: int = 0
+    num_reused_tokens: int = 0
+    started: TurnStarted | None = None
+    finished: TurnFinished | None = None
+    prefill_ms: float = 0.0
+    answer: GrowingText = field(default_factory=GrowingText)
+    acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
+    speculation: bool = True
+    before_race: bool = False
+    """A race has measured the target since, warmed up, which this answer may not have been."""
+    history: StepHistory = field(default_factory=StepHistory)
+    """Every step so far."""
+    latest_drafted: Step | None = None
+    """The latest round that had a draft: what the strip shows."""
+    reason: FinishReason | None = None
+    error: EngineError | None = None
+    statistics: TurnStatistics | None = None
+    teller: Teller = field(init=False)
+    rate: RateMeter = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rate = RateMeter(self.history)
+        self.teller = Teller(self.number)
+
+    def add(self, step: Step) -> Spans:
+        """One more round; returns what it adds to the transcript."""
+        self.history.append(step)
+        self.latest_drafted = step if step.draft else self.latest_drafted
+        self.rate.follow()
+        self.acceptance = self.acceptance.after(step)
+        spans = self.teller.tell(step)
+        self.answer.append(spans.answer)
+        return spans
+
+    def extend(self, stretch: Stretch) -> Spans:
+        """The same for many rounds at once."""
+        if len(self.history) != stretch.start - stretch.first:  # only a trace that no engine wrote has such gaps
+            return Spans.of(span for step in stretch.steps() for span in self.add(step))
+        history = self.history = stretch.history.between(stretch.first, stretch.stop)
+        self.latest_drafted = history.latest_drafted()
+        self.rate = RateMeter(history)
+        self.acceptance = history.acceptance(-1)
+        self.teller.skip(stretch.spans, history.num_tokens)
+        self.answer.append(stretch.spans.answer)
+        return stretch.spans
+
+    @property
+    def latest(self) -> Step | None:
+        """The latest round."""
+        return self.history.latest
+
+    @property
+    def text(self) -> str:
+        return str(self.answer)
+
+    @property
+    def num_tokens(self) -> int:
+        return self.history.num_tokens
+
+    @property
+    def cost(self) -> RoundCost:
+        return self.history.cost(-1) if self.history else RoundCost()
+
+    @property
+    def ttft_ms(self) -> float | None:
+        """From the question to the first token; None before it came."""
+        return self.history.time[0] / MICROSECONDS if self.history else None
+
+    @property
+    def seed(self) -> int:
+        """Of the sampling noise."""
+        seed = self.started.settings.get("seed", 0) if self.started else 0
+        return seed if isinstance(seed, int) else 0
+
+    @property
+    def snapshot(self) -> TurnSnapshot:
+        """What the gauges show of the turn as it is now."""
+        latest = self.latest
+        return TurnSnapshot(
+            step=latest.index if latest else None,
+            num_tokens=self.num_tokens,
+            ttft_ms=self.ttft_ms,
+            rate=self.rate.after(-1) if self.history else Rate(),
+            acceptance=self.acceptance,
+            cost=self.cost,
+            context_length=latest.context_length if latest else self.num_prompt_tokens,
+            finished=self.reason is not None,
+        )
+
+
+BASELINE_TOKENS = 16
+"""A shorter answer is no measure of the target's own speed."""
+
+_REASONS: dict[FinishReason, str] = {
+    "stop": "",
+    "length": "reached the token limit",
+    "context": "the context is full: Ctrl+N starts a new chat, /edit takes this question back",
+    "stopped": "⏹ stopped",
+    "error": "ended by an error",
+}
+
+
+class Reducer:
+    """Applies events in order. ``take_spans`` hands out what the transcript gained since the last call."""
+
+    def __init__(self) -> None:
+        self.phase: Phase = "loading"
+        self.loading: list[LoadProgress] = []
+        """The latest progress of each phase, in the order the phases began."""
+        self.ready: EngineReady | None = None
+        self.failure: EngineError | None = None
+        self.turn: TurnState | None = None
+        """The newest turn."""
+        self.turns: list[TurnState] = []
+        """Every turn of this chat, oldest first; those taken back too, since they were run."""
+        self.plain_ms: float | None = None
+        """Milliseconds per token of the target alone, from the newest answer of this session without speculation; None
+        when there was none. What a speed-up is measured against."""
+        self._spans = Spans()
+
+    @property
+    def busy(self) -> bool:
+        return self.phase in ("prefill", "streaming")
+
+    def take_spans(self) -> Spans:
+        spans, self._spans = self._spans, Spans()
+        return spans
+
+    def apply(self, event: Event | Stretch) -> None:
+        match event:
+            case Step() | Stretch():
+                self._add(event)
+            case LoadProgress():
+                self._progress(event)
+            case EngineReady():
+                self.ready, self.phase, self.plain_ms = event, "ready", None
+            case TurnStarted():
+                turn = self._begin(TurnState(event.turn, event.num_prompt_tokens, event.num_reused_tokens, event))
+                turn.speculation = bool(event.settings.get("speculation", True))
+                self.phase = "prefill"
+            case PrefillDone():
+                if self.turn:
+                    self.turn.prefill_ms = event.milliseconds
+                self.phase = "streaming"
+            case TurnFinished():
+                self._finish(event)
+            case EngineError():
+                self._error(event)
+
+    def take_race(self, plain_ms: float) -> None:
+        """A race measured the target alone: the measure for the answers that come, not for those before it."""
+        self.plain_ms = plain_ms
+        for turn in self.turns:
+            turn.before_race = True
+
+    def show_question(self, text: str) -> None:
+        """A question that this front end did not ask becomes part of the transcript."""
+        if text:
+            self._spans.append(Span(text, "prompt"))
+            self._spans.append(Span("\n\n", "plain"))
+
+    def forget(self) -> None:
+        """A new chat: the last turn's answer and statistics leave the screen."""
+        self.turn = None
+        self.turns.clear()
+        self._spans = Spans()
+
+    def _begin(self, turn: TurnState) -> TurnState:
+        self.turn = turn
+        self.turns.append(turn)
+        return turn
+
+    def _progress(self, event: LoadProgress) -> None:
+        if self.loading and self.loading[-1].phase == event.phase:
+            self.loading[-1] = event
+        else:
+            self.loading.append(event)
+
+    def _add(self, steps: Step | Stretch) -> None:
+        turn = self.turn
+        if turn is None or turn.number != steps.turn:
+            return
+        self.phase = "streaming"
+        self._spans.extend(turn.add(steps) if isinstance(steps, Step) else turn.extend(steps))
+
+    def _finish(self, event: TurnFinished) -> None:
+        if self.phase != "failed":
+            self.phase = "ready"
+        turn = self.turn
+        if turn is None or turn.number != event.turn:
+            turn = self._begin(TurnState(event.turn))
+        turn.finished = event
+        turn.reason, turn.statistics = event.reason, event.statistics
+        if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
+            self.plain_ms = 1000 / event.statistics.tok_s
+        gap = "" if not event.text else "\n" if event.text.endswith("\n") else "\n\n"
+        self._spans.append(Span(f"{gap}{turn_summary(event)}\n\n", "note"))
+
+    def _error(self, event: EngineError) -> None:
+        if event.turn is not None and self.turn is not None and self.turn.number == event.turn:
+            self.turn.error = event
+        if event.fatal:
+            self.failure, self.phase = event, "failed"
+        else:
+            hint = f"\n  {event.hint}" if event.hint else ""
+            self._spans.append(Span(f"✗ {event.message}{hint}\n", "error"))
+
+
+def turn_summary(event: TurnFinished) -> str:
+    """One line under an answer: what it cost, and why it ended if not by itself."""
+    facts = event.statistics
+    parts = [f"{facts.num_tokens} tokens"]
+    if facts.tok_s > 0:
+        parts.append(f"{facts.tok_s:.0f} tok/s")
+    if facts.num_spec_steps:
+        parts.append(f"acceptance length {facts.mean_acceptance_length:.2f}")
+    if _REASONS[event.reason]:
+        parts.append(_REASONS[event.reason])
+    return " · ".join(parts)

@@ -1,0 +1,18 @@
+"""What a chat begins with, beside its models and settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..sessions.prompts import PromptHistory
+from ..sessions.sessions import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    questions: PromptHistory = field(default_factory=lambda: PromptHistory(None))
+    """Those asked before."""
+    conversation: Conversation | None = None
+    """Goes on where this one ended; the event queue's log writes to its file."""
+    choose: bool = False
+    """Ask at once which conversation to resume."""

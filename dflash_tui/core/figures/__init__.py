@@ -1,0 +1,1 @@
+"""Figures of a turn, and of the machine beside it."""

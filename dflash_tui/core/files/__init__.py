@@ -1,0 +1,1 @@
+"""What leaves the program: saved files, the clipboard, the desktop, the log."""

@@ -1,0 +1,110 @@
+"""Write a code block to a file: verbatim, inside one directory, and never over something else."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from uuid import uuid4
+
+from ..failures import Failure
+from ..text.fences import CodeBlock
+
+_MAX_COPIES = 1000
+_NO_HARD_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+
+class SavingError(Failure):
+    """A file that was not saved."""
+
+
+def save_block(block: CodeBlock, directory: Path, *, filename: str | None = None) -> Path:
+    """Write ``block.content`` as UTF-8 below ``directory``, which is created, and return the file's path.
+
+    The name is ``filename``, else the block's own, else ``block-N.txt``. A file that already holds the same bytes is
+    kept and returned; when the name is taken by anything else, the block goes to ``name-2``, ``name-3`` and so on.
+
+    Raises :class:`SavingError` when the name leads out of the directory or nothing can be written there.
+    """
+    return save_text(block.content, directory, filename or block.filename or f"block-{block.number}.txt")
+
+
+def save_text(text: str, directory: Path, filename: str) -> Path:
+    """Write ``text`` as :func:`save_block` writes a block."""
+    wanted = _inside(directory, filename)
+    # Text that came back from JSON may hold half a surrogate pair, which UTF-8 can't; everything else is verbatim.
+    data = text.encode("utf-8", errors="replace")
+    try:
+        wanted.parent.mkdir(parents=True, exist_ok=True)
+        with _temporary_file(wanted, data) as temporary:
+            return _place(temporary, wanted, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SavingError(
+            f"{wanted} was not written: {reason}.", "Choose another folder with --out, or make room there."
+        ) from error
+
+
+def _inside(directory: Path, name: str) -> Path:
+    """``directory / name``, refusing every name that would end up elsewhere, also through a symbolic link."""
+    relative = PurePosixPath(name.replace("\\", "/"))
+    has_drive = bool(relative.parts) and relative.parts[0].endswith(":")
+    if relative.is_absolute() or has_drive or ".." in relative.parts or not relative.name or not name.isprintable():
+        raise SavingError(
+            f"{name!r} is not a file name inside {directory}.", "Give the block a plain name, such as index.html."
+        )
+    path = directory / relative
+    if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(directory)):
+        raise SavingError(
+            f"{path} leads out of {directory} through a symbolic link.",
+            "Remove the link, or choose another folder with --out.",
+        )
+    return path
+
+
+@contextlib.contextmanager
+def _temporary_file(beside: Path, data: bytes) -> Iterator[Path]:
+    temporary = beside.with_name(f".{uuid4().hex}.part")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _place(temporary: Path, wanted: Path, data: bytes) -> Path:
+    for candidate in _candidates(wanted):
+        if _holds(candidate, data):
+            return candidate
+        with contextlib.suppress(FileExistsError):
+            _link(temporary, candidate, data)
+            return candidate
+    raise OSError(errno.EEXIST, f"{_MAX_COPIES} copies exist already")
+
+
+def _candidates(wanted: Path) -> Iterator[Path]:
+    yield wanted
+    for copy in range(2, _MAX_COPIES + 1):
+        yield wanted.with_name(f"{wanted.stem}-{copy}{wanted.suffix}")
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether a regular file (not a link to one, which may lead anywhere) already has these bytes."""
+    return path.is_file() and not path.is_symlink() and path.stat().st_size == len(data) and path.read_bytes() == data
+
+
+def _link(temporary: Path, target: Path, data: bytes) -> None:
+    """Give the finished file its name. Raises ``FileExistsError`` if the name is taken, also at the last moment:
+    a hard link never replaces anything, a rename would."""
+    try:
+        os.link(temporary, target)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        with open(target, "xb") as file:
+            file.write(data)

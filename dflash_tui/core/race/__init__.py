@@ -1,0 +1,1 @@
+"""The same question decoded in several ways."""

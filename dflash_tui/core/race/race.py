@@ -1,0 +1,274 @@
+"""A race: the same question decoded in several ways on one engine, one after the other, then compared.
+
+Every measured run comes right after a short question of its own, asked the same way. That does two things: the lane
+is warm, and the caches hold nothing of the race's question, so that no run finds a longer prefix than another. Odd
+runs go through the lanes backwards, so that a machine that slows down or speeds up favours nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from engine.commands import AUTO, Ask, BlockSize, Command, GenerationSettings, Message, Stop
+from engine.events import EmittedToken, EngineError, Event, TurnFinished
+
+from ..export.document import Answer, AnswerCollector
+
+WARM_UP_QUESTION, WARM_UP_TOKENS = "Hi", 16
+ALONE = "one token at a time"
+Joules = Callable[[], float | None]
+"""Energy that the machine has used so far; None where it doesn't tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    name: str
+    settings: GenerationSettings
+
+
+def block_name(size: BlockSize) -> str:
+    return "DFlash, auto" if size == AUTO else f"DFlash, block {size}"
+
+
+def lanes_for(settings: GenerationSettings, block_sizes: Sequence[BlockSize]) -> tuple[Lane, ...]:
+    """The target alone, then DFlash at each block size. Raises ``ValueError`` for one that is out of range."""
+    alone = Lane(ALONE, replace(settings, speculation=False))
+    drafting = (Lane(block_name(size), replace(settings, speculation=True, block_size=size)) for size in block_sizes)
+    return (alone, *drafting)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One lane, once."""
+
+    answer: Answer
+    joules: float | None = None
+    """What the machine used from question to end, everything that runs on it included."""
+
+    @property
+    def decode_seconds(self) -> float:
+        """From the first token to the last."""
+        steps = self.answer.steps
+        return steps[-1].time - steps[0].time if steps else 0.0
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        return tuple(token.id for token in self.answer.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneResult:
+    """All runs of one lane. Figures are medians over the runs."""
+
+    lane: Lane
+    runs: tuple[Run, ...]
+
+    @property
+    def shown(self) -> Run:
+        """The run in the middle by decode time."""
+        return sorted(self.runs, key=lambda run: run.decode_seconds)[(len(self.runs) - 1) // 2]
+
+    @property
+    def tok_s(self) -> float:
+        """Tokens after the first, per second of decode time."""
+        return median(run.answer.statistics.tok_s for run in self.runs)
+
+    @property
+    def ttft_ms(self) -> float:
+        return median(run.answer.statistics.ttft_ms for run in self.runs)
+
+    @property
+    def decode_ms(self) -> float:
+        return median(1000 * run.decode_seconds for run in self.runs)
+
+    @property
+    def joules(self) -> float | None:
+        known = [run.joules for run in self.runs if run.joules is not None]
+        return median(known) if known else None
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.shown.token_ids)
+
+    @property
+    def target_passes(self) -> int:
+        """Forward passes of the target behind the prompt's: one per round."""
+        return sum(1 for step in self.shown.answer.steps if step.verify_width)
+
+    @property
+    def draft_passes(self) -> int:
+        return sum(1 for step in self.shown.answer.steps if step.draft)
+
+    @property
+    def repeats_itself(self) -> bool:
+        """Every run gave the same tokens."""
+        return len({run.token_ids for run in self.runs}) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Where two answers part."""
+
+    index: int
+    """Tokens that are the same before it."""
+    first: EmittedToken | None
+    """The token that the first lane wrote there; None when its answer had ended."""
+    other: EmittedToken | None
+
+    @property
+    def margin(self) -> float | None:
+        """How far apart the two tokens' probabilities are, each as its own lane's target pass gave it. A small one
+        says that rounding decided between near-equals. None when one of the answers had ended."""
+        return abs(self.first.probability - self.other.probability) if self.first and self.other else None
+
+
+@dataclass(frozen=True, slots=True)
+class RaceResult:
+    question: str
+    lanes: tuple[LaneResult, ...]
+
+    def speed_up(self, lane: LaneResult) -> float:
+        """How many times as fast as the first lane this one decodes, per token; the time to the first token is not
+        in it. 0 when the answer was too short to tell."""
+        base = self.lanes[0].tok_s
+        return lane.tok_s / base if base else 0.0
+
+    def divergence(self, lane: LaneResult) -> Divergence | None:
+        """Where this lane's answer parts from the first lane's; None when they are the same token by token."""
+        ours, theirs = (list(each.shown.answer.tokens) for each in (self.lanes[0], lane))
+        for index in range(max(len(ours), len(theirs))):
+            first, other = _at(ours, index), _at(theirs, index)
+            if first is None or other is None or first.id != other.id:
+                return Divergence(index, first, other)
+        return None
+
+    @property
+    def seconds(self) -> float:
+        """The slowest lane's shown decode time: how long replaying the race takes."""
+        return max(lane.shown.decode_seconds for lane in self.lanes)
+
+
+def as_race(question: str, answers: Sequence[tuple[str, Answer]]) -> RaceResult:
+    """Answers that were recorded some other time, by name, as a race; the first is what the others are held against."""
+    lanes = (Lane(name, GenerationSettings(**answer.settings)) for name, answer in answers)
+    runs = ((Run(answer),) for _, answer in answers)
+    return RaceResult(question, tuple(LaneResult(lane, run) for lane, run in zip(lanes, runs, strict=True)))
+
+
+def _at(tokens: list[EmittedToken], index: int) -> EmittedToken | None:
+    return tokens[index] if index < len(tokens) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Heat:
+    """One question to the engine; a warm-up has no number."""
+
+    lane: int
+    measured: bool
+
+
+class Race:
+    """Asks one heat after the other. Feed it every event of the engine; it sends the next question itself.
+
+    ``result`` appears with the last answer, ``failure`` when the engine couldn't go on.
+    """
+
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        lanes: Sequence[Lane],
+        runs: int,
+        send: Callable[[Command], None],
+        joules: Joules = lambda: None,
+    ) -> None:
+        """``messages``: the conversation; its last one is the question."""
+        self.lanes = tuple(lanes)
+        self.result: RaceResult | None = None
+        self.failure: EngineError | None = None
+        self.stopped = False
+        self.idle = True
+        """The engine owes no event of this race any more."""
+        self._messages = tuple(messages)
+        self._send = send
+        self._joules = joules
+        self._heats = list(_schedule(len(self.lanes), runs))
+        self._turn = 0
+        self._runs: list[list[Run]] = [[] for _ in self.lanes]
+        self._collector = AnswerCollector()
+        self._joules_before: float | None = None
+
+    @property
+    def question(self) -> str:
+        return self._messages[-1].content
+
+    @property
+    def over(self) -> bool:
+        return self.result is not None or self.failure is not None or self.stopped
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Heats behind it, and heats in all; warm-ups count."""
+        return max(self._turn - 1, 0), len(self._heats)
+
+    @property
+    def running(self) -> tuple[Lane, bool]:
+        """The lane that the engine is busy with, and whether this run is measured."""
+        heat = self._heats[max(self._turn, 1) - 1]
+        return self.lanes[heat.lane], heat.measured
+
+    def start(self) -> None:
+        self._next()
+
+    def stop(self) -> None:
+        """End after the engine's round in flight; there is no result."""
+        if not self.over:
+            self.stopped = True
+            self._send(Stop())
+
+    def apply(self, event: Event) -> None:
+        self._collector.add(event)
+        if isinstance(event, EngineError):
+            self.failure, self.idle = event, event.fatal
+        elif isinstance(event, TurnFinished) and event.turn == self._turn:
+            self.idle = True
+            if not self.over:
+                self._finish()
+
+    def _finish(self) -> None:
+        heat = self._heats[self._turn - 1]
+        if heat.measured:
+            (answer,) = self._collector.answers()
+            lane = self.lanes[heat.lane]
+            self._runs[heat.lane].append(Run(replace(answer, label=lane.name), self._used()))
+        if self._turn < len(self._heats):
+            self._next()
+        else:
+            lanes = zip(self.lanes, self._runs, strict=True)
+            self.result = RaceResult(self.question, tuple(LaneResult(lane, tuple(runs)) for lane, runs in lanes))
+
+    def _next(self) -> None:
+        heat = self._heats[self._turn]
+        self._turn += 1
+        self.idle = False
+        lane = self.lanes[heat.lane]
+        self._collector = AnswerCollector()
+        if heat.measured:
+            self._joules_before = self._joules()
+            self._send(Ask(self._turn, self._messages, lane.settings))
+        else:
+            settings = replace(lane.settings, max_new_tokens=WARM_UP_TOKENS)
+            self._send(Ask(self._turn, (Message("user", WARM_UP_QUESTION),), settings))
+
+    def _used(self) -> float | None:
+        now = self._joules()
+        return None if now is None or self._joules_before is None else now - self._joules_before
+
+
+def _schedule(lanes: int, runs: int) -> Iterator[_Heat]:
+    for run in range(runs):
+        order = range(lanes) if run % 2 == 0 else reversed(range(lanes))
+        for lane in order:
+            yield _Heat(lane, measured=False)
+            yield _Heat(lane, measured=True)

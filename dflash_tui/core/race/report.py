@@ -1,0 +1,107 @@
+"""A race in words, as a table and as JSON: the same on the screen, on stdout and in an export."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from ..export.document import Document, Heading, Lanes, Origin, Prose, Table
+from .race import Divergence, LaneResult, RaceResult
+
+HOW = (
+    "One engine ran the lanes one after the other, each from the same caches and warmed up. The clock starts at the "
+    "first token; the time to it stands apart. Figures are medians."
+)
+
+
+def race_table(result: RaceResult, *, brief: bool = False) -> Table:
+    """A row per lane; joules only when the machine told them. ``brief`` leaves out what the lanes show anyway."""
+    columns = {"": [lane.lane.name for lane in result.lanes]}
+    columns["tokens/s"] = [f"{lane.tok_s:.0f}" for lane in result.lanes]
+    columns["speed-up"] = [f"{result.speed_up(lane):.2f}×" for lane in result.lanes]
+    columns["decoding"] = [f"{lane.decode_ms / 1000:.3f} s" for lane in result.lanes]
+    columns["first token"] = [f"{lane.ttft_ms:.0f} ms" for lane in result.lanes]
+    if not brief:
+        columns["tokens"] = [str(lane.num_tokens) for lane in result.lanes]
+        columns["target passes"] = [str(lane.target_passes) for lane in result.lanes]
+        columns["draft passes"] = [str(lane.draft_passes) for lane in result.lanes]
+    if any(lane.joules is not None for lane in result.lanes):
+        columns["joules"] = ["–" if lane.joules is None else f"{lane.joules:.0f}" for lane in result.lanes]
+    return Table((tuple(columns), *zip(*columns.values(), strict=True)))
+
+
+def race_remarks(result: RaceResult) -> list[str]:
+    """How the answers compare, a sentence per lane behind the first, and what to be careful about."""
+    remarks = [describe_divergence(result, lane) for lane in result.lanes[1:]]
+    remarks += [
+        f"{lane.lane.name}: its runs differ from each other." for lane in result.lanes if not lane.repeats_itself
+    ]
+    reused = {run.answer.num_reused_tokens for lane in result.lanes for run in lane.runs}
+    if len(reused) > 1:
+        remarks.append(f"The runs found different prefixes in the caches ({min(reused)} to {max(reused)} tokens).")
+    return remarks
+
+
+def describe_divergence(result: RaceResult, lane: LaneResult) -> str:
+    """Whether a lane's answer is the first lane's."""
+    first, parting = result.lanes[0], result.divergence(lane)
+    if parting is None:
+        return f"{lane.lane.name}: the same {lane.num_tokens} tokens as {first.lane.name}."
+    where = f"{lane.lane.name}: the same tokens up to number {parting.index + 1}"
+    if parting.first is None or parting.other is None:
+        return f"{where}, where one of the answers ends."
+    return (
+        f"{where}, which is {parting.other.text!r} (p {parting.other.probability:.3f}) instead of "
+        f"{parting.first.text!r} (p {parting.first.probability:.3f}): the target's probabilities in the two runs, "
+        f"{parting.margin:.3f} apart."
+    )
+
+
+def race_object(result: RaceResult) -> dict[str, Any]:
+    """What ``dflash-chat race --json`` prints. Times in milliseconds; ``..._runs`` holds each run's value, in order."""
+    return {
+        "question": result.question,
+        "lanes": [_lane_object(result, lane) for lane in result.lanes],
+        "identical": all(result.divergence(lane) is None for lane in result.lanes[1:]),
+        "remarks": race_remarks(result),
+    }
+
+
+def _lane_object(result: RaceResult, lane: LaneResult) -> dict[str, Any]:
+    parting = result.divergence(lane)
+    facts = lane.shown.answer.statistics
+    return {
+        "name": lane.lane.name,
+        "settings": lane.lane.settings.to_dict(),
+        "tok_s": lane.tok_s,
+        "tok_s_runs": [run.answer.statistics.tok_s for run in lane.runs],
+        "speed_up": result.speed_up(lane),
+        "decode_ms": lane.decode_ms,
+        "ttft_ms": lane.ttft_ms,
+        "num_tokens": lane.num_tokens,
+        "target_passes": lane.target_passes,
+        "draft_passes": lane.draft_passes,
+        "mean_acceptance_length": facts.mean_acceptance_length,
+        "num_reused_tokens": median(run.answer.num_reused_tokens for run in lane.runs),
+        "joules": lane.joules,
+        "first_divergence": None if parting is None else _divergence_object(parting),
+        "text": lane.shown.answer.text,
+    }
+
+
+def _divergence_object(parting: Divergence) -> dict[str, Any]:
+    return {
+        "index": parting.index,
+        "first": None if parting.first is None else asdict(parting.first),
+        "other": None if parting.other is None else asdict(parting.other),
+        "margin": parting.margin,
+    }
+
+
+def race_document(result: RaceResult, origin: Origin) -> Document:
+    """The race as something to export."""
+    remarks = Prose("\n\n".join((HOW, *race_remarks(result))))
+    lanes = Lanes(tuple(lane.shown.answer for lane in result.lanes))
+    title = "Race: " + " against ".join(lane.lane.name for lane in result.lanes)
+    return Document(title, (Heading(result.question), race_table(result), remarks, lanes), origin)

@@ -1,0 +1,1 @@
+"""Rounds taken apart, and ways through them."""

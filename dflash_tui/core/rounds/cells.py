@@ -1,0 +1,72 @@
+"""One round as a row of cells: every drafted token with its fate, and the target's own token after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.events import Step
+
+from ..figures.statistics import num_verified
+from ..text.harmless import sanitise
+from .trees import accepted_drafts
+
+Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain"]
+"""``rejected`` is the first draft that differed; ``discarded`` are those behind it, which were never judged. Of a tree
+these are the drafter's first choices; the accepted may be others."""
+
+
+_BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
+
+
+END_OF_TURN = "<turn|>"
+"""The end mark's own text: a drafted token says no channel to know it by."""
+END_MARK = "‹end›"
+"""What it is called wherever a round is shown."""
+
+
+def show_blanks(text: str) -> str:
+    """A token with its blanks shown, the end mark by its name, and nothing that a terminal would act on."""
+    if text == END_OF_TURN:
+        return END_MARK
+    return sanitise(text.translate(_BLANKS)) or "∅"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCell:
+    text: str
+    fate: Fate
+    probability: float | None = None
+    """What the drafter gave the token, in [0, 1]; None for tokens of the target."""
+
+
+def round_cells(step: Step) -> list[RoundCell]:
+    """Drafts up to the first rejected one, then the target's token, then the drafts that fell with it."""
+    own = [
+        RoundCell(END_MARK if token.channel == "control" else token.text, token.verdict)
+        for token in step.emitted
+        if token.verdict != "accepted"
+    ]
+    corrected = any(cell.fate == "corrected" for cell in own)
+    kept = [RoundCell(token.text, "accepted", token.probability) for token in accepted_drafts(step)]
+    fallen = [
+        RoundCell(token.text, "rejected" if corrected and place == 0 else "discarded", token.probability)
+        for place, token in enumerate(step.draft[step.num_accepted :])
+    ]
+    return [*kept, *fallen[:1], *own, *fallen[1:]] if corrected else [*kept, *own, *fallen]
+
+
+def round_summary(step: Step) -> str:
+    """The round in one line of words, for example ``kept 8 of 15, then corrected``."""
+    verdicts = {token.verdict for token in step.emitted}
+    if not step.draft:
+        return "no draft: the target wrote this token alone"
+    if step.verify_width <= 1:
+        return f"none of {len(step.draft)} verified: the target wrote this token alone"
+    verified = num_verified(step)
+    looked_at = "" if step.tree or verified == len(step.draft) else f" of {verified} verified"
+    drafted = f"a tree of {verified}" if step.tree else f"{len(step.draft)}"
+    kept = f"kept {step.num_accepted}{looked_at} of {drafted}"
+    if "corrected" in verdicts:
+        return f"{kept}, then corrected"
+    return f"{kept}, plus a bonus" if "bonus" in verdicts else f"{kept}, then the answer ended"

@@ -1,0 +1,216 @@
+"""The steps of a turn, kept packed: some 60 bytes each instead of several thousand, and any step's numbers at once."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from engine.events import MICROSECONDS, Step
+
+from ..figures.statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost, is_corrected, num_verified
+from ..traces.numbers import SECOND, microseconds
+from ..traces.packing import Packer, Piece, Place, Unpacker
+
+CHECKPOINT = 32
+"""Steps between two places where decoding can begin."""
+NOT_SPECULATIVE, CORRECTED = 255, 64
+
+
+class Differences(Sequence[int]):
+    """What each step added to a sum."""
+
+    __slots__ = ("_sum",)
+
+    def __init__(self, total: array[int]) -> None:
+        """``total``: the sum after each step, which may grow."""
+        self._sum = total
+
+    def __len__(self) -> int:
+        return len(self._sum)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        places = range(len(self._sum))[index]
+        return self._at(places) if isinstance(places, int) else [self._at(place) for place in places]
+
+    def _at(self, place: int) -> int:
+        return self._sum[place] - (self._sum[place - 1] if place else 0)
+
+
+class StepHistory:
+    """Append-only. Indexing gives back steps equal to those appended (see :mod:`.traces.packing`).
+
+    The columns have one entry per step, times in microseconds. ``..._sum`` counts everything up to and with that step,
+    so that a difference of two entries is the sum of any stretch.
+    """
+
+    def __init__(self) -> None:
+        self.time = array("q")
+        """At the end of the round, since the turn started."""
+        self.accepted_sum, self.verified_sum, self.emitted_sum = array("q"), array("q"), array("q")
+        self.draft_us_sum, self.verify_us_sum, self.total_us_sum = array("q"), array("q"), array("q")
+        self._sums = (
+            self.accepted_sum, self.verified_sum, self.emitted_sum,
+            self.draft_us_sum, self.verify_us_sum, self.total_us_sum,
+        )  # fmt: skip
+        self.accepted, self.verified, self.emitted, self.draft_us, self.verify_us, self.total_us = map(
+            Differences, self._sums
+        )
+        """Tokens per step: accepted drafts, drafts that the target verified, emitted; and what its parts took."""
+        self.context_length = array("q")
+        self.latest: Step | None = None
+        """The last step; None before the first."""
+        self._outcomes = bytearray()
+        """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
+        self._drafted = bytearray()
+        """1 where there was a draft, verified or not."""
+        self._frames = bytearray()
+        self._ends = array("q")
+        self._lead = 0
+        """Frames before the first step's: where this is a part of another history, it may begin between checkpoints."""
+        self._pieces: list[Piece] = []
+        self._packer = Packer(self._pieces)
+        self._places: list[Place] = []
+        """The packer's state before every ``CHECKPOINT``-th frame."""
+
+    def append(self, step: Step) -> None:
+        if len(self._ends) % CHECKPOINT == 0:
+            self._places.append(self._packer.place.copy())
+        self._frames += self._packer.pack(step)
+        self._ends.append(len(self._frames))
+        self._count(step)
+        self.latest = step
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, index: int) -> Step:
+        """Raises ``IndexError`` outside the history; negative indices count from the end."""
+        return next(self.steps(range(len(self))[index]))
+
+    def __iter__(self) -> Iterator[Step]:
+        return self.steps()
+
+    def steps(self, start: int = 0) -> Iterator[Step]:
+        """The steps from ``start`` on, those that are appended meanwhile included."""
+        if start >= len(self):
+            return
+        start += self._lead
+        unpacker = self._unpacker_at(start)
+        frame = start - start % CHECKPOINT
+        while frame < len(self._ends):
+            step = unpacker.unpack(self._frame(frame))
+            if frame >= start:
+                yield step
+            frame += 1
+
+    def between(self, start: int, stop: int) -> StepHistory:
+        """The steps from ``start`` to before ``stop`` as a history of its own, which may grow. Copies numbers instead
+        of decoding steps, so that it takes milliseconds whatever the length."""
+        part = StepHistory()
+        if start >= stop:
+            return part
+        for own, copy in ((self.time, part.time), (self.context_length, part.context_length)):
+            copy.extend(own[start:stop])
+        for own_sum, copy_sum in zip(self._sums, part._sums, strict=True):
+            copy_sum.extend(_less(own_sum[start:stop], own_sum[start - 1] if start else 0))
+        part._outcomes, part._drafted = self._outcomes[start:stop], self._drafted[start:stop]
+        part._take_frames(self, start + self._lead, stop + self._lead)
+        return part
+
+    def _take_frames(self, source: StepHistory, start: int, stop: int) -> None:
+        """Those of ``source`` from the checkpoint before ``start`` on, and the packer as it was after the last."""
+        self._lead = start % CHECKPOINT
+        start, last = start - self._lead, stop - 1
+        skipped = source._ends[start - 1] if start else 0
+        self._frames = source._frames[skipped : source._ends[last]]
+        self._ends = _less(source._ends[start:stop], skipped)
+        self._places = source._places[start // CHECKPOINT : last // CHECKPOINT + 1]
+        unpacker = source._unpacker_at(last)
+        for frame in range(last - last % CHECKPOINT, stop):
+            self.latest = unpacker.unpack(source._frame(frame))
+        self._pieces = source._pieces[: unpacker.place.pieces]
+        self._packer = Packer(self._pieces, unpacker.place)
+
+    @property
+    def num_tokens(self) -> int:
+        return self.emitted_sum[-1] if self.emitted_sum else 0
+
+    def tokens_before(self, index: int) -> int:
+        """How many tokens the steps before step ``index`` emitted; ``index`` may be the length."""
+        return self.emitted_sum[index - 1] if index > 0 else 0
+
+    def step_of_token(self, token: int) -> int:
+        """The step that emitted token number ``token``, counted from 0. Raises ``IndexError`` when none did."""
+        if not 0 <= token < self.num_tokens:
+            raise IndexError(f"no token {token} in {self.num_tokens}")
+        return bisect_right(self.emitted_sum, token)
+
+    def acceptance(self, index: int) -> AcceptanceStatistics:
+        """The acceptance statistics after step ``index``."""
+        index = range(len(self))[index]
+        seen = Counter(self._outcomes[: index + 1])
+        corrected = tuple(seen[CORRECTED + count] for count in range(MAX_DRAFT + 1))
+        histogram = tuple(seen[count] + corrected[count] for count in range(MAX_DRAFT + 1))
+        return AcceptanceStatistics(self.verified_sum[index], histogram, corrected)
+
+    def cost(self, index: int) -> RoundCost:
+        """Where the milliseconds went up to and with step ``index``, the first round left out as everywhere: the
+        prefill yields its token."""
+        index = range(len(self))[index]
+        columns = (self.draft_us_sum, self.verify_us_sum, self.total_us_sum)
+        draft, verify, total = ((column[index] - column[0]) / MICROSECONDS for column in columns)
+        return RoundCost(index, draft, verify, total)
+
+    def latest_drafted(self) -> Step | None:
+        """The last step that had a draft; None when none had."""
+        index = self._drafted.rfind(1)
+        if index == len(self) - 1:
+            return self.latest
+        return self[index] if index >= 0 else None
+
+    def was_corrected(self, index: int) -> bool:
+        """The target disagreed with a draft of step ``index``."""
+        return CORRECTED <= self._outcomes[index] < NOT_SPECULATIVE
+
+    def rate(self, index: int, window: float = 1.0) -> float:
+        """Tokens per second over the ``window`` seconds before the end of step ``index``. The clock starts with the
+        first step, whose rate is 0."""
+        index = range(len(self))[index]
+        now = self.time[index]
+        start = max(now - microseconds(window), self.time[0])
+        before = max(bisect_right(self.time, start, hi=index + 1) - 1, 0)
+        tokens = self.emitted_sum[index] - self.emitted_sum[before]
+        return tokens * SECOND / (now - start) if now > start else 0.0
+
+    def _unpacker_at(self, frame: int) -> Unpacker:
+        """At the checkpoint before a frame."""
+        unpacker = Unpacker(self._pieces)
+        unpacker.place = self._places[frame // CHECKPOINT].copy()
+        return unpacker
+
+    def _frame(self, index: int) -> bytes:
+        return bytes(self._frames[self._ends[index - 1] if index else 0 : self._ends[index]])
+
+    def _count(self, step: Step) -> None:
+        verified = num_verified(step)
+        accepted = min(step.num_accepted, verified)
+        self.time.append(microseconds(step.time))
+        self.context_length.append(step.context_length)
+        milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)
+        values = (accepted, verified, len(step.emitted), *(microseconds(value / 1000) for value in milliseconds))
+        for total, value in zip(self._sums, values, strict=True):
+            total.append(value + (total[-1] if total else 0))
+        self._drafted.append(bool(step.draft))
+        self._outcomes.append(accepted + CORRECTED * is_corrected(step) if step.draft else NOT_SPECULATIVE)
+
+
+def _less(values: array[int], base: int) -> array[int]:
+    """Every value less ``base``."""
+    return array("q", (value - base for value in values)) if base else values

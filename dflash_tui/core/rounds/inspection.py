@@ -1,0 +1,246 @@
+"""One round taken apart: what was drafted at each position, what the target chose there, and what became of it.
+
+The target samples every position itself, with one uniform number of its own (:mod:`engine.sampling.philox`), and a
+draft is accepted when it *is* that sample; at temperature 0 the choice is the most likely token. So every verdict can be
+said in one sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from engine.sampling.sampling.philox import uniform
+
+from engine.events import DraftToken, EmittedToken, Step
+
+from ..figures.statistics import MAX_DRAFT, num_verified
+from .cells import show_blanks
+from .history import StepHistory
+from .trees import Further, further_choices, num_positions
+
+Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain"]
+"""``rejected`` is the draft that differed. Behind it the target read a text that is not the answer's (``discarded``);
+``unverified`` drafts were never looked at; ``ended`` ones stand behind the end of the answer."""
+
+
+CHOICES = ("first", "second", "third", "fourth")
+"""What the drafter's choices of a position are called."""
+LONGEST_LOOK = 120
+"""Rounds: more than any screen has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One position of the block: 1 is the first draft."""
+
+    number: int
+    outcome: Outcome
+    draft: DraftToken | None
+    choice: EmittedToken | None
+    """The target's own; None where the answer doesn't reach."""
+    noise: float | None
+    """The random number that picked the choice, in [0, 1); None at temperature 0 and without a choice."""
+    further: tuple[Further, ...] = ()
+    """The drafter's choices of this position behind ``draft`` that were verified, the likeliest first."""
+
+    @property
+    def kept_further(self) -> Further | None:
+        """The one of these that was accepted in the place of ``draft``."""
+        return next((each for each in self.further if each.fate == "accepted"), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """Everything a step view says about one round."""
+
+    step: Step
+    first_token: int
+    """Which token of the answer the round's first one is."""
+    columns: tuple[Column, ...]
+    plain_ms: float | None = None
+    """What a token costs without speculation, if that was measured."""
+    widths: tuple[int, ...] = ()
+    """How many drafts the rounds up to this one verified, as far back as anybody looks; 0 where nothing was drafted."""
+
+    @property
+    def summary(self) -> str:
+        """The round in a line, for example ``kept 8 of 15 drafted, then corrected``."""
+        step, verified = self.step, num_verified(self.step)
+        if not step.draft:
+            return "the prompt's token: nothing to draft yet" if step.index == 0 else "nothing drafted"
+        if not verified:
+            return f"verified none of {len(step.draft)} drafted: the target wrote this token alone"
+        last = step.emitted[-1].verdict if step.emitted else "accepted"
+        end = {"corrected": ", then corrected", "bonus": ", plus a bonus"}.get(last, ", then the answer ended")
+        if step.tree:
+            positions = num_positions(step)
+            over = f"{positions} position{'s' * (positions != 1)}"
+            return f"kept {step.num_accepted}{end} · verified a tree of {verified} over {over}"
+        looked_at = "" if verified == len(step.draft) else f" of {verified} verified"
+        return f"kept {step.num_accepted}{looked_at} of {len(step.draft)} drafted{end}"
+
+    @property
+    def cost(self) -> str:
+        """Milliseconds, and what one token at a time would have taken."""
+        step, tokens = self.step, len(self.step.emitted)
+        other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
+        spent = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} + other {other:.1f} = {step.total_ms:.1f} ms"
+        if self.plain_ms is None:
+            alone = "one at a time: not measured"
+        else:
+            alone = f"one at a time: {tokens} × {self.plain_ms:.1f} = {tokens * self.plain_ms:.1f} ms"
+        return f"{spent} for {tokens} token{'s' * (tokens != 1)} · {alone}"
+
+    @property
+    def width(self) -> str:
+        """Why so much of the draft was verified, or nothing drafted, in a line; empty where nobody chooses."""
+        step, choice = self.step, self.step.choice
+        if choice is None:
+            return ""
+        if not step.draft:
+            return f"nothing drafted: lately a draft was not worth the {choice.cost_ms:.2f} ms that it adds"
+        verified, drafted = num_verified(step), MAX_DRAFT if step.tree else len(step.draft)
+        edge = min(verified + 1, drafted)
+        # A pass may be no slower for one row more: then even a hopeless guess is worth a look.
+        cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs nothing"
+        said = f"the {ordinal(edge)} is {_percent(choice.chance)} likely and {cost}"
+        if step.tree:
+            return f"verified the {verified} likeliest: {said}"
+        return f"verified {'all' if verified == drafted else f'{verified} of'} {drafted}: {said}"
+
+    @property
+    def _choice(self) -> str:
+        """Why no more were verified."""
+        choice = self.step.choice
+        if choice is None:
+            return " in this round"
+        worth = choice.cost_ms * choice.tok_s / 1e3
+        return (
+            f", for the next had a chance of {_percent(choice.chance)} and would have cost {choice.cost_ms:.2f} ms, "
+            f"in which this text gets {worth:.2f} tokens on"
+        )
+
+    def column_of(self, token: int) -> int | None:
+        """Which column shows a token of the answer; None when another round emitted it."""
+        place = token - self.first_token
+        return place if 0 <= place < len(self.step.emitted) else None
+
+    def why(self, place: int) -> str:
+        """One sentence about a column: why its draft was kept or not. Nothing about a round that has none, which only a
+        damaged trace has."""
+        if not self.columns:
+            return ""
+        column = self.columns[place]
+        draft, choice = column.draft, column.choice
+        match column.outcome:
+            case "accepted" if draft and (kept := column.kept_further):
+                first = f"the first, {quoted(draft.text)} ({_percent(draft.probability)}), was not what the target said"
+                which = f"the drafter's {_nth(kept.token.choice)} choice ({_percent(kept.token.probability)} likely)"
+                return f"{_picked(column)}: that is {which}, so it is kept; {first}."
+            case "accepted":
+                return f"{_picked(column)}: that is what the drafter had guessed, so it is kept."
+            case "rejected" if draft and choice:
+                given = "" if draft.target_probability is None else f" ({_percent(draft.target_probability)})"
+                others = sum(each.fate == "rejected" for each in column.further)
+                more = "second choice" if others == 1 else f"{others} further choices"
+                falls = f" nor the drafter's {more}: the guesses fall" if others else ": the guess falls"
+                return f"{_picked(column)}, not {quoted(draft.text)}{given}{falls}, the target's token stands."
+            case "bonus" if self.step.tree:
+                return f"Behind what was kept nothing was verified, so the target adds one: {_lower(_picked(column))}."
+            case "bonus":
+                return f"Every guess it looked at was right, so the target adds one: {_lower(_picked(column))}."
+            case "plain" if self.step.index == 0:
+                return f"The first token comes from reading the prompt: {_lower(_picked(column))}."
+            case "plain" if draft:
+                return f"No guess was looked at{self._choice}. {_picked(column)}."
+            case "discarded":
+                return "Never judged: it stands behind a wrong guess, so the target read another text here."
+            case "unverified" if self.step.tree:
+                verified = num_verified(self.step)
+                why = self._choice if verified < MAX_DRAFT else ""
+                return f"Never looked at: the tree of the {verified} likeliest guesses ends before it{why}."
+            case "unverified":
+                return f"Never looked at: the target verified only {num_verified(self.step)} guesses{self._choice}."
+            case "ended":
+                return "Not needed: the answer ended before it."
+        return f"Nothing was drafted here: {_lower(_picked(column))}."
+
+    def choices(self, place: int) -> str:
+        """All that was verified at a column, in a sentence; empty where that was the drafter's first choice alone."""
+        column = self.columns[place]
+        if column.draft is None or not column.further:
+            return ""
+        told = [f"{quoted(column.draft.text)} {_percent(column.draft.probability)}"]
+        told += [f"{quoted(each.token.text)} {_percent(each.token.probability)}" for each in column.further]
+        return f"The drafter's choices here: {', '.join(told)}."
+
+
+def inspect(history: StepHistory, index: int, first_position: int, seed: int, plain_ms: float | None) -> Inspection:
+    """Take step ``index`` of a turn apart. ``first_position`` is the answer's first token's place in the context: the
+    number of prompt tokens. Raises ``IndexError`` when the step isn't there."""
+    step, before = history[index], history.tokens_before(index)
+    found = inspect_step(step, before, first_position + before, seed, plain_ms)
+    return replace(found, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))
+
+
+def inspect_step(step: Step, first_token: int, position: int, seed: int, plain_ms: float | None = None) -> Inspection:
+    """Take a step apart whose first token is the answer's ``first_token`` and stands at ``position``."""
+    columns, further = [], further_choices(step)
+    for place in range(max(len(step.draft), len(step.emitted))):
+        choice = step.emitted[place] if place < len(step.emitted) else None
+        draft = step.draft[place] if place < len(step.draft) else None
+        noise = uniform(seed, position + place) if choice and step.temperature > 0 else None
+        others = tuple(further[place]) if place < len(further) else ()
+        columns.append(Column(place + 1, _outcome(step, place), draft, choice, noise, others))
+    return Inspection(step, first_token, tuple(columns), plain_ms)
+
+
+def _outcome(step: Step, place: int) -> Outcome:
+    if place < len(step.emitted):
+        verdict = step.emitted[place].verdict
+        return "rejected" if verdict == "corrected" else verdict
+    if place >= num_positions(step):
+        return "unverified"
+    # Where a tree goes on beside what was kept, a bonus stands for what was not guessed there.
+    refusals = ("corrected", "bonus") if step.tree else ("corrected",)
+    return "discarded" if step.emitted and step.emitted[-1].verdict in refusals else "ended"
+
+
+def ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def _nth(choice: int) -> str:
+    """Which choice of the drafter's, in words."""
+    return CHOICES[choice] if choice < len(CHOICES) else ordinal(choice + 1)
+
+
+def _picked(column: Column) -> str:
+    """How the target came to its token."""
+    choice = column.choice
+    if choice is None:
+        return "The target has no token here"
+    name, share = quoted(choice.text, choice.channel == "control"), _percent(choice.probability)
+    if column.noise is None:
+        return f"The target's most likely token is {name} ({share})"
+    return f"The random number u = {column.noise:.3f} falls on {name} ({share} of the target's odds)"
+
+
+def _lower(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
+def _percent(probability: float) -> str:
+    """Events tell probabilities in steps of a thousandth: nothing is certain."""
+    if not 0.001 <= probability <= 0.999:
+        return "under 0.1 %" if probability < 0.5 else "over 99.9 %"
+    return f"{100 * probability:.1f} %".replace(".0 %", " %")
+
+
+def quoted(text: str, control: bool = False) -> str:
+    """A token in a sentence, with its blanks to be seen."""
+    if control:
+        return "the end mark"
+    return f"“{show_blanks(text)}”" if text else "half a character"

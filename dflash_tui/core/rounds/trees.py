@@ -1,0 +1,55 @@
+"""Trees of drafts by position: what of each was kept, and which further choices were verified there.
+
+Rounds without a tree have one choice a position, and everything here is true of them, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.events import DraftToken, Step, TreeToken, accepted_in
+
+from ..figures.statistics import num_verified
+
+ChoiceFate = Literal["accepted", "rejected", "discarded"]
+"""``discarded`` choices were never judged: the target read another text before them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """A verified choice of a position, other than the drafter's first."""
+
+    token: TreeToken
+    fate: ChoiceFate
+
+
+def accepted_drafts(step: Step) -> tuple[DraftToken | TreeToken, ...]:
+    """What was drafted and accepted: a token for each accepted position."""
+    if not step.tree:
+        return step.draft[: step.num_accepted]
+    return tuple(step.tree[row - 1] for row in accepted_in(step))
+
+
+def num_positions(step: Step) -> int:
+    """From how many positions the target verified a draft: no more can be kept."""
+    return max((token.depth for token in step.tree), default=num_verified(step))
+
+
+def further_choices(step: Step) -> list[list[Further]]:
+    """For each position that a tree reaches, the choices behind the first, the likeliest first.
+
+    A choice stands once for its position, whatever it stands behind in the tree, with the most that came of it.
+    """
+    found: list[dict[int, Further]] = [{} for _ in range(num_positions(step))] if step.tree else []
+    path = (0, *accepted_in(step)) if step.tree else (0,)
+    corrected = bool(step.emitted) and step.emitted[-1].verdict == "corrected"
+    for row, token in enumerate(step.tree, 1):
+        if not token.choice:
+            continue
+        judged = token.parent in (path if corrected else path[:-1])
+        fate: ChoiceFate = "accepted" if row in path else "rejected" if judged else "discarded"
+        here = found[token.depth - 1]
+        if fate != "discarded" or token.choice not in here:
+            here[token.choice] = Further(token, fate)
+    return [[here[choice] for choice in sorted(here)] for here in found]

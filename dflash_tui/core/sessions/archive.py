@@ -1,0 +1,206 @@
+"""The conversations on this machine: which there are, finding one, naming it, deleting it, reading it as Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..failures import Failure
+from .sessions import SUFFIX, Conversation, SessionLog, Turn, load_session, sessions_directory
+
+PREVIEW = 200
+"""Characters of a question that a list keeps."""
+_SKIPPED = (b'{"type": "text"', b'{"type": "finished"')
+"""What most lines begin with, and what a list has no use for: not worth decoding."""
+
+
+class ArchiveError(Failure):
+    """No such conversation, more than one, or one that can't be used."""
+
+
+class OpenElsewhere(ArchiveError):
+    """Another window holds the conversation."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"“{name[:PREVIEW]}” is open in another window.", "Close it there first.")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A conversation in a list."""
+
+    path: Path
+    created: str
+    """ISO 8601, local time with its offset."""
+    changed: float
+    """When something was last said, in seconds since the epoch."""
+    title: str | None
+    questions: tuple[str, ...]
+    """The first characters of each, on one line."""
+    target: str | None
+
+    @property
+    def id(self) -> str:
+        return self.path.stem
+
+    @property
+    def name(self) -> str:
+        return self.title or (self.questions[0] if self.questions else "(nothing was asked)")
+
+    def matches(self, words: str) -> bool:
+        """Whether every one of ``words`` is in its title, its questions, its model or its date."""
+        text = " ".join([self.title or "", *self.questions, self.target or "", self.id]).casefold()
+        return all(word in text for word in words.casefold().split())
+
+
+def list_sessions(directory: Path | None = None) -> list[SessionSummary]:
+    """Every conversation that can be read, the latest first."""
+    folder = directory or sessions_directory()
+    found = (_summarise(path) for path in folder.glob(f"*{SUFFIX}"))
+    return sorted((summary for summary in found if summary), key=lambda summary: summary.changed, reverse=True)
+
+
+def find_session(words: str, directory: Path | None = None) -> Path:
+    """The file of the conversation whose id is ``words`` or, if there is only one, contains it; a file's path will do.
+
+    Raises :class:`ArchiveError` when there is none, or more than one.
+    """
+    folder = directory or sessions_directory()
+    if words.endswith(SUFFIX) and Path(words).is_file():
+        return Path(words)
+    found = sorted(path for path in folder.glob(f"*{SUFFIX}") if words and words in path.stem)
+    exact = [path for path in found if path.stem == words]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    hint = "dflash-chat sessions lists them."
+    if not found:
+        raise ArchiveError(f"There is no conversation {words!r}.", hint)
+    raise ArchiveError(f"{len(found)} conversations have {words!r} in their id.", f"Write more of it: {hint}")
+
+
+def latest_session(directory: Path | None = None) -> Path:
+    """Where something was last said. Raises :class:`ArchiveError` when there is no conversation yet."""
+    folder = directory or sessions_directory()
+    latest = max(folder.glob(f"*{SUFFIX}"), key=lambda path: path.stat().st_mtime, default=None)
+    if latest is None:
+        raise ArchiveError("There is no conversation to continue yet.", "dflash-chat starts one.")
+    return latest
+
+
+def open_session(path: Path) -> Conversation:
+    """Like :func:`load_session`, with :class:`ArchiveError` for a file that can't be read."""
+    hint = "dflash-chat sessions lists those that can be read."
+    try:
+        return load_session(path)
+    except OSError as error:
+        raise ArchiveError(f"{path} can't be read: {error.strerror or error}.", hint) from error
+    except (ValueError, KeyError, TypeError) as error:
+        what = str(error) if isinstance(error, ValueError) else f"{path} is damaged."
+        raise ArchiveError(what, hint) from error
+
+
+def reopen(path: Path) -> tuple[Conversation, SessionLog]:
+    """The conversation in a file, and a log that goes on with it. Raises :class:`ArchiveError`, which is
+    :class:`OpenElsewhere` while another window has it."""
+    conversation = open_session(path)
+    try:
+        return conversation, SessionLog.resume(path)
+    except BlockingIOError:
+        raise OpenElsewhere(conversation.name) from None
+    except OSError as error:
+        hint = "dflash-chat sessions export writes a copy of it."
+        raise ArchiveError(f"{path} can't be written to: {error.strerror or error}.", hint) from error
+
+
+def reopen_latest(directory: Path | None = None) -> tuple[Conversation, SessionLog]:
+    """Like :func:`reopen` where something was last said. One that is open elsewhere is told with the latest that
+    isn't, never left out silently: that would be another conversation than the one meant."""
+    latest = latest_session(directory)
+    try:
+        return reopen(latest)
+    except OpenElsewhere as error:
+        if free := next((each for each in list_sessions(directory) if not _held(each.path)), None):
+            error.hint = f"Close it there, or go on with “{free.name[:60]}”: dflash-chat --resume {free.id}"
+        raise
+
+
+def _held(path: Path) -> bool:
+    """Another window has it, or it can't be written to."""
+    try:
+        SessionLog.resume(path).close()
+    except OSError:
+        return True
+    return False
+
+
+def delete_session(path: Path) -> None:
+    """Raises :class:`ArchiveError`, which is :class:`OpenElsewhere` while another window would lose what it says."""
+    try:
+        with closing(SessionLog.resume(path)):
+            path.unlink()
+    except BlockingIOError:
+        raise OpenElsewhere(open_session(path).name) from None
+    except OSError as error:
+        raise ArchiveError(f"{path} was not deleted: {error.strerror or error}.", "Delete the file by hand.") from error
+
+
+def conversation_markdown(conversation: Conversation) -> str:
+    """The conversation as a Markdown document; answers stand in it as the model wrote them."""
+    models = " + ".join(filter(None, (conversation.target, conversation.drafter)))
+    head = f"# {conversation.name}\n\n{conversation.created[:16].replace('T', ' ')}{' · ' + models if models else ''}\n"
+    return "\n".join([head, *(_turn_markdown(turn) for turn in conversation.turns)])
+
+
+def _turn_markdown(turn: Turn) -> str:
+    quoted = "\n".join(f"> {line}".rstrip() for line in turn.question.splitlines())
+    answer = turn.answer
+    if answer and not answer.endswith("\n"):
+        answer += "\n"
+    return f"{quoted}\n\n{answer}{_ending(turn)}"
+
+
+def _ending(turn: Turn) -> str:
+    """Why the answer is not whole, if it isn't."""
+    if turn.error:
+        return f"\n*{turn.error}*\n"
+    if turn.reason == "stop":
+        return ""
+    return f"\n*({'stopped' if turn.reason == 'stopped' else 'cut short'})*\n"
+
+
+def _summarise(path: Path) -> SessionSummary | None:
+    try:
+        changed = path.stat().st_mtime
+        head, *lines = _summary_lines(path)
+        if head["type"] != "session":
+            return None
+        questions: dict[int, str] = {}
+        taken_back: dict[int, str] = {}
+        title: str | None = None
+        target: str | None = None
+        for line in lines:
+            match line["type"]:
+                case "user":
+                    questions[line["turn"]] = " ".join(line["text"][:PREVIEW].split())
+                case "taken_back":
+                    taken_back[line["turn"]] = questions.pop(line["turn"], "")
+                case "put_back":
+                    questions[line["turn"]] = taken_back.pop(line["turn"])
+                case "title":
+                    title = line["title"] or None
+                case "model":
+                    target = line["target"]
+        return SessionSummary(path, head["created"], changed, title, tuple(questions.values()), target)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # no conversation, or one that was deleted meanwhile
+
+
+def _summary_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with open(path, "rb") as file:
+        for raw in file:
+            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED):
+                yield json.loads(raw)

@@ -1,0 +1,100 @@
+"""What the file of a conversation holds of each event: text that anyone can read, and the whole round in few bytes."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine.events import Channel, EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
+
+from ..traces.numbers import PackingError
+from ..traces.packing import Packer, Piece, Unpacker
+
+STEP_KEY, TREE_KEY = "step", "tree_step"
+"""What the packed step is called in its line. Programs that know no trees find none there, and show the text alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round added to the answer and to the thinking."""
+
+    answer: str
+    thought: str = ""
+    packed: bytes | None = None
+    """The whole :class:`Step`, packed behind those of its turn; None in files of versions that did not keep it."""
+
+
+class EventLines:
+    """Makes lines of events, in order. The packing of a round refers to those before it in its turn."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+        self._packer: Packer | None = None
+
+    def line_for(self, event: Event) -> dict[str, Any] | None:
+        """None for an event that adds nothing to the conversation."""
+        match event:
+            case EngineReady():
+                return {"type": "model", "target": event.target, "drafter": event.drafter, "device": event.device}
+            case TurnStarted():
+                self._turn, self._packer = event.turn, Packer()
+                counts = {"prompt_tokens": event.num_prompt_tokens, "reused_tokens": event.num_reused_tokens}
+                return {"type": "started", "turn": event.turn, **counts, "settings": event.settings}
+            case PrefillDone():
+                return {"type": "prefilled", "turn": event.turn, "ms": event.milliseconds}
+            case Step():
+                return self._round_line(event)
+            case TurnFinished():
+                statistics = asdict(event.statistics)
+                return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": statistics}
+            case EngineError():
+                return {"type": "error", "turn": event.turn, "message": event.message, "hint": event.hint}
+            case _:
+                return None
+
+    def _round_line(self, step: Step) -> dict[str, Any] | None:
+        answer, thought, packed = _joined(step, "answer"), _joined(step, "thought"), self._pack(step)
+        if not answer and not thought and packed is None:
+            return None
+        line = {"type": "text", "turn": step.turn, "answer": answer}
+        if thought:
+            line["thought"] = thought
+        if packed is not None:
+            line[TREE_KEY if step.tree else STEP_KEY] = b64encode(packed).decode("ascii")
+        return line
+
+    def _pack(self, step: Step) -> bytes | None:
+        """None for a turn whose beginning was missed, and from a step on that can't be packed: what can't be read
+        back in order is of no use."""
+        if self._packer is None or step.turn != self._turn:
+            return None
+        try:
+            return self._packer.pack(step)
+        except PackingError:
+            self._packer = None
+            return None
+
+
+def round_of(line: dict[str, Any]) -> Round:
+    """The inverse, as far as one line goes. Raises ``ValueError`` for a damaged one."""
+    packed = line.get(STEP_KEY, line.get(TREE_KEY))
+    return Round(line["answer"], line.get("thought", ""), None if packed is None else b64decode(packed, validate=True))
+
+
+def unpack(rounds: Iterable[Round]) -> Iterator[Step]:
+    """The steps of one turn. Raises ``PackingError`` where one was not kept, or is damaged."""
+    pieces: list[Piece] = []
+    unpacker = Unpacker(pieces)
+    for each in rounds:
+        if each.packed is None:
+            raise PackingError("this step was not kept")
+        step = unpacker.unpack(each.packed)
+        if _joined(step, "answer") != each.answer:
+            raise PackingError("this step is not the one that its line tells of")
+        yield step
+
+
+def _joined(step: Step, channel: Channel) -> str:
+    return "".join(token.text for token in step.emitted if token.channel == channel)

@@ -1,0 +1,1 @@
+"""Text for a grid of cells, and what in it is code."""

@@ -1,0 +1,154 @@
+"""Code blocks in Markdown: where a fence opens and closes, what is inside, and what the file would be called."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+_OPENING = re.compile(r"\n(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>.*)", re.MULTILINE)
+"""From the end of the line before. Only a line feed ends a line, neither a form feed nor U+2028."""
+_ATTRIBUTE = re.compile(r"(?:title|file|filename|name|path)=(?P<quote>[\"']?)(?P<name>.+?)(?P=quote)(?=\s|$|[,}])")
+_FILE_NAME = re.compile(r"[^\s=]*\.\w{1,10}")
+
+_DEFAULT_NAMES = {
+    "bash": "script.sh",
+    "c": "main.c",
+    "c++": "main.cpp",
+    "cpp": "main.cpp",
+    "css": "style.css",
+    "csv": "data.csv",
+    "go": "main.go",
+    "html": "index.html",
+    "java": "Main.java",
+    "javascript": "script.js",
+    "js": "script.js",
+    "json": "data.json",
+    "markdown": "document.md",
+    "md": "document.md",
+    "py": "main.py",
+    "python": "main.py",
+    "rust": "main.rs",
+    "sh": "script.sh",
+    "sql": "query.sql",
+    "svg": "image.svg",
+    "toml": "config.toml",
+    "ts": "main.ts",
+    "typescript": "main.ts",
+    "xml": "document.xml",
+    "yaml": "config.yaml",
+    "yml": "config.yaml",
+}
+_EXTENSIONS = {name.rpartition(".")[2]: language for language, name in sorted(_DEFAULT_NAMES.items())}
+"""Extension to a language: enough to tell a file name from a language when it is the only word."""
+_HEAD = 400
+"""Characters of a block that tell what it is."""
+_BEGINNINGS = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (r"#!\S*(/| )(python|pypy)", "main.py"),
+        (r"#!\S*(/| )(node|deno|bun)", "script.js"),
+        (r"#!\S*(/| )(ba|z|da|k)?sh\b", "script.sh"),
+        (r"<!doctype html|<html", "index.html"),
+        (r"(<\?xml[^>]*>\s*)?<svg", "image.svg"),
+        (r"<\?xml", "document.xml"),
+        (r"(from [\w.]+ import |import [\w.]+( as \w+)?\s*\n|(async )?def \w+\(|class \w+[:(])", "main.py"),
+        (r"#include\s*<", "main.c"),
+        (r"package main\b", "main.go"),
+        (r"(select\s.+\sfrom\s|create table\s|insert into\s)", "query.sql"),
+    )
+)
+"""What a file of a kind begins with, lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    number: int
+    """Counted from 1 in the order of the text."""
+    language: str
+    """Lower case; empty when the fence names none."""
+    info: str
+    """What stands behind the opening fence, stripped."""
+    filename: str | None
+    """From the info string, else the usual name for the language or for what the content looks like, else None. It
+    is the model's word: whoever writes a file checks it (:func:`dflash_tui.core.files.saving.save_block`)."""
+    content: str
+    """Between the fences, verbatim but for the fence's own indentation."""
+    closed: bool
+    """False for a last block whose closing fence is missing."""
+
+
+def find_blocks(text: str) -> list[CodeBlock]:
+    """The fenced code blocks of a Markdown text, by CommonMark's rules: backticks or tildes, closed by a fence of the
+    same character that is at least as long, so that shorter fences nest.
+
+    Unlike CommonMark a fence may be indented by more than three columns: models write fences inside lists, and a
+    chat has no indented code blocks.
+    """
+    blocks: list[CodeBlock] = []
+    text, place = f"\n{text}", 0
+    while opening := _OPENING.search(text, place):
+        indent, start = len(opening["indent"]), opening.end()
+        closing = _closing(opening["fence"], indent).search(text, start)
+        stop, place = closing.span() if closing else (len(text), len(text))
+        content = _dedent(text[start + 1 : stop + 1], indent)
+        blocks.append(_make_block(len(blocks) + 1, opening["info"].strip(), content, closing is not None))
+    return blocks
+
+
+def describe_blocks(text: str) -> str:
+    """The numbers and names of a text's code blocks on one line, as ``/save n`` takes them; empty without one."""
+    blocks = find_blocks(text)
+    names = [f"[{block.number}] {block.filename or block.language or 'text'}" for block in blocks]
+    return f"code: {'  '.join(names)} · Ctrl+S saves the last" if blocks else ""
+
+
+def _closing(fence: str, indent: int) -> re.Pattern[str]:
+    """From the end of the line before to the end of its own."""
+    return re.compile(rf"\n[ \t]{{0,{indent + 3}}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$", re.MULTILINE)
+
+
+def _dedent(content: str, indent: int) -> str:
+    return re.sub(rf"^[ \t]{{1,{indent}}}", "", content, flags=re.MULTILINE) if indent else content
+
+
+def _make_block(number: int, info: str, content: str, closed: bool) -> CodeBlock:
+    language, filename = _read_info(info)
+    return CodeBlock(number, language, info, filename or _name_by_content(content), content, closed)
+
+
+def _name_by_content(content: str) -> str | None:
+    """A name for a block whose fence gives none, from what it begins with."""
+    head = content.lstrip()[:_HEAD].lower()
+    if head.startswith(("{", "[")) and _is_json(content):
+        return _DEFAULT_NAMES["json"]
+    return next((name for pattern, name in _BEGINNINGS if pattern.match(head)), None)
+
+
+def _is_json(content: str) -> bool:
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _read_info(info: str) -> tuple[str, str | None]:
+    """Language and file name of an info string: ``html``, ``html index.html``, ``html title="index.html"``,
+    ``html:index.html`` and ``index.html`` are all in use."""
+    first, _, rest = info.partition(" ")
+    head, colon, tail = first.partition(":")
+    if colon and _FILE_NAME.fullmatch(tail):
+        first, rest = head, f"{tail} {rest}"
+    extension = first.rpartition(".")[2].lower()
+    if "." in first and extension in _EXTENSIONS:
+        return _EXTENSIONS[extension], first
+    language = first.lower()
+    return language, _named_file(rest) or _DEFAULT_NAMES.get(language)
+
+
+def _named_file(words: str) -> str | None:
+    attribute = _ATTRIBUTE.search(words)
+    if attribute:
+        return attribute["name"]
+    return next((word for word in words.split() if _FILE_NAME.fullmatch(word)), None)

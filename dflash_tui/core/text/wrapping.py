@@ -1,0 +1,227 @@
+"""Text for a grid of cells: lines wrapped by cell width, tail first.
+
+Appending to a document wraps only its last row again: greedy wrapping never moves a row before it. How the text is
+drawn does not matter here, so that a look can change without wrapping anything again.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple, overload
+
+from rich.cells import cell_len, set_cell_size, split_graphemes
+
+from ..conversation.marks import Mark, Marks
+from ..conversation.spans import Span, Spans
+from .growing_text import GrowingText
+from .harmless import is_harmless, sanitise
+
+_WORD = re.compile(r"\S+\s*|\s+")
+_WIDE = re.compile("[\u3001-\u3015\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]+")
+"""Characters of two cells that nothing combines with: Chinese and Japanese have no blanks, so that their lines are long
+words, and these are cut without a look at each character."""
+
+
+def width_of(text: str) -> int:
+    """Cells that ``text`` takes; it holds no control characters."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def shortened(text: str, cells: int) -> str:
+    """``text`` in at most ``cells`` cells, with … where it was cut. Costs what is shown, however long the text is."""
+    head = text[: 4 * cells]
+    if len(head) == len(text) and width_of(text) <= cells:
+        return text
+    return set_cell_size(head, max(cells - 1, 0)).rstrip() + "…"
+
+
+def wrap(line: str, width: int) -> list[str]:
+    """Cut one line (no newlines in it) into rows of ``width`` cells. Blanks hang over the edge rather than start a
+    row."""
+    if width_of(line.rstrip()) <= width:
+        return [line]
+    rows: list[str] = []
+    row, used = "", 0
+    for word in _WORD.findall(line):
+        size = width_of(word.rstrip())
+        if row and used + size > width:
+            rows.append(row)
+            row, used = "", 0
+        if size > width:
+            *full, word = _chop(word, width)
+            rows += full
+        row += word
+        used += width_of(word)
+    return [*rows, row]
+
+
+def _chop(word: str, width: int) -> list[str]:
+    """Break a word that is longer than a row, between characters as a reader sees them."""
+    core = word.rstrip()
+    if core.isascii() or _WIDE.fullmatch(core):
+        size = width if core.isascii() else max(width // 2, 1)
+        *full, last = range(0, len(core), size)
+        return [*(word[start : start + size] for start in full), word[last:]]
+    cuts = [0]
+    used = 0
+    for start, end, size in split_graphemes(word)[0]:
+        if used + size > width and start > cuts[-1] and not word[start:end].isspace():
+            cuts.append(start)
+            used = 0
+        used += size
+    return [word[start:end] for start, end in zip(cuts, [*cuts[1:], len(word)], strict=True)]
+
+
+class Row(NamedTuple):
+    """One row of cells."""
+
+    text: str
+    soft: bool
+    """The row goes on in the next one: it was wrapped, not ended by a newline."""
+    start: int
+    """Where its text begins in the document's."""
+
+
+class Rows(Sequence[Row]):
+    """The rows of a text, in some five bytes each."""
+
+    def __init__(self, text: GrowingText) -> None:
+        self._text = text
+        self._starts = array("I", (0,))
+        self._soft = bytearray()
+        """Of every row but the last."""
+
+    def begin(self, start: int, soft: bool) -> None:
+        """The last row ends, where it is wrapped or at a newline, and the next one begins at character ``start``."""
+        self._starts.append(start)
+        self._soft.append(soft)
+
+    def at(self, offset: int) -> int:
+        """The row that holds a character."""
+        return max(bisect_right(self._starts, offset) - 1, 0)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        places = range(len(self))[index]
+        return self._row(places) if isinstance(places, int) else [self._row(place) for place in places]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and len(self) == len(other) and all(map(Row.__eq__, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # as lists have none
+
+    def _row(self, place: int) -> Row:
+        start = self._starts[place]
+        if place == len(self._soft):
+            return Row(self._text.between(start, len(self._text)), False, start)
+        soft = bool(self._soft[place])
+        return Row(self._text.between(start, self._starts[place + 1] - (not soft)), soft, start)
+
+
+class Document:
+    """A growing text as rows of ``width`` cells, and what each of its pieces is."""
+
+    def __init__(self, width: int) -> None:
+        self.width = max(width, 1)
+        self.folded = False
+        """Thoughts are left out; they come back when unfolded."""
+        self.clear()
+
+    def clear(self) -> None:
+        self._everything = self._text = GrowingText()
+        self._all = self.marks = Marks()
+        self.rows = Rows(self._text)
+
+    def append(self, spans: Iterable[Span]) -> int:
+        """Add spans at the end; returns the first row that changed."""
+        changed = len(self.rows) - 1
+        spans = Spans.of(spans)
+        text = "".join(spans.texts)
+        if not is_harmless(text):
+            spans = Spans([sanitise(piece) for piece in spans.texts], spans.labels)
+            text = "".join(spans.texts)
+        self._all.extend(spans)
+        if self.folded:
+            self._everything.append(text)
+            text = self._show(spans.without("thought"))
+        self._wrap(text)
+        return changed
+
+    def _show(self, spans: Spans) -> str:
+        """Mark what is left of the text where thoughts are folded away; returns it."""
+        self.marks.extend(spans)
+        return "".join(spans.texts)
+
+    def pieces(self, row: Row) -> Iterator[tuple[str, Mark]]:
+        """The row's text in pieces of one mark each."""
+        for start, end, mark in self.marks.between(row.start, row.start + len(row.text)):
+            yield row.text[start - row.start : end - row.start], mark
+
+    def spans(self, row: Row) -> list[Span]:
+        """The row's text in pieces of one look each."""
+        looks = groupby(self.pieces(row), key=lambda piece: piece[1].look)
+        return [Span("".join(text for text, _ in group), look) for look, group in looks]
+
+    def mark_at(self, index: int, column: int) -> Mark | None:
+        """What stands at a cell of row ``index``; None behind its text."""
+        if not 0 <= index < len(self.rows):
+            return None
+        used = 0
+        for text, mark in self.pieces(self.rows[index]):
+            used += width_of(text)
+            if column < used:
+                return mark
+        return None
+
+    def row_of(self, offset: int) -> int:
+        """The row that holds a character."""
+        return self.rows.at(offset)
+
+    def resize(self, width: int) -> None:
+        """Wrap everything again."""
+        self.width = max(width, 1)
+        self._wrap_all()
+
+    def fold(self, folded: bool) -> None:
+        """Leave thoughts out, or show them again."""
+        self.folded = folded
+        self._wrap_all()
+
+    def _wrap_all(self) -> None:
+        text = str(self._everything)
+        self.marks = self._all
+        self._text = GrowingText()
+        if self.folded:
+            self.marks = Marks()
+            text = self._show(self._all.spans(text).without("thought"))
+        else:
+            self._everything = self._text
+        self.rows = Rows(self._text)
+        self._wrap(text)
+
+    def _wrap(self, text: str) -> None:
+        """Put ``text`` at the end of what is shown."""
+        rows = self.rows
+        before, _, start = rows[-1]
+        self._text.append(text)
+        *ended, last = (before + text).split("\n")
+        for line in ended:
+            *soft, rest = wrap(line, self.width)
+            for row in soft:
+                start += len(row)
+                rows.begin(start, soft=True)
+            start += len(rest) + 1
+            rows.begin(start, soft=False)
+        for row in wrap(last, self.width)[:-1]:
+            start += len(row)
+            rows.begin(start, soft=True)

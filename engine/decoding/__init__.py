@@ -1,0 +1,1 @@
+"""The round: ingest, draft, verify, accept; run by the host or by the device alone."""

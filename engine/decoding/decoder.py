@@ -1,0 +1,345 @@
+"""The decoding loop: ingest, draft, verify, accept. Token ids in, rounds out.
+
+Autoregressive decoding is the same loop with nothing drafted: the target then verifies the anchor alone. The *anchor*
+is the newest token, which the caches don't hold yet; every forward pass of the target starts with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
+from ..events import FinishReason
+from ..kv_cache.cache import Cache, Snapshot
+from ..models.attention_backends import TRITON
+from ..models.dflash.modules import DFlashDrafter
+from ..models.gemma4.modules import Gemma4, TargetOutput
+from ..models.gemma4.prefill_pass import TargetPrompt
+from ..sampling.sampling import Samples, num_accepted, sample
+from ..speculation.verify_width import Policy
+from .rounds import Outcome, Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
+
+PREFILL_CHUNK = 256
+"""Rows of one prefill pass on a CPU, and the slack of the rings: how far back a turn may go without a snapshot."""
+
+GPU_PREFILL_CHUNK = 4096
+"""Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute, and
+the fewer rows an expert gets, the more of the last tile of its products is wasted: half of them all at 2048 rows."""
+
+PromptPass = Callable[[Tensor, int, Cache, Sequence[int]], TargetOutput]
+"""What ``Gemma4.forward`` does; of the hidden states the last row is enough."""
+
+__all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", "Turn"]
+
+
+class Decoder:
+    """A target, perhaps its drafter, and the caches of one conversation."""
+
+    def __init__(self, target: Gemma4, drafter: DFlashDrafter | None, max_context: int):
+        self.target = target
+        self.drafter = drafter
+        self.max_context = max_context
+        self.device = target.embed_tokens.weight.device
+        dtype = target.embed_tokens.weight.dtype
+        self.prefill_chunk = GPU_PREFILL_CHUNK if self.device.type == "cuda" else PREFILL_CHUNK
+        self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
+        # Where every layer attends with Triton, kernels do the rest of a prompt as well.
+        fused = target.attention_backend == TRITON.name
+        self.read: PromptPass = TargetPrompt(target, self.cache) if fused else target
+        """Runs a piece of a prompt."""
+        self.draft_cache: Cache | None = None
+        if drafter is not None:
+            self.draft_cache = Cache(drafter.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
+        self.tokens: list[int] = []
+        """The token ids whose keys and values the target's cache holds."""
+        self.script: Sequence[int] | None = None
+        """For measuring: how many drafts each round of a turn accepts, over again, whatever the target says."""
+        self.script_confidences: Sequence[Sequence[float]] | None = None
+        """And what the drafter seems to give the drafts of each of these rounds."""
+        self._snapshots: dict[Cache, Snapshot] = {}
+        self.rounds: Rounds = HostRounds()
+        self.auto: Policy | None = None
+        """Chooses the verify width where the settings leave it open; without one, whole drafts are verified."""
+
+    @torch.inference_mode()
+    def decode(self, prompt: Prompt, poll: Poll) -> Iterator[PrefillStarted | Prefilled | Round]:
+        """Prefills what the caches don't hold of the prompt, then runs rounds until a round has a ``finish``.
+
+        The first round holds the token that the prefill itself yields. Ends without a ``finish`` when ``poll`` says
+        stop. The prompt must be shorter than ``max_context``.
+        """
+        settings = poll()
+        if settings is None:
+            return
+        turn = Turn(self, settings, prompt)
+        if self.auto is not None:
+            self.auto.begin()
+        started = perf_counter()
+        start = self.reuse(prompt.ids, turn.caches)
+        yield PrefillStarted(start)
+        hidden = turn.prefill(start, poll)
+        if hidden is None:
+            return
+        yield Prefilled(_milliseconds_since(started))
+        first = turn.first_round(hidden)
+        yield first
+        if first.finish is None:
+            yield from self.rounds.run(turn, poll)
+
+    def clear(self) -> None:
+        """Forgets the conversation."""
+        self._rewind(0)
+
+    def reuse(self, prompt: Sequence[int], caches: Sequence[Cache]) -> int:
+        """Takes the caches back to the longest prefix of the prompt that all of ``caches`` hold; returns its length.
+
+        At least the prompt's last token is left to run, since its hidden state starts the answer.
+        """
+        same = _common_prefix(self.tokens, prompt[:-1])
+        length = min(same, *(cache.length for cache in caches))
+        if all(cache.can_rewind_to(length) for cache in caches):
+            self._rewind(length)
+        elif all(cache in self._snapshots and self._snapshots[cache].length <= same for cache in caches):
+            for cache in caches:
+                cache.restore(self._snapshots[cache])
+            length = self._snapshots[self.cache].length
+            self._rewind(length)
+        else:
+            length = 0
+            self.clear()
+        return length
+
+    def _rewind(self, length: int) -> None:
+        self._snapshots = {cache: shot for cache, shot in self._snapshots.items() if shot.length <= length}
+        for cache in (self.cache, self.draft_cache):
+            if cache is not None and cache.length > length:
+                if cache.can_rewind_to(length):
+                    cache.commit(length)
+                else:
+                    cache.clear()
+        del self.tokens[length:]
+
+    def remember(self, caches: Sequence[Cache], length: int) -> None:
+        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back."""
+        self._snapshots = {cache: cache.snapshot(length) for cache in caches}
+
+
+class HostRounds:
+    """Rounds that the host runs step by step, with PyTorch: the definition, and what a CPU does."""
+
+    def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
+        finish: FinishReason | None = None
+        while finish is None and (settings := poll()) is not None:
+            done = turn.round(settings)
+            finish = done.finish
+            yield done
+
+
+class Turn:
+    """The state of one answer while it is being decoded."""
+
+    def __init__(self, decoder: Decoder, settings: GenerationSettings, prompt: Prompt):
+        self.decoder = decoder
+        self.target = decoder.target
+        self.cache = decoder.cache
+        self.drafter = decoder.drafter if settings.speculation else None
+        self.draft_cache = decoder.draft_cache if settings.speculation else None
+        self.caches = [self.cache] if self.draft_cache is None else [self.cache, self.draft_cache]
+        self.taps = () if self.drafter is None else self.drafter.config.target_layer_ids
+        self.settings = settings
+        self.prompt = prompt
+        self.num_emitted = 0
+        self.num_drafted = 0
+        """Rounds with a draft so far."""
+        self.anchor = -1
+        self.pending: Tensor | None = None
+        """Features of rows that are committed but not yet in the drafter's context."""
+
+    @property
+    def room(self) -> int:
+        """Tokens that still fit into the context; the anchor takes a place although no cache holds it yet."""
+        return self.decoder.max_context - self.cache.length - 1
+
+    def prefill(self, start: int, poll: Poll) -> Tensor | None:
+        """Runs the prompt from ``start`` on, in chunks.
+
+        Returns the last row's hidden state [1, hidden], or None when told to stop.
+        """
+        ids = self.prompt.ids
+        # The same prompt again must leave its last token to run, so a snapshot never lies behind that.
+        stable = min(self.prompt.stable_length, len(ids) - 1)
+        hidden = None
+        while start < len(ids):
+            now = poll()
+            if now is None:
+                return None
+            self.settings = now
+            if start == stable:
+                self.decoder.remember(self.caches, stable)
+            end = min(start + self.decoder.prefill_chunk, len(ids))
+            if start < stable < end - PREFILL_CHUNK:
+                end = stable  # further on, the rings would have lost what the next turn sees from there
+            output = self._run(self.decoder.read, ids[start:end])
+            self._commit(ids[start:end], output)
+            self._ingest()
+            if start < stable < end:
+                self.decoder.remember(self.caches, stable)
+            hidden = output.hidden[-1:]
+            start = end
+        if self.decoder.device.type == "cuda":
+            torch.cuda.synchronize(self.decoder.device)  # the prompt takes as long as the GPU, not as asking it
+        return hidden
+
+    def first_round(self, hidden: Tensor) -> Round:
+        """Samples the answer's first token from the prompt's last row."""
+        started = perf_counter()
+        samples = self._sample(hidden)
+        return self.book(
+            Outcome(
+                emitted=tuple(samples.ids),
+                probabilities=tuple(samples.probabilities),
+                verify_width=0,
+                total_ms=_milliseconds_since(started),
+            )
+        )
+
+    def round(self, settings: GenerationSettings) -> Round:
+        """Drafts a block behind the anchor, verifies it in one pass, accepts what the target would have said."""
+        self.settings = settings
+        started, context = perf_counter(), self.cache.length
+        policy = self.decoder.auto if settings.block_size == AUTO else None
+        if self.pending is not None and len(self.pending) >= MAX_BLOCK_SIZE:
+            self._ingest()  # what the target wrote alone waits, but not for ever
+        drafts = policy is None or policy.wants_draft(context)
+        draft_ids, draft_probabilities = self._draft() if drafts else ((), ())
+        draft_probabilities = self._scripted_confidences(draft_probabilities)
+        choice = None
+        if policy is not None and (draft_ids or not drafts):
+            choice = policy.choose(draft_probabilities, context) if drafts else policy.pause(context)
+        drafted = perf_counter()
+        verified_ids = draft_ids if choice is None else draft_ids[: choice.num_verified]
+        rows = (self.anchor, *verified_ids)
+        output = self._run(self.target, rows)
+        samples = self._sample(output.hidden, verified_ids)
+        verified = perf_counter()
+        accepted = self._num_accepted(verified_ids, samples.ids)
+        self.num_drafted += bool(draft_ids)
+        if policy is not None:
+            policy.observe(draft_probabilities, len(verified_ids), accepted, context)
+        emitted = self._cut_at_stop([*draft_ids[:accepted], samples.ids[accepted]])
+        # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
+        self._commit(rows[: len(emitted)], output)
+        return self.book(
+            Outcome(
+                draft_ids=draft_ids,
+                draft_probabilities=draft_probabilities,
+                target_probabilities=tuple(samples.draft_probabilities[: min(accepted, len(emitted)) + 1]),
+                num_accepted=min(accepted, len(emitted)),
+                emitted=tuple(emitted),
+                probabilities=tuple(samples.probabilities[: len(emitted)]),
+                verify_width=len(rows),
+                draft_ms=(drafted - started) * 1e3,
+                verify_ms=(verified - drafted) * 1e3,
+                total_ms=_milliseconds_since(started),
+                choice=choice,
+            )
+        )
+
+    def _draft(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        """A draft as wide as block size, token budget and context allow; empty when there is nothing to draft with."""
+        if self.drafter is None or self.draft_cache is None:
+            return (), ()
+        width = min(
+            self.settings.block_rows(self.drafter.config.block_size),
+            self.settings.max_new_tokens - self.num_emitted,
+            self.room,
+        )
+        if width < 2:
+            return (), ()
+        self._ingest()
+        draft = self.drafter.draft(self.target, self.anchor, width, self.draft_cache)
+        return tuple(draft.ids.tolist()), tuple(draft.probabilities.tolist())
+
+    def _num_accepted(self, draft_ids: Sequence[int], sampled: Sequence[int]) -> int:
+        script = self.decoder.script
+        if script is None:
+            return num_accepted(draft_ids, sampled)
+        return min(script[self.num_drafted % len(script)], len(draft_ids))
+
+    def _scripted_confidences(self, probabilities: tuple[float, ...]) -> tuple[float, ...]:
+        script = self.decoder.script_confidences
+        return probabilities if script is None else tuple(script[self.num_drafted % len(script)][: len(probabilities)])
+
+    def _run(self, run: PromptPass, ids: Sequence[int]) -> TargetOutput:
+        return run(torch.tensor(ids, device=self.decoder.device), self.cache.length, self.cache, self.taps)
+
+    def _sample(self, hidden: Tensor, draft_ids: Sequence[int] = ()) -> Samples:
+        settings = self.settings
+        return sample(
+            self.target.logits(hidden),
+            len(self.prompt.ids) + self.num_emitted,
+            draft_ids,
+            temperature=settings.temperature,
+            top_k=settings.top_k,
+            top_p=settings.top_p,
+            seed=settings.seed,
+        )
+
+    def commit(self, ids: Sequence[int]) -> None:
+        """Says that the rows behind the cursor, whose tokens these are, count."""
+        self.decoder.tokens.extend(ids)
+        self.cache.commit(self.cache.length + len(ids))
+
+    def _commit(self, ids: Sequence[int], output: TargetOutput) -> None:
+        """Commits the first rows of a forward pass: exactly those of ``ids``."""
+        self.commit(ids)
+        if output.features is not None:
+            features = output.features[: len(ids)]
+            self.pending = features if self.pending is None else torch.cat((self.pending, features))
+
+    def _ingest(self) -> None:
+        if self.drafter is not None and self.draft_cache is not None and self.pending is not None:
+            self.drafter.ingest(self.pending, self.draft_cache)
+            self.pending = None
+
+    def _cut_at_stop(self, ids: list[int]) -> list[int]:
+        stops = self.target.config.stop_token_ids
+        for index, token in enumerate(ids):
+            if token in stops:
+                return ids[: index + 1]
+        return ids
+
+    def book(self, outcome: Outcome) -> Round:
+        """Enters a round into the turn's books; its rows must be committed."""
+        self.anchor = outcome.emitted[-1]
+        self.num_emitted += len(outcome.emitted)
+        return Round(
+            **outcome._asdict(),
+            context_length=self.cache.length,
+            settings=self.settings,
+            finish=self._finish_reason(),
+        )
+
+    def _finish_reason(self) -> FinishReason | None:
+        if self.anchor in self.target.config.stop_token_ids:
+            return "stop"
+        if self.num_emitted >= self.settings.max_new_tokens:
+            return "length"
+        if self.room == 0:
+            return "context"
+        return None
+
+
+def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    for index, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return index
+    return min(len(a), len(b))
+
+
+def _milliseconds_since(started: float) -> float:
+    return (perf_counter() - started) * 1e3

@@ -1,0 +1,120 @@
+"""What decoding is told and what it yields, and the seam between the two ways of running its rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ..commands import GenerationSettings
+from ..events import FinishReason, Verdict
+from ..speculation.verify_width import Choice
+
+if TYPE_CHECKING:
+    from .decoder import Turn
+
+Poll = Callable[[], GenerationSettings | None]
+"""Asked before every round and every piece of the prompt: the settings in force, or None to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Token ids to continue."""
+
+    ids: tuple[int, ...]
+    stable_length: int
+    """The first so many ids will stand in the next turn's prompt as well; the generation prompt may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillStarted:
+    num_reused: int
+    """How many of the prompt's tokens the caches still hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefilled:
+    milliseconds: float
+
+
+class Verified(NamedTuple):
+    """A drafted token in the rows of a tree; its row is one more than its index."""
+
+    parent: int
+    """Its row; 0 is the anchor's."""
+    depth: int
+    choice: int
+    """0 is the drafter's first at this depth."""
+    id: int
+    probability: float
+    """What the drafter gave it there."""
+
+
+class Outcome(NamedTuple):
+    """What a round found out; times in milliseconds."""
+
+    emitted: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    """What the target gave each emitted token."""
+    verify_width: int
+    total_ms: float
+    draft_ids: tuple[int, ...] = ()
+    draft_probabilities: tuple[float, ...] = ()
+    """What the drafter gave each draft."""
+    target_probabilities: tuple[float, ...] = ()
+    """What the target gave each draft, up to the first that it did not say."""
+    num_accepted: int = 0
+    draft_ms: float = 0.0
+    verify_ms: float = 0.0
+    choice: Choice | None = None
+    """Why so much of the draft was verified, where a policy chose."""
+    tree: tuple[Verified, ...] = ()
+    """What was verified, where that is no chain of the first drafts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round did: its ``Outcome``, and where that left the turn."""
+
+    draft_ids: tuple[int, ...]
+    draft_probabilities: tuple[float, ...]
+    """What the drafter gave each draft."""
+    target_probabilities: tuple[float, ...]
+    """What the target gave each draft, up to the first that was not accepted."""
+    num_accepted: int
+    emitted: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    """What the target gave each emitted token."""
+    verify_width: int
+    draft_ms: float
+    verify_ms: float
+    total_ms: float
+    choice: Choice | None
+    tree: tuple[Verified, ...]
+    context_length: int
+    settings: GenerationSettings
+    finish: FinishReason | None
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One per emitted token: the accepted drafts, then what the target added of its own."""
+        own: Verdict = "plain" if self.verify_width < 2 else "corrected" if self._has_refused else "bonus"
+        return tuple("accepted" if index < self.num_accepted else own for index in range(len(self.emitted)))
+
+    @property
+    def _has_refused(self) -> bool:
+        """Whether something was verified in the place of the target's own token."""
+        if not self.tree:
+            return self.num_accepted < self.verify_width - 1
+        rows = {(each.parent, each.id): row for row, each in enumerate(self.tree, 1)}
+        row = 0
+        for token in self.emitted[: self.num_accepted]:
+            row = rows[row, token]
+        return any(each.parent == row for each in self.tree)
+
+
+class Rounds(Protocol):
+    """How the rounds of a turn are run, once its prompt is in the caches and its first token is sampled."""
+
+    def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
+        """Yields rounds until one has a ``finish``, or ``poll``, asked before each, says stop."""

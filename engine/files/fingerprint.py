@@ -1,0 +1,53 @@
+"""Short names for the exact weights in a folder, so that two runs can be told to be of the same models, and for the
+code that runs them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+WHOLE_FILE = 64 * 2**20
+"""Files up to this many bytes are read whole."""
+SAMPLES, SAMPLE = 1024, 4096
+"""Of a larger file so many places of so many bytes are read, evenly spread: 4 MiB of every shard, whatever its size."""
+
+ENGINE = Path(__file__).parents[1]
+NO_DECODING = ("bench", "demo")
+"""Folders of the engine whose files decide nothing about what a round launches and costs."""
+
+
+def fingerprint(folder: Path) -> str:
+    """16 hexadecimal digits over names, sizes and contents of a checkpoint's ``.json`` and ``.safetensors`` files.
+
+    Another checkpoint, another quantisation or another step of training has another fingerprint; a few bytes changed on
+    purpose within a large file may go unnoticed. Raises ``OSError`` when a file can't be read.
+    """
+    total = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors")):
+        size = path.stat().st_size
+        total.update(f"{path.name}\0{size}\0".encode())
+        for part in _parts(path, size):
+            total.update(part)
+    return total.hexdigest()[:16]
+
+
+def _parts(path: Path, size: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        if size <= WHOLE_FILE:
+            yield file.read()
+            return
+        for number in range(SAMPLES):
+            file.seek(number * (size - SAMPLE) // (SAMPLES - 1))
+            yield file.read(SAMPLE)
+
+
+@cache
+def fingerprint_of_code() -> str:
+    """64 hexadecimal digits over what the engine's files say: another version launches other kernels."""
+    total = hashlib.sha256()
+    for path in sorted(ENGINE.rglob("*.py")):
+        if path.relative_to(ENGINE).parts[0] not in NO_DECODING:
+            total.update(path.read_bytes())
+    return total.hexdigest()

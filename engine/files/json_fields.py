@@ -1,0 +1,106 @@
+"""Reading JSON files that may be damaged: every field is checked for its type and range before anything uses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import WeightsFailure
+
+DOWNLOAD_AGAIN = "Config and weights must belong together; download the checkpoint again."
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises ``WeightsFailure`` when it can't be read or holds something else."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise WeightsFailure(
+            f"{path} can't be read: {error.strerror}.", "The folder must hold a whole checkpoint."
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise WeightsFailure(f"{path} is not valid JSON: {error}.", "Download the checkpoint again.") from None
+    if not isinstance(content, dict):
+        raise WeightsFailure(f"{path} doesn't hold a JSON object.", "Download the checkpoint again.")
+    return content
+
+
+class Fields:
+    """The fields of one JSON object. Every method raises ``WeightsFailure``, naming the field and what is wrong.
+
+    An optional field that is absent, or null, is its ``default``; without a default it must be there.
+    """
+
+    def __init__(self, values: Mapping[str, Any], where: str) -> None:
+        """``where`` names the object in messages, such as ``config.json``."""
+        self._values = values
+        self._where = where
+
+    def __contains__(self, name: str) -> bool:
+        return self._values.get(name) is not None
+
+    def integer(self, name: str, low: int, high: int, default: int | None = None, multiple_of: int = 1) -> int:
+        """A whole number from ``low`` to ``high``."""
+        value = self._get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high or value % multiple_of:
+            among = f", a multiple of {multiple_of}" if multiple_of > 1 else ""
+            raise self._wrong(name, f"a whole number from {low} to {high}{among}", value)
+        return value
+
+    def number(self, name: str, low: float, high: float, default: float | None = None) -> float:
+        """A number above ``low``, and at most ``high``."""
+        value = self._get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low < value <= high:
+            raise self._wrong(name, f"a number above {low:g}, at most {high:g}", value)
+        return float(value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self._get(name, default)
+        if not isinstance(value, bool):
+            raise self._wrong(name, "true or false", value)
+        return value
+
+    def text(self, name: str, allowed: tuple[str, ...], default: str | None = None) -> str:
+        """One of the words in ``allowed``."""
+        value = self._get(name, default)
+        if value not in allowed:
+            raise self._wrong(name, " or ".join(allowed), value)
+        return str(value)
+
+    def integers(self, name: str, low: int, high: int) -> tuple[int, ...]:
+        """A list, perhaps empty, of whole numbers from ``low`` to ``high``. A lone number is a list of one."""
+        value = self._get(name, None)
+        items = value if isinstance(value, list) else [value]
+        return tuple(Fields({name: item}, self._where).integer(name, low, high) for item in items)
+
+    def texts(self, name: str, allowed: tuple[str, ...], count: int) -> tuple[str, ...]:
+        """A list of ``count`` words."""
+        value = self._get(name, None)
+        if not isinstance(value, list) or len(value) != count:
+            raise self._wrong(name, f"a list of {count}", value)
+        return tuple(Fields({name: item}, self._where).text(name, allowed) for item in value)
+
+    def nested(self, name: str, default: Mapping[str, Any] | None = None) -> Fields:
+        """A nested object."""
+        value = self._get(name, default)
+        if not isinstance(value, Mapping):
+            raise self._wrong(name, "an object", value)
+        return Fields(value, f"{name} of {self._where}")
+
+    def merged(self, other: Fields) -> Fields:
+        """All fields of both; those of ``other`` win."""
+        return Fields({**self._values, **other._values}, self._where)
+
+    def _get(self, name: str, default: Any) -> Any:
+        value = self._values.get(name)
+        if value is not None:
+            return value
+        if default is None:
+            raise WeightsFailure(f"{self._where} lacks {name}.", DOWNLOAD_AGAIN)
+        return default
+
+    def _wrong(self, name: str, expected: str, value: object) -> WeightsFailure:
+        shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
+        return WeightsFailure(f"{name} in {self._where} should be {expected}, not {shown}.", DOWNLOAD_AGAIN)

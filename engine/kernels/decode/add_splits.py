@@ -1,0 +1,106 @@
+"""The last step of layers with a window: a tile's last program to be done adds what all of them mixed, split by split.
+
+In one order whatever the kernel, so a row has the same bits in all of them; ``tl.fma`` says which product is fused.
+"""
+
+from __future__ import annotations
+
+from ..toolchain.jit import jit, tl
+
+AHEAD = tl.constexpr(9) if tl else 9
+"""So many splits are on their way at a time."""
+FEW_SPLITS, ALL_SPLITS = (tl.constexpr(3), tl.constexpr(18)) if tl else (3, 18)
+"""Of a row alone: behind a short text, and of a window of 1024."""
+
+
+@jit
+def add_splits(
+    highest_in: tl.tensor,
+    total_in: tl.tensor,
+    mixed_in: tl.tensor,
+    out: tl.tensor,
+    first_part: tl.tensor,
+    first_packed: tl.tensor,
+    num_packed: tl.tensor,
+    count: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+    ROWS: tl.constexpr,
+) -> None:
+    """The attention of ``num_packed`` grouped rows: their ``count`` splits, added one by one in their order.
+
+    A few rows at a time, so that many splits of theirs are on the way together. A split that a row sees nothing of
+    changes nothing, bit for bit: its factor is exactly 1, its terms exactly 0.
+    """
+    lane = tl.arange(0, HEAD_DIM)
+    for first in range(0, num_packed, ROWS):
+        place = first + tl.arange(0, ROWS)
+        valid = place < num_packed
+        highest = tl.full((ROWS,), float("-inf"), tl.float32)
+        total = tl.zeros((ROWS,), tl.float32)
+        mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
+        for first_split in range(0, count, AHEAD):
+            for ahead in tl.static_range(AHEAD):  # unrolled, so that their loads are under way together
+                there = valid & (first_split + ahead < count)
+                part = first_part + (first_split + ahead) * GROUP_ROWS + place
+                of_split = tl.load(highest_in + part, mask=there, other=float("-inf"))
+                totals = tl.load(total_in + part, mask=there, other=0.0)
+                values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
+                now_highest = tl.maximum(highest, of_split)
+                # Before a row's first visible key the highest score is -inf, and a difference of two is no number.
+                shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
+                fading = tl.exp2(highest - shift)
+                factor = tl.exp2(of_split - shift)
+                total = tl.fma(total, fading, totals * factor)
+                mixed = tl.fma(mixed, fading[:, None], values * factor[:, None])
+                highest = now_highest
+        mixed = mixed / tl.where(valid, total, 1.0)[:, None]
+        packed = first_packed + place
+        head = packed // GROUP * GROUP * tl.num_programs(0) + tl.program_id(0) * GROUP + packed % GROUP
+        tl.store(out + head[:, None] * HEAD_DIM + lane[None, :], mixed.to(out.dtype.element_ty), mask=valid[:, None])
+
+
+@jit
+def add_splits_of_one_row(
+    highest_in: tl.tensor,
+    total_in: tl.tensor,
+    mixed_in: tl.tensor,
+    out: tl.tensor,
+    first_part: tl.tensor,
+    count: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+    ROWS: tl.constexpr,
+    MOST: tl.constexpr,
+) -> None:
+    """``add_splits`` of a row, of whose ``count`` splits there are at most ``MOST``: it waits for memory once.
+
+    Without a loop, and with addresses that are constants apart, it is half as many instructions. The row sees something
+    of each of its splits, so that no highest score is -inf but where nothing counts.
+    """
+    lane = tl.arange(0, HEAD_DIM)
+    for first in tl.static_range(0, GROUP, ROWS):
+        place = first + tl.arange(0, ROWS)
+        valid = place < GROUP
+        highest_at = highest_in + (first_part + place)
+        total_at = total_in + (first_part + place)
+        mixed_at = mixed_in + ((first_part + place)[:, None] * HEAD_DIM + lane[None, :])
+        highest = tl.full((ROWS,), float("-inf"), tl.float32)
+        total = tl.zeros((ROWS,), tl.float32)
+        mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
+        for split in tl.static_range(MOST):
+            there = valid & (split < count)
+            of_split = tl.load(highest_at + split * GROUP_ROWS, mask=there, other=float("-inf"))
+            totals = tl.load(total_at + split * GROUP_ROWS, mask=there, other=0.0)
+            values = tl.load(mixed_at + split * GROUP_ROWS * HEAD_DIM, mask=there[:, None], other=0.0)
+            now_highest = tl.maximum(highest, of_split)
+            fading = tl.exp2(highest - now_highest)
+            factor = tl.exp2(of_split - now_highest)
+            total = tl.fma(total, fading, totals * factor)
+            mixed = tl.fma(mixed, fading[:, None], values * factor[:, None])
+            highest = now_highest
+        mixed = mixed / tl.where(valid, total, 1.0)[:, None]
+        head = tl.program_id(0) * GROUP + place
+        tl.store(out + head[:, None] * HEAD_DIM + lane[None, :], mixed.to(out.dtype.element_ty), mask=valid[:, None])

@@ -1,0 +1,317 @@
+"""The kernels of ``row_attention.py`` for layers that see everything: every split by itself, and the splits added up.
+
+Queries are the rows of both products, 64 for each four warps however few there are: as a Hopper GPU's tensor cores take
+them. A smaller tile would be multiplied in another way, and a row's bits must not depend on how many run. A program
+reads a key once for the whole tile.
+"""
+
+from __future__ import annotations
+
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, dot, jit, tl
+from .branches import IN_ORDER, TREE_ROWS, branch_rows, pack, unpack
+
+MOST_SPLITS = tl.constexpr(64) if tl else 64
+"""Of one row."""
+LAST_ROW = tl.constexpr(MAX_ROWS - 1) if tl else MAX_ROWS - 1
+
+
+@jit
+def _split_size(last_key: tl.tensor, SPLIT: tl.constexpr) -> tl.tensor:
+    """Keys of each split of a row that sees up to ``last_key``: ``row_attention.split_size`` on the device."""
+    size = last_key * 0 + SPLIT
+    while size * MOST_SPLITS <= last_key:
+        size *= 2
+    return size
+
+
+@jit
+def _split_in_tree(
+    item: tl.tensor,
+    size: tl.tensor,
+    first_packed: tl.tensor,
+    cursor: tl.tensor,
+    rows: tl.tensor,
+    depths: tl.tensor,
+    paths: tl.tensor,
+    trunk: tl.tensor,
+    GROUP: tl.constexpr,
+    SPLIT: tl.constexpr,
+    TILE: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """What is done as number ``item`` among the splits of this size: first those that rows share, then those of rows
+    off the trunk that hold keys from the cursor on.
+
+    Returns the cursor; the split; the position behind its last key; whose it is, a bit for each row; and packed the
+    depths of all rows, and the rows whose keys these are from the cursor on. All is loaded here, and in numbers of
+    which there is one for all threads: the sums leave no registers for more.
+    """
+    cursor_value = tl.load(cursor)
+    num_rows = tl.load(rows)
+    trunk_rows = tl.load(trunk)
+    depth = pack(depths, 0)
+    path = depth * 0 + IN_ORDER
+    behind = cursor_value + num_rows
+    split = item
+    branch = item * 0 - 1
+    first, branches = branch_rows(first_packed, num_rows, trunk_rows, GROUP, TILE)
+    number = item - tl.cdiv(tl.minimum(behind, MOST_SPLITS * size), size)
+    if number >= 0:
+        second = (number >= branches).to(tl.int32)
+        branch = first + number - second * branches
+        split = cursor_value // size + second
+        path = pack(paths, branch * TREE_ROWS)
+        behind = cursor_value + unpack(depth, branch) + 1
+    row = tl.arange(0, TREE_ROWS)
+    last_key = cursor_value + tl.load(depths + row)
+    seen = MOST_SPLITS * size
+    mine = (row < num_rows) & (last_key < seen) & ((2 * last_key >= seen) | (size == SPLIT))
+    shared = (row < trunk_rows) | (split * size + size <= cursor_value)
+    mine = mine & tl.where(branch < 0, shared, (row == branch) & (split * size <= last_key))
+    whose = tl.sum(mine.to(tl.int32) << row, 0)
+    return cursor_value, split, tl.where(whose != 0, behind, 0), whose, depth, path
+
+
+@jit
+def _attend_one_split(
+    projected: tl.tensor,
+    k: tl.tensor,
+    v: tl.tensor,
+    highest_out: tl.tensor,
+    total_out: tl.tensor,
+    mixed_out: tl.tensor,
+    cursor: tl.tensor,
+    num_rows: tl.tensor,
+    behind: tl.tensor,
+    size: tl.tensor,
+    split: tl.tensor,
+    kv_row: tl.tensor,
+    row_stride: tl.tensor,
+    first_part: tl.tensor,
+    first_packed: tl.tensor,
+    first_value: tl.tensor,
+    scale: tl.tensor,
+    zero: tl.tensor,
+    whose: tl.tensor,
+    depths: tl.tensor,
+    path: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPLIT: tl.constexpr,
+    KEYS: tl.constexpr,
+    TILE: tl.constexpr,
+    VALUES: tl.constexpr,
+    ALONE: tl.constexpr,
+) -> None:
+    """Softmax over a split's keys, unnormalised, and its sums, for the rows whose splits have this size.
+
+    Keys are there up to the position ``behind``, that one not among them. In a tree, whose ``depths`` are packed, the
+    rows are ``whose``, and keys from the cursor on are those of the rows of the packed ``path``.
+
+    A step without a visible key changes nothing, bit for bit: its factors are exactly 1 and its terms exactly 0.
+    """
+    packed = first_packed + tl.arange(0, TILE)
+    row = packed // GROUP
+    query = row * row_stride + (tl.program_id(0) * GROUP + packed % GROUP) * HEAD_DIM
+    # A row whose splits are larger sees more keys than so many splits of this size hold, and one whose splits are
+    # smaller at most half of them.
+    seen = MOST_SPLITS * size
+    if ALONE:  # as below, of the row whose splits are of this size: a few registers less, which the sums need
+        query = (tl.program_id(0) * GROUP + packed) * HEAD_DIM
+        last_key = cursor + packed * 0
+        mine = packed < GROUP
+        loaded = mine
+    elif depths is None:
+        last_key = cursor + (row if CAUSAL else num_rows - 1)
+        mine = (row < num_rows) & (last_key < seen) & ((2 * last_key >= seen) | (size == SPLIT))
+        loaded = mine
+    else:
+        last_key = cursor + unpack(depths, tl.minimum(row, LAST_ROW))
+        loaded = row < num_rows
+        mine = (row < num_rows) & (((whose >> tl.minimum(row, LAST_ROW)) & 1) != 0)
+    start = split * size
+    end = tl.minimum(start + size, behind)
+    lane = tl.arange(0, HEAD_DIM)
+    value = first_value + tl.arange(0, VALUES)
+    queries = tl.load(projected + query[:, None] + lane[None, :], mask=loaded[:, None], other=0.0)
+    highest = tl.full((TILE,), float("-inf"), tl.float32)
+    total = tl.zeros((TILE,), tl.float32)
+    mixed = tl.zeros((TILE, VALUES), tl.float32)
+    for first in range(start, end, KEYS):
+        key = first + tl.arange(0, KEYS)
+        exists = key < end
+        slot = key
+        if depths is not None:
+            depth = tl.minimum(tl.maximum(key - cursor, 0), LAST_ROW)
+            slot = tl.where(key < cursor, key, cursor + unpack(path, depth))
+        stored = (kv_row + slot)[:, None] * HEAD_DIM
+        keys = tl.load(k + stored + lane[None, :], mask=exists[:, None], other=0.0)
+        scores = dot(queries, keys.T, tl.zeros((TILE, KEYS), tl.float32)) * scale
+        visible = exists[None, :] & mine[:, None]
+        if CAUSAL:
+            visible = visible & (key[None, :] <= last_key[:, None])
+        scores = tl.where(visible, scores, float("-inf"))
+        now_highest = tl.maximum(highest, tl.max(scores, 1))
+        # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
+        shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
+        fading = tl.exp2(highest - shift)
+        weights = tl.exp2(scores - shift[:, None])
+        total = total * fading + tl.sum(weights, 1)
+        values = tl.load(v + stored + value[None, :], mask=exists[:, None], other=0.0)
+        mixed = dot(weights.to(values.dtype), values, mixed * fading[:, None])
+        highest = now_highest
+    if depths is not None:
+        # Anew, as far as the compiler can tell, which would keep them for each row while keys stream.
+        packed += zero
+        row = packed // GROUP
+        mine = (row < num_rows) & (((whose >> tl.minimum(row, LAST_ROW)) & 1) != 0)
+    part = first_part + packed
+    tl.store(highest_out + part, highest, mask=mine)  # each part of the values stores the same
+    tl.store(total_out + part, total, mask=mine)
+    tl.store(mixed_out + part[:, None] * HEAD_DIM + value[None, :], mixed, mask=mine[:, None])
+
+
+@early_kernel
+def _attend_full(
+    projected: tl.tensor,
+    k: tl.tensor,
+    v: tl.tensor,
+    highest_out: tl.tensor,
+    total_out: tl.tensor,
+    mixed_out: tl.tensor,
+    cursor: tl.tensor,
+    rows: tl.tensor,
+    capacity: tl.tensor,
+    row_stride: tl.tensor,
+    splits: tl.tensor,
+    scale: tl.tensor,
+    depths: tl.tensor,
+    paths: tl.tensor,
+    trunk: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPLIT: tl.constexpr,
+    KEYS: tl.constexpr,
+    TILE: tl.constexpr,
+    VALUES: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+    ALONE: tl.constexpr,
+) -> None:
+    """Program (key head, every so many-th split, tile of grouped rows and part of the values).
+
+    A row of the tile is (query row, head of the group). The rows of a launch may have splits of two sizes: then their
+    keys are gone through once for each. ``ALONE`` says that there is one row at most.
+
+    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Rows off the trunk have splits of
+    their own where there are keys from the cursor on, two at most, which programs take up behind the others.
+    """
+    kv_head = tl.program_id(0)
+    tiles = tl.num_programs(2) // (HEAD_DIM // VALUES)
+    first_packed = tl.program_id(2) % tiles * TILE
+    first_value = tl.program_id(2) // tiles * VALUES
+    cursor_value = tl.load(cursor)
+    num_rows = tl.load(rows)
+    branches = 0
+    if depths is not None:
+        _, branches = branch_rows(first_packed, num_rows, tl.load(trunk), GROUP, TILE)
+    wait_for_inputs()
+    if first_packed < num_rows * GROUP:
+        end = cursor_value + num_rows
+        largest = _split_size(end - 1, SPLIT)
+        size = _split_size(cursor_value, SPLIT) if CAUSAL else largest
+        while size <= largest:
+            split = tl.program_id(1)
+            limit = tl.minimum(end, MOST_SPLITS * size)
+            if depths is not None:
+                limit += 2 * branches * size
+            while split * size < limit:
+                this = split
+                here = cursor_value
+                behind = end
+                whose = None
+                depth = None
+                path = None
+                if depths is not None:
+                    here, this, behind, whose, depth, path = _split_in_tree(
+                        split, size, first_packed, cursor, rows, depths, paths, trunk, GROUP, SPLIT, TILE
+                    )
+                # No number of rows is negative, which the compiler does not know: it would keep every row's address
+                # in registers that the sums need. One row's are few.
+                zero = 0 if ALONE else tl.load(rows) >> 31
+                _attend_one_split(
+                    projected,
+                    k,
+                    v,
+                    highest_out,
+                    total_out,
+                    mixed_out,
+                    here,
+                    num_rows,
+                    behind,
+                    size,
+                    this,
+                    kv_head * capacity,
+                    row_stride,
+                    (kv_head * splits + this) * GROUP_ROWS,
+                    first_packed + zero,
+                    first_value,
+                    scale,
+                    zero,
+                    whose,
+                    depth,
+                    path,
+                    GROUP,
+                    HEAD_DIM,
+                    CAUSAL,
+                    SPLIT,
+                    KEYS,
+                    TILE,
+                    VALUES,
+                    ALONE,
+                )
+                split += tl.num_programs(1)
+            size *= 2
+
+
+@early_kernel
+def _combine_splits(
+    highest_in: tl.tensor,
+    total_in: tl.tensor,
+    mixed_in: tl.tensor,
+    out: tl.tensor,
+    cursor: tl.tensor,
+    rows: tl.tensor,
+    splits: tl.tensor,
+    depths: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPLIT: tl.constexpr,
+    LANES: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+) -> None:
+    """Program (row, head, part of the head): adds the row's splits, all at once. ``depths`` are a tree's, or None."""
+    row = tl.program_id(0)
+    head = tl.program_id(1)
+    lane = tl.program_id(2) * LANES + tl.arange(0, LANES)
+    num_rows = tl.load(rows)
+    cursor_value = tl.load(cursor)
+    depth = row
+    if depths is not None:
+        depth = tl.load(depths + row)
+    wait_for_inputs()
+    if row < num_rows:
+        last_key = cursor_value + depth if CAUSAL else cursor_value + num_rows - 1
+        split = tl.arange(0, MOST_SPLITS)
+        covered = split * _split_size(last_key, SPLIT) <= last_key
+        part = ((head // GROUP) * splits + split) * GROUP_ROWS + row * GROUP + head % GROUP
+        highest = tl.load(highest_in + part, mask=covered, other=float("-inf"))
+        totals = tl.load(total_in + part, mask=covered, other=0.0)
+        values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
+        let_next_start()
+        factor = tl.exp2(highest - tl.max(highest, 0))
+        mixed = tl.sum(factor[:, None] * values, 0) / tl.sum(factor * totals, 0)
+        address = (row * tl.num_programs(1) + head) * HEAD_DIM + lane
+        tl.store(out + address, mixed.to(out.dtype.element_ty))

@@ -1,0 +1,334 @@
+"""The kernel of ``row_attention.py`` for layers with a window: it norms, turns and stores the rows' heads as well.
+
+Keys are the rows of the scores and queries their columns: tensor cores of a Hopper GPU take 64 rows at a time. What is
+mixed of the values has queries as its rows, at most 32. (Values as rows and narrow weights as columns read past shared
+memory: Triton 3.6.)
+"""
+
+from __future__ import annotations
+
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, dot, jit, tl
+from .add_splits import ALL_SPLITS, FEW_SPLITS, add_splits, add_splits_of_one_row
+from .branches import split_in_window, unpack
+from .rope import cos_sin, norm_pairs, turn_pairs
+
+NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
+
+
+@jit
+def load_halves(head: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """[N, HEAD_DIM / 2] each of the heads that ``head`` [N] points to."""
+    half: tl.constexpr = HEAD_DIM // 2
+    address = head[:, None] + tl.arange(0, half)[None, :]
+    return tl.load(address), tl.load(address + half)
+
+
+@jit
+def store_halves(head: tl.tensor, x: tl.tensor, y: tl.tensor, mask: tl.tensor, HEAD_DIM: tl.constexpr) -> None:
+    half: tl.constexpr = HEAD_DIM // 2
+    address = head[:, None] + tl.arange(0, half)[None, :]
+    tl.store(address, x.to(head.dtype.element_ty), mask=mask[:, None])
+    tl.store(address + half, y.to(head.dtype.element_ty), mask=mask[:, None])
+
+
+@jit
+def _load_weight(weight: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """Its halves [1, HEAD_DIM / 2]."""
+    half: tl.constexpr = HEAD_DIM // 2
+    pair = tl.arange(0, half)
+    return tl.load(weight + pair)[None, :], tl.load(weight + half + pair)[None, :]
+
+
+@jit
+def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
+    """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs.
+
+    ``tl.sum`` adds in an order that depends on how a tile lies in the threads, and so on how many rows it has.
+    """
+    for level in tl.static_range(1, 16):
+        if SIZE >> level > 0:
+            x = tl.sum(tl.reshape(x, (x.shape[0], SIZE >> level, 2)), axis=2)
+    return tl.reshape(x, (x.shape[0],))
+
+
+@jit
+def inverse_rms(x: tl.tensor, y: tl.tensor, eps: tl.tensor, HEAD_DIM: tl.constexpr) -> tl.tensor:
+    """[N, 1] of heads [N, HEAD_DIM], given as fp32 halves."""
+    return tl.rsqrt(sum_in_pairs(tl.fma(x, x, y * y), HEAD_DIM // 2) / HEAD_DIM + eps)[:, None]
+
+
+@jit
+def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
+    """In a tree, whose ``depths`` are packed, or in a chain."""
+    return row if depths is None else unpack(depths, tl.minimum(row, NEW_ROWS - 1))
+
+
+@jit
+def attend_split(
+    queries_1: tl.tensor,
+    queries_2: tl.tensor,
+    keys_1: tl.tensor,
+    keys_2: tl.tensor,
+    values: tl.tensor,
+    key: tl.tensor,
+    exists: tl.tensor,
+    highest_out: tl.tensor,
+    total_out: tl.tensor,
+    mixed_out: tl.tensor,
+    arrivals: tl.tensor,
+    out: tl.tensor,
+    cursor: tl.tensor,
+    num_rows: tl.tensor,
+    first_split: tl.tensor,
+    end: tl.tensor,
+    splits: tl.tensor,
+    scale: tl.tensor,
+    slot: tl.tensor,
+    others: tl.tensor,
+    whose: tl.tensor,
+    depths: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPLIT: tl.constexpr,
+    TILE: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+    ADDED: tl.constexpr,
+    ALONE: tl.constexpr,
+) -> None:
+    """Softmax over a split's keys, unnormalised. A tile's last program to be done adds the tile's splits.
+
+    Keys and values are [SPLIT, HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves. ``key`` [SPLIT] are the
+    keys' positions, ``exists`` says which there are; the launch goes from ``first_split`` to the position ``end``, and
+    this split is number ``slot`` of it. In a tree, whose ``depths`` are packed, the rows are ``whose``; a tile has one
+    program for each split, and ``others``.
+    """
+    kv_head = tl.program_id(0)
+    first_packed = tl.program_id(2) * TILE
+    row = (first_packed + tl.arange(0, TILE)) // GROUP
+    lane = tl.arange(0, HEAD_DIM)
+    scores = dot(keys_1, queries_1.T, tl.zeros((SPLIT, TILE), tl.float32))
+    scores = dot(keys_2, queries_2.T, scores) * scale
+    distance = (cursor + _depth(row, depths))[None, :] - key[:, None]
+    valid = row < num_rows
+    if depths is not None:
+        valid = valid & (((whose >> tl.minimum(row, NEW_ROWS - 1)) & 1) != 0)
+    visible = exists[:, None] & valid[None, :] & (distance < WINDOW) & (distance > -WINDOW)
+    if CAUSAL:
+        visible = visible & (distance >= 0)
+    scores = tl.where(visible, scores, float("-inf"))
+    highest = tl.max(scores, 0)
+    shift = tl.where(highest == float("-inf"), 0.0, highest)  # a row may see none of these keys
+    weights = tl.exp2(scores - shift[None, :])
+    mixed = dot(weights.to(values.dtype).T, values, tl.zeros((TILE, HEAD_DIM), tl.float32))
+    first_part = kv_head * splits * GROUP_ROWS + first_packed
+    part = first_part + slot * GROUP_ROWS + tl.arange(0, TILE)
+    tl.store(highest_out + part, highest, mask=valid)
+    tl.store(total_out + part, tl.sum(weights, 0), mask=valid)
+    tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
+    arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
+    count = (end - 1) // SPLIT - first_split + 1
+    let_next_start()
+    tl.debug_barrier()  # the arrival of one thread speaks for the stores of all
+    if tl.atomic_add(arrival, 1, sem="acq_rel") == count + others - 1:
+        tl.store(arrival, 0)  # for the next launch
+        if not ALONE:
+            num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
+            add_splits(
+                highest_out,
+                total_out,
+                mixed_out,
+                out,
+                first_part,
+                first_packed,
+                num_packed,
+                count,
+                GROUP,
+                HEAD_DIM,
+                GROUP_ROWS,
+                ADDED,
+            )
+        elif count <= FEW_SPLITS:
+            add_splits_of_one_row(
+                highest_out,
+                total_out,
+                mixed_out,
+                out,
+                first_part,
+                count,
+                GROUP,
+                HEAD_DIM,
+                GROUP_ROWS,
+                ADDED,
+                FEW_SPLITS,
+            )
+        else:
+            add_splits_of_one_row(
+                highest_out,
+                total_out,
+                mixed_out,
+                out,
+                first_part,
+                count,
+                GROUP,
+                HEAD_DIM,
+                GROUP_ROWS,
+                ADDED,
+                ALL_SPLITS,
+            )
+
+
+@early_kernel
+def _attend_window(
+    projected: tl.tensor,
+    q_weight: tl.tensor,
+    k_weight: tl.tensor,
+    frequencies: tl.tensor,
+    k: tl.tensor,
+    v: tl.tensor,
+    highest_out: tl.tensor,
+    total_out: tl.tensor,
+    mixed_out: tl.tensor,
+    arrivals: tl.tensor,
+    out: tl.tensor,
+    cursor: tl.tensor,
+    rows: tl.tensor,
+    capacity: tl.tensor,
+    splits: tl.tensor,
+    eps: tl.tensor,
+    scale: tl.tensor,
+    row_stride: tl.tensor,
+    depths: tl.tensor,
+    paths: tl.tensor,
+    trunk: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    VALUE_IS_KEY: tl.constexpr,
+    ROUNDED_FIRST: tl.constexpr,
+    NORM_VALUES: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    SPLIT: tl.constexpr,
+    TILE: tl.constexpr,
+    GROUP_ROWS: tl.constexpr,
+    ADDED: tl.constexpr,
+) -> None:
+    """Program (key head, split, tile of grouped rows): softmax over its split's keys, unnormalised.
+
+    A row of the tile is (query row, head of the group). The last program of a tile to finish adds its splits.
+
+    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Behind the splits' programs stand two
+    for each row of the tile that may be off the trunk, one for each of the splits that hold keys from the cursor on:
+    there the splits' programs leave such a row out.
+    """
+    kv_head = tl.program_id(0)
+    kv_heads = tl.num_programs(0)
+    first_packed = tl.program_id(2) * TILE
+    packed = first_packed + tl.arange(0, TILE)
+    row = packed // GROUP
+    half: tl.constexpr = HEAD_DIM // 2
+    lane = tl.arange(0, HEAD_DIM)
+    pair = tl.arange(0, half)
+    new_row = tl.arange(0, NEW_ROWS)
+    cursor_value = tl.load(cursor)
+    num_rows = tl.load(rows)
+    slot = tl.program_id(1)
+    others = 0
+    whose = None
+    depth = None
+    if depths is not None:
+        slot, key_end, others, whose, depth, path = split_in_window(
+            splits, cursor_value, num_rows, depths, paths, trunk, GROUP, WINDOW, SPLIT, TILE
+        )
+    wait_for_inputs()
+    if depths is not None:  # noqa: SIM102 (the compiler looks into both sides of an "and")
+        if (tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT + slot) * SPLIT >= key_end:
+            return
+    # Asked for before it is known which rows count, and whose keys: memory's latency is paid once.
+    query = tl.minimum(row, NEW_ROWS - 1) * row_stride + (kv_head * GROUP + packed % GROUP) * HEAD_DIM
+    queries_1, queries_2 = load_halves(projected + query, HEAD_DIM)
+    new_key = projected + new_row * row_stride + (kv_heads * GROUP + kv_head) * HEAD_DIM
+    new_keys_1, new_keys_2 = load_halves(new_key, HEAD_DIM)
+    new_values_1, new_values_2 = load_halves(new_key + (0 if VALUE_IS_KEY else kv_heads * HEAD_DIM), HEAD_DIM)
+    end = tl.where(first_packed < num_rows * GROUP, cursor_value + num_rows, 0)
+    first_split = tl.maximum(cursor_value - WINDOW + 1, 0) // SPLIT
+    if depths is None:
+        key_end = end
+    start = (first_split + slot) * SPLIT
+    if start < key_end:
+        if start + SPLIT > cursor_value:
+            # New keys are here. Another program may store the same rows: the same bits.
+            position = cursor_value + _depth(new_row, depth)
+            place = (kv_head * capacity + (cursor_value + new_row) % capacity) * HEAD_DIM
+            live = new_row < num_rows
+            k_weight_1, k_weight_2 = _load_weight(k_weight, HEAD_DIM)
+            x = new_keys_1.to(tl.float32)
+            y = new_keys_2.to(tl.float32)
+            x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), k_weight_1, k_weight_2, ROUNDED_FIRST)
+            cos, sin = cos_sin(position.to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :])
+            x, y = turn_pairs(x, y, cos, sin)
+            store_halves(k + place, x, y, live, HEAD_DIM)
+            if NORM_VALUES:
+                x = new_values_1.to(tl.float32)
+                y = new_values_2.to(tl.float32)
+                inverse = inverse_rms(x, y, eps, HEAD_DIM)
+                store_halves(v + place, x * inverse, y * inverse, live, HEAD_DIM)
+            else:
+                store_halves(v + place, new_values_1, new_values_2, live, HEAD_DIM)
+            tl.debug_barrier()  # what one thread stored, others load
+        key = start + tl.arange(0, SPLIT)
+        exists = (key < key_end) & (key > cursor_value - WINDOW)
+        stored = start % capacity + tl.arange(0, SPLIT)
+        if depths is not None:
+            place = tl.minimum(tl.maximum(key - cursor_value, 0), NEW_ROWS - 1)
+            stored = tl.where(key < cursor_value, stored, cursor_value % capacity + unpack(path, place))
+        stored = tl.where(stored < capacity, stored, stored - capacity)
+        address = (kv_head * capacity + stored)[:, None] * HEAD_DIM
+        keys_1 = tl.load(k + address + pair[None, :], mask=exists[:, None], other=0.0)
+        keys_2 = tl.load(k + address + half + pair[None, :], mask=exists[:, None], other=0.0)
+        values = tl.load(v + address + lane[None, :], mask=exists[:, None], other=0.0)
+        # The compiler moves no load past a barrier: all are on their way while the queries are normed.
+        tl.debug_barrier()
+        q_weight_1, q_weight_2 = _load_weight(q_weight, HEAD_DIM)
+        x = queries_1.to(tl.float32)
+        y = queries_2.to(tl.float32)
+        x, y = norm_pairs(x, y, inverse_rms(x, y, eps, HEAD_DIM), q_weight_1, q_weight_2, ROUNDED_FIRST)
+        cos, sin = cos_sin(
+            (cursor_value + _depth(row, depth)).to(tl.float32)[:, None] * tl.load(frequencies + pair)[None, :]
+        )
+        x, y = turn_pairs(x, y, cos, sin)
+        attend_split(
+            x.to(queries_1.dtype),
+            y.to(queries_2.dtype),
+            tl.where(exists[:, None], keys_1, 0.0),
+            tl.where(exists[:, None], keys_2, 0.0),
+            tl.where(exists[:, None], values, 0.0),
+            key,
+            exists,
+            highest_out,
+            total_out,
+            mixed_out,
+            arrivals,
+            out,
+            cursor_value,
+            num_rows,
+            first_split,
+            end,
+            splits,
+            scale,
+            slot,
+            others,
+            whose,
+            depth,
+            GROUP,
+            HEAD_DIM,
+            WINDOW,
+            CAUSAL,
+            SPLIT,
+            TILE,
+            GROUP_ROWS,
+            ADDED,
+            False,
+        )

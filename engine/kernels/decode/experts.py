@@ -1,0 +1,247 @@
+"""The experts of a layer, for at most 16 rows, behind ``router_rows.gate_up_and_route``.
+
+Each chosen expert is read once, and every (row, choice) pair has its own place in the results, so that nothing depends
+on which program comes first. The dense MLP's second product runs beside the experts' first, by programs of the same
+launch: alone it would leave most of a GPU idle. ``moe.py`` defines the operation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
+from .dense import activate, last_asked, load_weights, project_tile
+from .router import Assignment
+from .tiles import Tiles
+
+
+@dataclass(frozen=True, slots=True)
+class DenseDown:
+    """The dense MLP's second product, which runs beside the experts' first: see ``dense.project``."""
+
+    act: Tensor
+    weight: Tensor
+    out: Tensor
+    """``partial_sums``."""
+    tiles: Tiles
+    """Only their columns, depth and splits count: warps and stages are those of the launch."""
+
+    @property
+    def programs(self) -> int:
+        return cdiv(self.weight.shape[0], self.tiles.columns) * self.tiles.splits
+
+
+def expert_gate_up_rows(
+    x: Tensor,
+    gate_up: Tensor,
+    assignment: Assignment,
+    out: Tensor,
+    tiles: Tiles,
+    dense: DenseDown,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``out`` [16 * top_k, inter] = gelu(gate) * up of every pair, for rows x [16, hidden]; beside it, ``dense``."""
+    num_experts, doubled, hidden = gate_up.shape
+    inter, top_k = doubled // 2, assignment.weights.shape[1]
+    columns, depth = dense.weight.shape
+    assert x.shape[1] == hidden and out.shape == (MAX_ROWS * top_k, inter)
+    assert dense.act.shape[1] == depth and dense.out.numel() == dense.tiles.splits * MAX_ROWS * columns
+    _expert_gate_up[(dense.programs + _expert_programs(inter, num_experts, top_k, tiles, max_rows),)](
+        x,
+        gate_up,
+        assignment.experts,
+        assignment.pairs,
+        out,
+        dense.act,
+        dense.weight,
+        dense.out,
+        max_rows,
+        EXPERTS=num_experts,
+        TOP_K=top_k,
+        INTER=inter,
+        K=hidden,
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        DENSE_N=columns,
+        DENSE_K=depth,
+        DENSE_SPLITS=dense.tiles.splits,
+        DENSE_BLOCK_N=dense.tiles.columns,
+        DENSE_BLOCK_K=dense.tiles.depth,
+        AHEAD=tiles.ahead,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+
+
+def expert_down_rows(
+    act: Tensor, down: Tensor, assignment: Assignment, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS
+) -> None:
+    """``out`` [16, top_k, hidden] = what each pair adds to its row: its expert's output times its weight.
+
+    In any float dtype: in x's they are half as many bytes for the one program that adds up a row, and rounded as often
+    as by the modules, whose experts' outputs have that dtype. The launch just before must not have written the
+    assignment: it is read without waiting for that one.
+    """
+    num_experts, hidden, inter = down.shape
+    top_k = assignment.weights.shape[1]
+    assert act.shape == (MAX_ROWS * top_k, inter) and out.shape == (MAX_ROWS, top_k, hidden)
+    _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
+        act,
+        down,
+        assignment.experts,
+        assignment.pairs,
+        assignment.weights,
+        out,
+        EXPERTS=num_experts,
+        N=hidden,
+        K=inter,
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+
+
+def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
+    """No more programs than fit on the GPU at once: each takes every so-many-th tile of the experts that run.
+
+    A program for each tile of every expert would start, and end, thousands of programs with nothing to do.
+    """
+    return min(tiles.programs, min(num_experts, max_rows * top_k) * cdiv(columns, tiles.columns))
+
+
+@jit
+def load_item(
+    experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor]:
+    """The expert of a tile and the 16 places of its pairs; -1 behind the last.
+
+    Both at once, and a whole tile before they are wanted: each round trip to memory would cost as much as 3 MB.
+    """
+    slot = item // TILES
+    exists = slot < EXPERTS
+    expert = tl.load(experts + slot, mask=exists, other=-1)
+    pair = tl.load(pairs + slot * 16 + tl.arange(0, 16), mask=exists, other=-1)
+    return expert, pair
+
+
+@early_kernel
+def _expert_gate_up(
+    x: tl.tensor,
+    gate_up: tl.tensor,
+    experts: tl.tensor,
+    pairs: tl.tensor,
+    out: tl.tensor,
+    dense_act: tl.tensor,
+    dense_weight: tl.tensor,
+    dense_out: tl.tensor,
+    max_rows: tl.tensor,
+    EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    INTER: tl.constexpr,
+    K: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    DENSE_N: tl.constexpr,
+    DENSE_K: tl.constexpr,
+    DENSE_SPLITS: tl.constexpr,
+    DENSE_BLOCK_N: tl.constexpr,
+    DENSE_BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
+) -> None:
+    wait_for_inputs()
+    dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
+    dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
+    if tl.program_id(0) < dense_programs:
+        tile = tl.program_id(0) % dense_tiles
+        split = tl.program_id(0) // dense_tiles
+        project_tile(
+            dense_act,
+            dense_weight,
+            dense_out,
+            tile,
+            split,
+            max_rows,
+            DENSE_N,
+            DENSE_K,
+            DENSE_SPLITS,
+            DENSE_BLOCK_N,
+            DENSE_BLOCK_K,
+            AHEAD,
+        )
+    else:
+        tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
+        even: tl.constexpr = K % BLOCK_K == 0
+        aligned: tl.constexpr = even and INTER % BLOCK_N == 0
+        item = tl.program_id(0) - dense_programs
+        expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
+        while expert >= 0:
+            following = item + tl.num_programs(0) - dense_programs
+            next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
+            place = pair[:, None]  # all that follows of it shares one change of layout
+            live = place >= 0
+            source = x + tl.maximum(place, 0) // TOP_K * K
+            columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+            weight = gate_up + expert.to(tl.int64) * (2 * INTER * K)
+            gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+            up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+            for step in tl.range(0, K, BLOCK_K):
+                if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
+                    let_next_start()
+                at = step + tl.arange(0, BLOCK_K)
+                gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
+                up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
+                rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
+                gate = dot(rows, gate_tile.T, gate)
+                up = dot(rows, up_tile.T, up)
+            act = (activate(gate, False) * up).to(out.dtype.element_ty)
+            tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
+            item, expert, pair = following, next_expert, next_pair
+
+
+@early_kernel
+def _expert_down(
+    act: tl.tensor,
+    down: tl.tensor,
+    experts: tl.tensor,
+    pairs: tl.tensor,
+    weights: tl.tensor,
+    out: tl.tensor,
+    EXPERTS: tl.constexpr,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
+) -> None:
+    tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
+    even: tl.constexpr = K % BLOCK_K == 0
+    aligned: tl.constexpr = even and N % BLOCK_N == 0
+    item = tl.program_id(0)
+    # What the launch before the last has chosen may be read at once.
+    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
+    wait_for_inputs()
+    while expert >= 0:
+        following = item + tl.num_programs(0)
+        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
+        counts = tl.load(weights + tl.maximum(pair, 0))
+        place = pair[:, None]  # see above
+        live = place >= 0
+        source = act + tl.maximum(place, 0) * K
+        columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+        weight = down + expert.to(tl.int64) * (N * K)
+        total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        for step in tl.range(0, K, BLOCK_K):
+            if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
+                let_next_start()
+            at = step + tl.arange(0, BLOCK_K)
+            tile = load_weights(weight, columns, at, N, K, aligned)
+            rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
+            total = dot(rows, tile.T, total)
+        weighted = (total * counts[:, None]).to(out.dtype.element_ty)
+        tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
+        item, expert, pair = following, next_expert, next_pair

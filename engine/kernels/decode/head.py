@@ -1,0 +1,182 @@
+"""The language-model head: logits of a vocabulary, softly capped, and its most likely token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, cdiv, tl
+from .dense import multiply_rows
+from .quantised import Weight, values_and_scales
+from .tiles import ROW_TILES, RowTiles, Tiles
+
+
+def capped_logits(hidden: Tensor, embedding: Tensor, softcap: float | None) -> Tensor:
+    """fp32 logits [n, vocab] of normed hidden rows [n, hidden] over a tied embedding [vocab, hidden].
+
+    The cap (``final_logit_softcapping``) bends logits into (-softcap, softcap). It keeps their order and changes
+    probabilities, so it comes before temperature, top-k and top-p.
+    """
+    logits = torch.nn.functional.linear(hidden, embedding).float()
+    return logits if softcap is None else softcap * torch.tanh(logits / softcap)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOutput:
+    """What ``head_rows`` and ``pick_rows`` fill."""
+
+    logits: Tensor | None
+    """fp32 [16, vocab]; None where only the best token is wanted."""
+    tile_best: Tensor
+    """fp32 [16, tiles]: the highest logit of each tile of the vocabulary."""
+    tile_token: Tensor
+    """int32 [16, tiles]: its token, the lowest of equals."""
+    tile_mass: Tensor
+    """fp32 [16, tiles]: the sum of exp(logit - highest) over the tile."""
+    token: Tensor
+    """int64 [16]: the argmax, the lowest of equals."""
+    probability: Tensor
+    """fp32 [16]: its softmax probability at temperature 1."""
+    peak: Tensor
+    """fp32 [16]: its logit; any token's probability is exp(logit - peak) * probability."""
+
+    @classmethod
+    def allocate(cls, vocab: int, tiles: Tiles, device: torch.device, keep_logits: bool = True) -> HeadOutput:
+        count = cdiv(vocab, tiles.columns)
+        return cls(
+            torch.zeros(MAX_ROWS, vocab, device=device) if keep_logits else None,
+            torch.zeros(MAX_ROWS, count, device=device),
+            torch.zeros(MAX_ROWS, count, dtype=torch.int32, device=device),
+            torch.zeros(MAX_ROWS, count, device=device),
+            torch.zeros(MAX_ROWS, dtype=torch.int64, device=device),
+            torch.zeros(MAX_ROWS, device=device),
+            torch.zeros(MAX_ROWS, device=device),
+        )
+
+
+def head_rows(
+    hidden: Tensor,
+    embedding: Weight,
+    softcap: float | None,
+    out: HeadOutput,
+    tiles: Tiles,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``capped_logits`` of normed rows [16, hidden], kept in fp32 throughout, and each tile's best token beside them.
+
+    ``tiles`` are those that ``out`` was allocated for. ``pick_rows`` makes the tokens of it.
+    """
+    weight, scales = values_and_scales(embedding)
+    vocab, size = weight.shape
+    assert hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
+    _head[(cdiv(vocab, tiles.columns),)](
+        hidden,
+        weight,
+        scales,
+        out.logits,
+        out.tile_best,
+        out.tile_token,
+        out.tile_mass,
+        0.0 if softcap is None else softcap,
+        max_rows,
+        VOCAB=vocab,
+        K=size,
+        QUANTISED=scales is not None,
+        CAPPED=softcap is not None,
+        KEEP=out.logits is not None,
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+
+
+def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_ROWS) -> None:
+    """The most likely token of each row and its probability, from what ``head_rows`` left of each tile."""
+    count = out.tile_best.shape[1]
+    _pick[(max_rows,)](
+        out.tile_best,
+        out.tile_token,
+        out.tile_mass,
+        out.token,
+        out.probability,
+        out.peak,
+        TILES=count,
+        BLOCK=1 << (count - 1).bit_length(),
+        num_warps=tiles.warps,
+    )
+
+
+@early_kernel
+def _head(
+    hidden: tl.tensor,
+    weight: tl.tensor,
+    scales: tl.tensor,
+    logits: tl.tensor,
+    tile_best: tl.tensor,
+    tile_token: tl.tensor,
+    tile_mass: tl.tensor,
+    softcap: tl.tensor,
+    max_rows: tl.tensor,
+    VOCAB: tl.constexpr,
+    K: tl.constexpr,
+    QUANTISED: tl.constexpr,
+    CAPPED: tl.constexpr,
+    KEEP: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
+) -> None:
+    wait_for_inputs()
+    depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+    tiles: tl.constexpr = (VOCAB + BLOCK_N - 1) // BLOCK_N
+    tile = tl.program_id(0)
+    columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+    row = tl.arange(0, 16)
+    logit = multiply_rows(hidden, weight, columns, 0, max_rows, VOCAB, K, depth, BLOCK_N, BLOCK_K, AHEAD)
+    if QUANTISED:
+        logit *= tl.load(scales + columns, mask=columns < VOCAB, other=0.0)[None, :]
+    if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
+        logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
+    live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]
+    if KEEP:
+        tl.store(logits + row[:, None] * VOCAB + columns[None, :], logit, mask=live)
+    logit = tl.where((columns < VOCAB)[None, :], logit, float("-inf"))
+    best = tl.max(logit, axis=1)
+    token = tl.min(tl.where(logit == best[:, None], columns[None, :], VOCAB), axis=1)
+    mass = tl.sum(tl.exp(logit - best[:, None]), axis=1)
+    at = row * tiles + tile
+    tl.store(tile_best + at, best, mask=row < max_rows)
+    tl.store(tile_token + at, token, mask=row < max_rows)
+    tl.store(tile_mass + at, mass, mask=row < max_rows)
+
+
+@early_kernel
+def _pick(
+    tile_best: tl.tensor,
+    tile_token: tl.tensor,
+    tile_mass: tl.tensor,
+    token: tl.tensor,
+    probability: tl.tensor,
+    peak: tl.tensor,
+    TILES: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    wait_for_inputs()
+    row = tl.program_id(0)
+    tile = tl.arange(0, BLOCK)
+    at = row * TILES + tile
+    best = tl.load(tile_best + at, mask=tile < TILES, other=float("-inf"))
+    candidate = tl.load(tile_token + at, mask=tile < TILES, other=0)
+    mass = tl.load(tile_mass + at, mask=tile < TILES, other=0.0)
+    let_next_start()
+    highest = tl.max(best, axis=0)
+    winner = tl.min(tl.where(best == highest, candidate, 2147483647), axis=0)
+    total = tl.sum(mass * tl.exp(best - highest), axis=0)
+    tl.store(token + row, winner.to(tl.int64))
+    tl.store(probability + row, 1.0 / total)
+    tl.store(peak + row, highest)

@@ -1,0 +1,375 @@
+"""RMS normalisation, in the two orders of rounding that the models were trained with, and what decoding does between
+two products: add up the sums of splits, norm them, add them to the residual, and norm that for whoever reads it next.
+
+Each kernel runs a program per row, with the whole row in registers. All round where the modules of ``models/`` do.
+Memory's latency is most of their time, so it is paid once: what the kernel before doesn't write is loaded while that
+still runs, then all other inputs together, and nothing is stored before the last sum, for loads and stores don't pass
+each other.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, tl
+from .row_math import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
+from .tiles import ROW_TILES, RowTiles
+
+NormStyle = Literal["gemma", "qwen"]
+
+
+def rms_norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
+    """Gemma 4's norm: scale in fp32 by a plain weight (not 1 + weight), round once at the end.
+
+    ``x`` is [..., n] of any float dtype, ``weight`` [n] or None; the result has x's shape and dtype.
+    """
+    # Where the dtypes agree, PyTorch does just that: fp32 inside and one rounding. On a GPU it is one kernel then.
+    if weight is None or weight.dtype == x.dtype:
+        return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
+    return torch.nn.functional.rms_norm(x.float(), x.shape[-1:], weight.float(), eps).to(x.dtype)
+
+
+def rms_norm_rounded_first(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """The Qwen3 norm that DFlash drafters use: round to x's dtype, then scale by the weight in that dtype."""
+    return rms_norm(x, None, eps) * weight
+
+
+class AttentionJoin(NamedTuple):
+    """Weights of ``after_attention``, [hidden] each; the last two only where a layer has experts."""
+
+    post_attention: Tensor
+    pre_feed_forward: Tensor
+    pre_experts: Tensor | None
+    router_scale: Tensor | None
+
+
+class FeedForwardJoin(NamedTuple):
+    """Weights of ``after_feed_forward``, [hidden] each but ``layer_scalar`` [1]; two only where a layer has experts."""
+
+    post_dense: Tensor | None
+    post_experts: Tensor | None
+    post_feed_forward: Tensor
+    layer_scalar: Tensor
+    next_norm: Tensor
+    """The next layer's ``input_layernorm``, or the model's final norm."""
+
+
+def reference_after_attention(
+    partials: Tensor, x: Tensor, weights: AttentionJoin, eps: float
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    """The residual after attention, and that normed for the dense MLP, the experts and the router."""
+    x = x + rms_norm(partials.sum(0).to(x.dtype), weights.post_attention, eps)
+    dense = rms_norm(x, weights.pre_feed_forward, eps)
+    if weights.pre_experts is None or weights.router_scale is None:
+        return x, dense, None, None
+    routed = rms_norm(x, None, eps) * weights.router_scale * x.shape[-1] ** -0.5
+    return x, dense, rms_norm(x, weights.pre_experts, eps), routed
+
+
+def reference_after_feed_forward(
+    partials: Tensor, pairs: Tensor | None, x: Tensor, weights: FeedForwardJoin, eps: float
+) -> tuple[Tensor, Tensor]:
+    """A layer's output, and that normed for the next reader. ``pairs`` [16, top_k, hidden] are weighted."""
+    y = partials.sum(0).to(x.dtype)
+    if pairs is not None:
+        sparse = pairs.float().sum(1).to(x.dtype)
+        y = rms_norm(y, weights.post_dense, eps) + rms_norm(sparse, weights.post_experts, eps)
+    x = (x + rms_norm(y, weights.post_feed_forward, eps)) * weights.layer_scalar
+    return x, rms_norm(x, weights.next_norm, eps)
+
+
+def reference_add_and_norm(
+    partials: Tensor, x: Tensor | None, weight: Tensor, eps: float, style: NormStyle
+) -> tuple[Tensor, Tensor]:
+    """x plus the sums, and that normed; without x, the sums alone."""
+    y = partials.sum(0).to(weight.dtype)
+    x = y if x is None else x + y
+    return x, rms_norm(x, weight, eps) if style == "gemma" else rms_norm_rounded_first(x, weight, eps)
+
+
+def embed_rows(
+    ids: Tensor,
+    embedding: Tensor,
+    scale: float,
+    x: Tensor,
+    normed: Tensor,
+    weight: Tensor,
+    eps: float,
+    style: NormStyle = "gemma",
+    tiles: RowTiles = ROW_TILES,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``x`` [16, hidden] = scaled embeddings of ``ids`` int64 [16], and ``normed`` = x normed for the first layer."""
+    hidden = x.shape[1]
+    _embed_rows[(max_rows,)](
+        ids,
+        embedding,
+        scale,
+        x,
+        normed,
+        weight,
+        eps,
+        HIDDEN=hidden,
+        QWEN=style == "qwen",
+        BLOCK=_block(hidden),
+        **tiles.options,
+    )
+
+
+def after_attention(
+    partials: Tensor,
+    x: Tensor,
+    weights: AttentionJoin,
+    eps: float,
+    dense: Tensor,
+    experts: Tensor | None = None,
+    routed: Tensor | None = None,
+    tiles: RowTiles = ROW_TILES,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``reference_after_attention`` in place: x [16, hidden] becomes the new residual, the others are filled.
+
+    ``partials`` fp32 [splits, 16, hidden]: what ``dense.project`` left of ``o_proj``. The launch just before may not
+    write x.
+    """
+    hidden = x.shape[1]
+    _after_attention[(max_rows,)](
+        partials,
+        x,
+        weights.post_attention,
+        weights.pre_feed_forward,
+        weights.pre_experts,
+        weights.router_scale,
+        eps,
+        hidden**-0.5,
+        dense,
+        experts,
+        routed,
+        HIDDEN=hidden,
+        SPLITS=partials.shape[0],
+        EXPERTS=experts is not None,
+        BLOCK=_block(hidden),
+        **tiles.options,
+    )
+
+
+def after_feed_forward(
+    partials: Tensor,
+    pairs: Tensor | None,
+    x: Tensor,
+    weights: FeedForwardJoin,
+    eps: float,
+    normed: Tensor,
+    features: Tensor | None = None,
+    tiles: RowTiles = ROW_TILES,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
+
+    ``partials`` fp32 [splits, 16, hidden] are the dense MLP's; ``pairs`` [16, top_k, hidden], of any float dtype, the
+    experts'. ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart. The launch
+    just before may write neither x nor, where there are ``pairs``, ``partials``.
+    """
+    hidden = x.shape[1]
+    _after_feed_forward[(max_rows,)](
+        partials,
+        pairs,
+        x,
+        weights.post_dense,
+        weights.post_experts,
+        weights.post_feed_forward,
+        weights.layer_scalar,
+        weights.next_norm,
+        eps,
+        normed,
+        features,
+        0 if features is None else features.stride(0),
+        HIDDEN=hidden,
+        SPLITS=partials.shape[0],
+        TOP_K=0 if pairs is None else pairs.shape[1],
+        TAPPED=features is not None,
+        BLOCK=_block(hidden),
+        **tiles.options,
+    )
+
+
+def add_and_norm(
+    partials: Tensor,
+    x: Tensor | None,
+    weight: Tensor,
+    eps: float,
+    normed: Tensor,
+    style: NormStyle,
+    tiles: RowTiles = ROW_TILES,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``reference_add_and_norm`` in place: x [16, hidden], if there is one, becomes the sum, ``normed`` is filled."""
+    hidden = normed.shape[1]
+    _add_and_norm[(max_rows,)](
+        partials,
+        x,
+        weight,
+        eps,
+        normed,
+        HIDDEN=hidden,
+        SPLITS=partials.shape[0],
+        RESIDUAL=x is not None,
+        QWEN=style == "qwen",
+        BLOCK=_block(hidden),
+        **tiles.options,
+    )
+
+
+def _block(hidden: int) -> int:
+    """The next power of two: a row's place in registers."""
+    return 1 << (hidden - 1).bit_length()
+
+
+@early_kernel
+def _embed_rows(
+    ids: tl.tensor,
+    embedding: tl.tensor,
+    scale: tl.tensor,
+    x_out: tl.tensor,
+    normed: tl.tensor,
+    weight: tl.tensor,
+    eps: tl.tensor,
+    HIDDEN: tl.constexpr,
+    QWEN: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    row = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    scales = load_scales(weight, lane, HIDDEN)
+    wait_for_inputs()
+    token = tl.load(ids + row).to(tl.int64)
+    x = rounded(load_row(embedding + token * HIDDEN, lane, HIDDEN) * scale, x_out)
+    let_next_start()
+    out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
+    store_row(x_out + row * HIDDEN, lane, x, HIDDEN)
+    store_row(normed + row * HIDDEN, lane, out, HIDDEN)
+
+
+@early_kernel
+def _after_attention(
+    partials: tl.tensor,
+    residual: tl.tensor,
+    post_attention: tl.tensor,
+    pre_feed_forward: tl.tensor,
+    pre_experts: tl.tensor,
+    router_scale: tl.tensor,
+    eps: tl.tensor,
+    router_factor: tl.tensor,
+    dense: tl.tensor,
+    experts: tl.tensor,
+    routed: tl.tensor,
+    HIDDEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    EXPERTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    row = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    at = row * HIDDEN
+    x = load_row(residual + at, lane, HIDDEN)  # older than the product just before
+    post_scales = load_scales(post_attention, lane, HIDDEN)
+    dense_scales = load_scales(pre_feed_forward, lane, HIDDEN)
+    if EXPERTS:
+        expert_scales = load_scales(pre_experts, lane, HIDDEN)
+        router_scales = load_scales(router_scale, lane, HIDDEN)
+    wait_for_inputs()
+    y = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), residual)
+    let_next_start()
+    y = rounded(scale_row(y, inverse_rms(y, eps, HIDDEN), post_scales, False), residual)
+    x = rounded(x + y, residual)
+    inverse = inverse_rms(x, eps, HIDDEN)
+    store_row(residual + at, lane, x, HIDDEN)
+    store_row(dense + at, lane, scale_row(x, inverse, dense_scales, False), HIDDEN)
+    if EXPERTS:
+        store_row(experts + at, lane, scale_row(x, inverse, expert_scales, False), HIDDEN)
+        u = rounded(scale_row(x, inverse, router_scales, True), residual)
+        store_row(routed + at, lane, u * router_factor, HIDDEN)
+
+
+@early_kernel
+def _after_feed_forward(
+    partials: tl.tensor,
+    pairs: tl.tensor,
+    residual: tl.tensor,
+    post_dense: tl.tensor,
+    post_experts: tl.tensor,
+    post_feed_forward: tl.tensor,
+    layer_scalar: tl.tensor,
+    next_norm: tl.tensor,
+    eps: tl.tensor,
+    normed: tl.tensor,
+    features: tl.tensor,
+    feature_stride: tl.tensor,
+    HIDDEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    TAPPED: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    row = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    at = row * HIDDEN
+    x = load_row(residual + at, lane, HIDDEN)
+    if TOP_K > 0:  # the launch just before is the experts' alone
+        y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
+        dense_scales = load_scales(post_dense, lane, HIDDEN)
+        sparse_scales = load_scales(post_experts, lane, HIDDEN)
+    post_scales = load_scales(post_feed_forward, lane, HIDDEN)
+    next_scales = load_scales(next_norm, lane, HIDDEN)
+    scalar = tl.load(layer_scalar)
+    wait_for_inputs()
+    if TOP_K > 0:
+        # Side by side, the two branches share a reduction: each is a round trip through shared memory.
+        both = rounded(tl.join(y, add_up(pairs + at * TOP_K, HIDDEN, lane, HIDDEN, TOP_K)), residual)
+    else:
+        y = add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS)
+    let_next_start()
+    if TOP_K > 0:
+        both = scale_row(both, inverse_rms(both, eps, HIDDEN), tl.join(dense_scales, sparse_scales), False)
+        dense, sparse = tl.split(rounded(both, residual))
+        y = dense + sparse
+    y = rounded(y, residual)
+    y = rounded(scale_row(y, inverse_rms(y, eps, HIDDEN), post_scales, False), residual)
+    x = rounded(rounded(x + y, residual) * scalar.to(tl.float32), residual)
+    out = scale_row(x, inverse_rms(x, eps, HIDDEN), next_scales, False)
+    store_row(residual + at, lane, x, HIDDEN)
+    if TAPPED:
+        store_row(features + row * feature_stride, lane, x, HIDDEN)
+    store_row(normed + at, lane, out, HIDDEN)
+
+
+@early_kernel
+def _add_and_norm(
+    partials: tl.tensor,
+    residual: tl.tensor,
+    weight: tl.tensor,
+    eps: tl.tensor,
+    normed: tl.tensor,
+    HIDDEN: tl.constexpr,
+    SPLITS: tl.constexpr,
+    RESIDUAL: tl.constexpr,
+    QWEN: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    row = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    scales = load_scales(weight, lane, HIDDEN)
+    wait_for_inputs()
+    at = row * HIDDEN
+    x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
+    if RESIDUAL:
+        x = rounded(load_row(residual + at, lane, HIDDEN) + x, normed)
+    let_next_start()
+    out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
+    if RESIDUAL:
+        store_row(residual + at, lane, x, HIDDEN)
+    store_row(normed + at, lane, out, HIDDEN)

@@ -1,0 +1,331 @@
+"""The first launch of a layer's feed-forward part, for at most 16 rows of a model with experts.
+
+Gate and up of the dense MLP and, by further programs, the router's scores: the last of those to finish chooses the
+experts, while the others still read their weights. The choice is sorted by expert: each chosen one will be read once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..toolchain.early_launch import early_kernel, wait_for_inputs
+from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, tl
+from .dense import activate, multiply_rows
+from .tiles import Tiles
+
+LOWEST = tl.constexpr(-(2**31)) if HAS_TRITON else None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Which experts run, and over which rows. Pair ``row * top_k + rank`` is a row's choice number ``rank``."""
+
+    experts: Tensor
+    """int32 [experts]: those chosen by any row, in order of their ids, then -1."""
+    pairs: Tensor
+    """int32 [experts, 16]: the pairs of each of them, by row, then -1."""
+    weights: Tensor
+    """fp32 [16, top_k]: what each pair counts."""
+
+    @classmethod
+    def allocate(cls, num_experts: int, top_k: int, device: torch.device) -> Assignment:
+        return cls(
+            torch.full((num_experts,), -1, dtype=torch.int32, device=device),
+            torch.full((num_experts, MAX_ROWS), -1, dtype=torch.int32, device=device),
+            torch.zeros(MAX_ROWS, top_k, device=device),
+        )
+
+
+def reference_assignment(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> Assignment:
+    """What routing writes for fp32 scores [n, experts]. Of equal scores the lower expert wins."""
+    n, num_experts = scores.shape
+    found = Assignment.allocate(num_experts, top_k, scores.device)
+    best = scores.sort(dim=-1, descending=True, stable=True)
+    ids = best.indices[:, :top_k]
+    found.weights[:n] = best.values[:, :top_k].softmax(dim=-1) * per_expert_scale.float()[ids]
+    for slot, expert in enumerate(sorted(set(ids.flatten().tolist()))):
+        pairs = (ids.flatten() == expert).nonzero().flatten()
+        found.experts[slot] = expert
+        found.pairs[slot, : len(pairs)] = pairs
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RouterRows:
+    """A router, its inputs, and where its choice goes."""
+
+    x: Tensor
+    """[16, hidden], normed and scaled for the router."""
+    weight: Tensor
+    """[experts, hidden]"""
+    per_expert_scale: Tensor
+    """[experts]"""
+    forced: Tensor | None
+    """For measuring: fp32 scores [n, experts] that decide instead of the router's, row by row and over again."""
+    rows: Tensor
+    """int32 [1]: how many of the 16 rows count."""
+    found: Assignment
+    tiles: Tiles
+    """Only their columns, depth and splits count: warps and stages are those of the launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitScratch:
+    """Where the router's splits of one launch of ``gate_up_and_route`` meet."""
+
+    scores: Tensor
+    """fp32 [splits, 16, experts]: their sum over the first dimension, in order, is what the router says."""
+    arrived: Tensor
+    """int32 [1], zero between launches: how many programs of the router are done."""
+
+    @classmethod
+    def allocate(cls, tiles: Tiles, num_experts: int, device: torch.device) -> SplitScratch:
+        return cls(
+            torch.zeros(tiles.splits, MAX_ROWS, num_experts, device=device),
+            torch.zeros(1, dtype=torch.int32, device=device),
+        )
+
+
+def gate_up_and_route(
+    x: Tensor,
+    weight: Tensor,
+    out: Tensor,
+    tiles: Tiles,
+    router: RouterRows,
+    scratch: SplitScratch,
+    max_rows: int = MAX_ROWS,
+) -> None:
+    """``dense.gate_up`` with GELU into ``out`` [16, inter], and ``router.found`` filled for what the router chooses.
+
+    The router's depth is split, since the choice can only begin when all scores are there: the last of its programs
+    adds up what all of them found, in the order of the splits.
+    """
+    inter, depth = weight.shape[0] // 2, weight.shape[1]
+    num_experts = router.weight.shape[0]
+    assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
+    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
+    assert router.forced is None or router.forced.is_contiguous()
+    router_programs = cdiv(num_experts, router.tiles.columns) * router.tiles.splits
+    _gate_up_and_route[(router_programs + cdiv(inter, tiles.columns),)](
+        x,
+        weight,
+        out,
+        router.x,
+        router.weight,
+        router.forced,
+        0 if router.forced is None else router.forced.shape[0],
+        router.rows,
+        router.per_expert_scale,
+        router.found.experts,
+        router.found.pairs,
+        router.found.weights,
+        scratch.scores,
+        scratch.arrived,
+        max_rows,
+        INTER=inter,
+        K=depth,
+        EXPERTS=num_experts,
+        TOP_K=router.found.weights.shape[1],
+        ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS,
+        ALONE=max_rows == 1,
+        BLOCK=1 << (num_experts - 1).bit_length(),
+        BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth,
+        ROUTER_SPLITS=router.tiles.splits,
+        ROUTER_BLOCK_N=router.tiles.columns,
+        ROUTER_BLOCK_K=router.tiles.depth,
+        AHEAD=tiles.ahead,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+        maxnreg=255,  # left alone, the compiler would rather spill than have two programs on a multiprocessor
+    )
+
+
+@jit
+def fresh(pointers: tl.tensor, mask: tl.tensor) -> tl.tensor:
+    """What other programs of this launch wrote: it is in L2, and nowhere nearer."""
+    return tl.load(pointers, mask=mask, other=0.0, cache_modifier=".cg")
+
+
+@jit
+def last_to_arrive(counter: tl.tensor, COUNT: tl.constexpr) -> tl.tensor:
+    """Whether this program is the last of COUNT to come here. What the others wrote before is visible to it then."""
+    tl.debug_barrier()  # all threads have stored before one of them says so
+    last = tl.atomic_add(counter, 1, sem="acq_rel") == COUNT - 1
+    if last:
+        tl.store(counter, 0)
+    return last
+
+
+@jit
+def _count_bits(bits: tl.tensor) -> tl.tensor:
+    """Of integers of 16 bits."""
+    bits -= (bits >> 1) & 0x5555
+    bits = (bits & 0x3333) + ((bits >> 2) & 0x3333)
+    bits = (bits + (bits >> 4)) & 0x0F0F
+    return (bits + (bits >> 8)) & 0x1F
+
+
+@jit
+def _choose_experts(
+    scores: tl.tensor,
+    forced: tl.tensor,
+    forced_rows: tl.tensor,
+    rows: tl.tensor,
+    per_expert_scale: tl.tensor,
+    experts_out: tl.tensor,
+    pairs_out: tl.tensor,
+    weights_out: tl.tensor,
+    EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    ROWS: tl.constexpr,
+    ALONE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    SPLITS: tl.constexpr,
+) -> None:
+    """Writes an assignment for the first ROWS rows, or with ALONE for the first; ``rows`` of them count.
+
+    One program does it all. A warp finds the best of a row by itself when there are at least as many rows as warps.
+    """
+    row = tl.arange(0, ROWS)[:, None]
+    expert = tl.arange(0, BLOCK)[None, :]
+    exists = (expert < EXPERTS) & (row >= 0)
+    live = row < (tl.minimum(tl.load(rows), 1) if ALONE else tl.load(rows))
+    if forced is None:
+        score = fresh(scores + row * EXPERTS + expert, exists)
+        for split in tl.static_range(1, SPLITS):
+            score += fresh(scores + (split * 16 + row) * EXPERTS + expert, exists)
+    else:
+        score = tl.load(forced + (row % forced_rows) * EXPERTS + expert, mask=exists, other=0.0)
+    score = tl.where(exists, score, float("-inf"))
+    scale = tl.load(per_expert_scale + expert, mask=expert < EXPERTS, other=0.0).to(tl.float32)
+    # Integers in the order of the scores, since a GPU finds the highest of 32 integers in one instruction. Adding zero
+    # makes -0 into 0, which it equals; flipping the bits of negative floats puts them in order.
+    bits = (score + 0.0).to(tl.int32, bitcast=True)
+    key = tl.where(exists, bits ^ ((bits >> 31) & 0x7FFFFFFF), LOWEST)
+    peak = tl.max(score, axis=1)[:, None]
+    rank = tl.full([ROWS, BLOCK], -1, dtype=tl.int32)
+    total = tl.zeros([ROWS, 1], dtype=tl.float32)
+    for choice in range(TOP_K):  # not unrolled: code that runs once is fetched as slowly as it is long
+        best = tl.max(key, axis=1)[:, None]
+        chosen = tl.min(tl.where(key == best, expert, BLOCK), axis=1)[:, None]  # the lowest of equals
+        hit = expert == chosen
+        key = tl.where(hit, LOWEST, key)
+        rank = tl.where(hit, choice, rank)
+        best_score = (best ^ ((best >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
+        total += tl.exp(best_score - peak)
+    taken = (rank >= 0) & live
+    # The softmax over all experts, made to sum to one over the chosen, is the softmax over the chosen alone.
+    weight = tl.exp(score - peak) / total * scale
+    tl.store(weights_out + row * TOP_K + rank, weight, mask=taken)
+
+    choosers = tl.sum(tl.where(taken, 1 << row, 0), axis=0)[None, :]  # a bit for each row
+    used = (choosers > 0).to(tl.int32)
+    slot = tl.cumsum(used, axis=1) - used
+    # Those not used come behind the used ones, so that every slot is written.
+    unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
+    place = tl.where(used > 0, slot, unused_slot)
+    tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
+    if ALONE:  # whole lists, 16 bytes at a time
+        lane = tl.arange(0, 16)[None, :]
+        first = tl.max(tl.where(taken, rank, -1), axis=0)[:, None]
+        pairs = tl.where(lane == 0, first, -1)
+        listed = tl.arange(0, BLOCK)[:, None] < EXPERTS
+        tl.store(pairs_out + tl.reshape(place, [BLOCK, 1]) * 16 + lane, pairs, mask=listed)
+    else:  # likewise the rows that didn't choose an expert come behind those that did
+        below = _count_bits(choosers & ((1 << row) - 1))
+        lane = tl.where(taken, below, _count_bits(choosers) + row - below)
+        tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
+
+
+@early_kernel
+def _gate_up_and_route(
+    x: tl.tensor,
+    weight: tl.tensor,
+    out: tl.tensor,
+    router_x: tl.tensor,
+    router_weight: tl.tensor,
+    forced: tl.tensor,
+    forced_rows: tl.tensor,
+    rows: tl.tensor,
+    per_expert_scale: tl.tensor,
+    experts_out: tl.tensor,
+    pairs_out: tl.tensor,
+    weights_out: tl.tensor,
+    scores: tl.tensor,
+    arrived: tl.tensor,
+    max_rows: tl.tensor,
+    INTER: tl.constexpr,
+    K: tl.constexpr,
+    EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    ROWS: tl.constexpr,
+    ALONE: tl.constexpr,
+    BLOCK: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    ROUTER_SPLITS: tl.constexpr,
+    ROUTER_BLOCK_N: tl.constexpr,
+    ROUTER_BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
+) -> None:
+    wait_for_inputs()
+    # The router's programs come first, so that the choice is made while the others are still reading.
+    router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
+    router_programs: tl.constexpr = router_tiles * ROUTER_SPLITS
+    program = tl.program_id(0)
+    row = tl.arange(0, 16)[:, None]
+    if program < router_programs:
+        per_split: tl.constexpr = ROUTER_BLOCK_K * ROUTER_SPLITS
+        router_depth: tl.constexpr = (K + per_split - 1) // per_split * ROUTER_BLOCK_K
+        columns = program % router_tiles * ROUTER_BLOCK_N + tl.arange(0, ROUTER_BLOCK_N)
+        split = program // router_tiles
+        start = split * router_depth
+        total = multiply_rows(
+            router_x,
+            router_weight,
+            columns,
+            start,
+            max_rows,
+            EXPERTS,
+            K,
+            router_depth,
+            ROUTER_BLOCK_N,
+            ROUTER_BLOCK_K,
+            AHEAD,
+            ROUTER_SPLITS,
+        )
+        mask = (row < max_rows) & (columns[None, :] < EXPERTS)
+        tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
+        if last_to_arrive(arrived, router_programs):
+            _choose_experts(
+                scores,
+                forced,
+                forced_rows,
+                rows,
+                per_expert_scale,
+                experts_out,
+                pairs_out,
+                weights_out,
+                EXPERTS,
+                TOP_K,
+                ROWS,
+                ALONE,
+                BLOCK,
+                ROUTER_SPLITS,
+            )
+    else:
+        depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+        first = (program - router_programs) * BLOCK_N
+        places = first + tl.arange(0, BLOCK_N)
+        # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
+        lane = tl.arange(0, 2 * BLOCK_N)
+        paired = first + lane // 2 + lane % 2 * INTER
+        both = multiply_rows(x, weight, paired, 0, max_rows, 2 * INTER, K, depth, 2 * BLOCK_N, BLOCK_K, AHEAD)
+        gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
+        act = activate(gate, False) * up
+        valid = (row < max_rows) & (places[None, :] < INTER)
+        tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)

@@ -1,0 +1,1 @@
+"""Passes over a piece of a prompt."""

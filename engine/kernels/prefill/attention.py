@@ -1,0 +1,154 @@
+"""Attention of many rows at once, as prompts need it: flash attention for heads of up to 512 channels.
+
+PyTorch's fast kernels stop at 256 channels and know no windows; what is left to them computes every masked product.
+Here a program takes a tile of one head's queries and only the keys that one of them sees, so a window of 1024 costs
+the same in a prompt of 2000 tokens and of 200 000.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..decode.attention import LOG2_E
+from ..reference.attention import sdpa_attention
+from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTiles:
+    """Tile sizes of ``chunk_attention``."""
+
+    queries: int
+    keys: int
+    warps: int
+    stages: int
+
+
+def chunk_tiles(head_dim: int) -> ChunkTiles:
+    """The sums of a tile of queries fill half of the registers at 512 channels, so fewer fit at a time."""
+    if head_dim > 256:
+        return ChunkTiles(queries=64, keys=32, warps=8, stages=2)
+    if head_dim > 128:
+        return ChunkTiles(queries=128, keys=64, warps=8, stages=2)
+    return ChunkTiles(queries=128, keys=64, warps=8, stages=3)
+
+
+def chunk_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    causal: bool,
+    window: int | None,
+    scale: float,
+    tiles: ChunkTiles | None = None,
+) -> Tensor:
+    """What ``attention.reference_attention`` computes, for heads whose size is a power of two from 16 to 512.
+
+    ``k`` and ``v`` may be views into longer caches: only their last dimension has to be contiguous.
+    """
+    n, heads, head_dim = q.shape
+    kv_heads, num_keys, _ = k.shape
+    tiles = tiles or chunk_tiles(head_dim)
+    out = torch.empty(n, heads * head_dim, dtype=q.dtype, device=q.device)
+    _attend_chunk[(cdiv(n, tiles.queries), heads)](
+        q,
+        k,
+        v,
+        out,
+        n,
+        num_keys,
+        q.stride(0),
+        q.stride(1),
+        k.stride(0),
+        k.stride(1),
+        v.stride(0),
+        v.stride(1),
+        scale * LOG2_E,
+        GROUP=heads // kv_heads,
+        HEAD_DIM=head_dim,
+        WINDOW=window or 0,
+        CAUSAL=causal,
+        QUERIES=tiles.queries,
+        KEYS=tiles.keys,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
+    )
+    return out
+
+
+def triton_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
+    """``chunk_attention`` for the rows of a prompt; a few rows over many keys would leave most of a GPU idle."""
+    attend = sdpa_attention if q.shape[0] <= MAX_ROWS else chunk_attention
+    return attend(q, k, v, causal=causal, window=window, scale=scale)
+
+
+@jit
+def _attend_chunk(
+    q: tl.tensor,
+    k: tl.tensor,
+    v: tl.tensor,
+    out: tl.tensor,
+    num_queries: tl.tensor,
+    num_keys: tl.tensor,
+    q_row: tl.tensor,
+    q_head: tl.tensor,
+    k_head: tl.tensor,
+    k_row: tl.tensor,
+    v_head: tl.tensor,
+    v_row: tl.tensor,
+    scale: tl.tensor,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    WINDOW: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    QUERIES: tl.constexpr,
+    KEYS: tl.constexpr,
+) -> None:
+    """Program (tile of queries, head). Of causal queries the last tile sees most, so it goes first."""
+    head = tl.program_id(1)
+    first_row = (tl.num_programs(0) - 1 - tl.program_id(0)) * QUERIES
+    row = first_row + tl.arange(0, QUERIES)
+    lane = tl.arange(0, HEAD_DIM)
+    position = num_keys - num_queries + row
+    queries = tl.load(
+        q + row[:, None] * q_row + head * q_head + lane[None, :], mask=(row < num_queries)[:, None], other=0.0
+    )
+    k_rows = k + (head // GROUP).to(tl.int64) * k_head
+    v_rows = v + (head // GROUP).to(tl.int64) * v_head
+    begin = num_keys * 0
+    if WINDOW > 0:
+        begin = tl.maximum(num_keys - num_queries + first_row - WINDOW + 1, 0) // KEYS * KEYS
+    end = num_keys
+    if CAUSAL:
+        end = tl.minimum(num_keys - num_queries + first_row + QUERIES, num_keys)
+    highest = tl.full((QUERIES,), float("-inf"), tl.float32)
+    total = tl.zeros((QUERIES,), tl.float32)
+    mixed = tl.zeros((QUERIES, HEAD_DIM), tl.float32)
+    for start in tl.range(begin, end, KEYS):
+        key = start + tl.arange(0, KEYS)
+        exists = key < num_keys
+        keys = tl.load(k_rows + key[:, None] * k_row + lane[None, :], mask=exists[:, None], other=0.0)
+        scores = dot(queries, keys.T, tl.zeros((QUERIES, KEYS), tl.float32)) * scale
+        distance = position[:, None] - key[None, :]
+        visible = exists[None, :]
+        if CAUSAL:
+            visible = visible & (distance >= 0)
+        if WINDOW > 0:
+            visible = visible & (distance < WINDOW) & (distance > -WINDOW)
+        scores = tl.where(visible, scores, float("-inf"))
+        now_highest = tl.maximum(highest, tl.max(scores, 1))
+        # Before a row's first visible key the highest score is -inf, and a difference of two would be no number.
+        shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
+        fading = tl.exp2(highest - shift)
+        weights = tl.exp2(scores - shift[:, None])
+        values = tl.load(v_rows + key[:, None] * v_row + lane[None, :], mask=exists[:, None], other=0.0)
+        total = total * fading + tl.sum(weights, 1)
+        mixed = dot(weights.to(values.dtype), values, mixed * fading[:, None])
+        highest = now_highest
+    mixed = mixed / tl.where(total > 0.0, total, 1.0)[:, None]
+    at = out + row[:, None] * (tl.num_programs(1) * HEAD_DIM) + head * HEAD_DIM + lane[None, :]
+    tl.store(at, mixed.to(out.dtype.element_ty), mask=(row < num_queries)[:, None])

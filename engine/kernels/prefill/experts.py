@@ -1,0 +1,67 @@
+"""The last step of a mixture of experts over many rows: each row's chosen experts, weighted and added up.
+
+``index_add_`` would do it with atomic additions, whose order, and so whose rounding, changes from run to run: the same
+prompt would not give the same caches twice.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..toolchain.jit import cdiv, jit, tl
+
+COLUMNS = 1024
+"""Of a program."""
+
+
+def reference_combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:
+    """[n, hidden] in out's dtype: each row's pairs times their weights, added in fp32 in the order of the choices.
+
+    ``out`` [n * top_k, hidden] holds the pairs' outputs sorted by expert; ``by_expert`` int64 [n * top_k] says which
+    pair, row * top_k + choice, stands where; ``weights`` fp32 [n, top_k].
+    """
+    n, top_k = weights.shape
+    place = places(by_expert).view(n, top_k)
+    total = torch.zeros(n, out.shape[1], device=out.device)
+    for choice in range(top_k):
+        total += out[place[:, choice]].float() * weights[:, choice, None]
+    return total.to(out.dtype)
+
+
+def combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:
+    """``reference_combine`` in one kernel that reads every output once."""
+    n, top_k = weights.shape
+    hidden = out.shape[1]
+    total = torch.empty(n, hidden, dtype=out.dtype, device=out.device)
+    _combine[(n, cdiv(hidden, COLUMNS))](
+        out, places(by_expert), weights.contiguous(), total, HIDDEN=hidden, TOP_K=top_k, COLUMNS=COLUMNS, num_warps=4
+    )
+    return total
+
+
+def places(by_expert: Tensor) -> Tensor:
+    """Where each pair stands: the inverse of a permutation int64 [pairs]."""
+    return torch.empty_like(by_expert).scatter_(0, by_expert, torch.arange(len(by_expert), device=by_expert.device))
+
+
+@jit
+def _combine(
+    out: tl.tensor,
+    place: tl.tensor,
+    weights: tl.tensor,
+    total: tl.tensor,
+    HIDDEN: tl.constexpr,
+    TOP_K: tl.constexpr,
+    COLUMNS: tl.constexpr,
+) -> None:
+    """Program (row, part of its columns)."""
+    row = tl.program_id(0)
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = column < HIDDEN
+    added = tl.zeros((COLUMNS,), tl.float32)
+    for choice in tl.static_range(TOP_K):
+        at = tl.load(place + row * TOP_K + choice)
+        value = tl.load(out + at * HIDDEN + column, mask=inside, other=0.0).to(tl.float32)
+        added += value * tl.load(weights + row * TOP_K + choice)
+    tl.store(total + row * HIDDEN + column, added.to(total.dtype.element_ty), mask=inside)

@@ -1,0 +1,39 @@
+"""The gate of an MLP over many rows, dense or of experts: act(gate) * up, in one kernel."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..decode.dense import activate
+from ..toolchain.jit import cdiv, jit, tl
+
+COLUMNS = 1024
+"""Of a program."""
+
+
+def reference_gated(x: Tensor) -> Tensor:
+    """gelu_tanh(gate) * up, [n, inter], of rows [gate | up] [n, 2 * inter]; fp32 until it is rounded, once."""
+    gate, up = x.float().chunk(2, dim=-1)
+    return (F.gelu(gate, approximate="tanh") * up).to(x.dtype)
+
+
+def gated(x: Tensor) -> Tensor:
+    """``reference_gated``."""
+    n, doubled = x.shape
+    inter = doubled // 2
+    out = torch.empty(n, inter, dtype=x.dtype, device=x.device)
+    _gated[(n, cdiv(inter, COLUMNS))](x, out, INTER=inter, COLUMNS=COLUMNS, num_warps=4)
+    return out
+
+
+@jit
+def _gated(x: tl.tensor, out: tl.tensor, INTER: tl.constexpr, COLUMNS: tl.constexpr) -> None:
+    """Program (row, part of its columns)."""
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = column < INTER
+    gate = tl.load(x + row * (2 * INTER) + column, mask=inside, other=0.0).to(tl.float32)
+    up = tl.load(x + row * (2 * INTER) + INTER + column, mask=inside, other=0.0).to(tl.float32)
+    tl.store(out + row * INTER + column, (activate(gate, False) * up).to(out.dtype.element_ty), mask=inside)

@@ -1,0 +1,158 @@
+"""Which experts the rows of a prompt go to, and where each (row, choice) pair stands when all are sorted by expert.
+
+Three launches, none of which the host waits for, instead of softmax, top-k, a radix sort and a search. Every pair's
+place follows from counts, so nothing depends on which program comes first: of one expert's rows the first come first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ..toolchain.jit import cdiv, jit, tl
+
+TILE = 32
+"""Rows of a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """The choice of n rows."""
+
+    ids: Tensor
+    """int32 [n, top_k]: each row's experts, best first; of equal scores the lower expert comes first."""
+    weights: Tensor
+    """fp32 [n, top_k]: what each counts."""
+    places: Tensor
+    """int32 [n, top_k]: where each pair stands among all pairs sorted by expert, then by row."""
+    ends: Tensor
+    """int32 [experts]: where each expert's pairs end."""
+
+
+def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> Routing:
+    """For fp32 scores [n, experts]."""
+    n, num_experts = scores.shape
+    best = scores.sort(dim=-1, descending=True, stable=True)
+    ids = best.indices[:, :top_k]
+    weights = best.values[:, :top_k].softmax(dim=-1) * per_expert_scale.float()[ids]
+    order = ids.flatten().sort(stable=True).indices
+    places = torch.empty_like(order).scatter_(0, order, torch.arange(n * top_k, device=order.device))
+    ends = torch.bincount(ids.flatten(), minlength=num_experts).cumsum(0)
+    return Routing(ids.int(), weights, places.view(n, top_k).int(), ends.int())
+
+
+def router_scores(x: Tensor, weight: Tensor) -> Tensor:
+    """fp32 scores [n, experts] of rows [n, hidden] and a router's weight [experts, hidden], summed in fp32.
+
+    Products of two bf16 numbers are exact in fp32, so tensor cores lose nothing.
+    """
+    if x.is_cuda and x.dtype != torch.float32:
+        scores: Tensor = torch.mm(x, weight.mT, out_dtype=torch.float32)
+        return scores
+    return F.linear(x.float(), weight.float())
+
+
+def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor) -> Routing:
+    """The choice of ``n`` rows by fp32 scores [n or fewer, experts]; fewer, forced ones for measuring, are repeated."""
+    num_experts, device = scores.shape[1], scores.device
+    tiles = cdiv(n, TILE)
+    ids, places = (torch.empty(n, top_k, dtype=torch.int32, device=device) for _ in range(2))
+    weights = torch.empty(n, top_k, device=device)
+    counts = torch.empty(tiles, num_experts, dtype=torch.int32, device=device)
+    ends = torch.empty(num_experts, dtype=torch.int32, device=device)
+    sizes = {"EXPERTS": num_experts, "TOP_K": top_k, "TILE": TILE, "BLOCK": _power_of_two(num_experts)}
+    assert scores.is_contiguous()
+    ranks = _power_of_two(top_k)
+    _choose[(tiles,)](scores, per_expert_scale, ids, weights, counts, n, scores.shape[0], RANKS=ranks, **sizes)
+    _place[(tiles,)](ids, counts, places, ends, n, **sizes)
+    return Routing(ids, weights, places, ends)
+
+
+def _power_of_two(count: int) -> int:
+    """The next one."""
+    return 1 << (count - 1).bit_length()
+
+
+@jit
+def _choose(
+    scores: tl.tensor,
+    per_expert_scale: tl.tensor,
+    ids: tl.tensor,
+    weights: tl.tensor,
+    counts: tl.tensor,
+    max_rows: tl.tensor,
+    num_queries: tl.tensor,
+    EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    RANKS: tl.constexpr,
+    TILE: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    """Program (tile of rows). ``max_rows`` is the number of rows, ``num_queries`` that of rows of scores."""
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)[:, None]
+    expert = tl.arange(0, BLOCK)[None, :]
+    slot = tl.arange(0, RANKS)[None, :]
+    live = row < max_rows
+    left = tl.load(scores + (row % num_queries) * EXPERTS + expert, mask=(expert < EXPERTS) & live, other=0.0)
+    left = tl.where(expert < EXPERTS, left, float("-inf"))
+    peak = tl.max(left, axis=1)[:, None]
+    taken = tl.zeros([TILE, BLOCK], dtype=tl.int32)
+    best_ids = tl.zeros([TILE, RANKS], dtype=tl.int32)
+    best_scores = tl.full([TILE, RANKS], float("-inf"), dtype=tl.float32)
+    for choice in tl.static_range(TOP_K):
+        best = tl.max(left, axis=1)[:, None]
+        # Scores that are no numbers equal nothing; the last expert then stands for all, and no place is out of range.
+        index = tl.min(tl.where(left == best, expert, EXPERTS - 1), axis=1)[:, None]
+        taken = tl.where(expert == index, 1, taken)
+        left = tl.where(expert == index, float("-inf"), left)
+        best_ids = tl.where(slot == choice, index, best_ids)
+        best_scores = tl.where(slot == choice, best, best_scores)
+    # The softmax over all experts, made to sum to one over the chosen, is the softmax over the chosen alone.
+    weight = tl.exp(best_scores - peak)
+    weight = weight / tl.sum(weight, axis=1)[:, None]
+    kept = (slot < TOP_K) & live
+    weight *= tl.load(per_expert_scale + best_ids, mask=kept, other=0.0).to(tl.float32)
+    tl.store(ids + row * TOP_K + slot, best_ids, mask=kept)
+    tl.store(weights + row * TOP_K + slot, weight, mask=kept)
+    count = tl.sum(tl.where(live, taken, 0), axis=0)[None, :]
+    tl.store(counts + tl.program_id(0) * EXPERTS + expert, count, mask=expert < EXPERTS)
+
+
+@jit
+def _place(
+    ids: tl.tensor,
+    counts: tl.tensor,
+    places: tl.tensor,
+    ends: tl.tensor,
+    max_rows: tl.tensor,
+    EXPERTS: tl.constexpr,
+    TOP_K: tl.constexpr,
+    TILE: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    """Program (tile of rows): adds up what stands before its pairs, all lower experts and this one's earlier rows."""
+    tile = tl.program_id(0)
+    expert = tl.arange(0, BLOCK)[None, :]
+    before = tl.zeros([1, BLOCK], dtype=tl.int32)
+    total = tl.zeros([1, BLOCK], dtype=tl.int32)
+    for first in tl.range(0, tl.num_programs(0), 16):
+        other = first + tl.arange(0, 16)[:, None]
+        exists = (other < tl.num_programs(0)) & (expert < EXPERTS)
+        count = tl.load(counts + other * EXPERTS + expert, mask=exists, other=0)
+        total += tl.sum(count, axis=0)[None, :]
+        before += tl.sum(tl.where(other < tile, count, 0), axis=0)[None, :]
+    end = tl.cumsum(total, axis=1)
+    if tile == 0:
+        tl.store(ends + expert, end, mask=expert < EXPERTS)
+    row = tile * TILE + tl.arange(0, TILE)[:, None]
+    live = row < max_rows
+    taken = tl.zeros([TILE, BLOCK], dtype=tl.int32)
+    for choice in tl.static_range(TOP_K):
+        taken = tl.where(expert == tl.load(ids + row * TOP_K + choice, mask=live, other=-1), 1, taken)
+    place = end - total + before + tl.cumsum(taken, axis=0) - taken
+    for choice in tl.static_range(TOP_K):
+        chosen = expert == tl.load(ids + row * TOP_K + choice, mask=live, other=-1)
+        tl.store(places + row * TOP_K + choice, tl.sum(tl.where(chosen, place, 0), axis=1)[:, None], mask=live)

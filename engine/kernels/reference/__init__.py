@@ -1,0 +1,1 @@
+"""PyTorch definitions that several kernels share."""

@@ -1,0 +1,111 @@
+"""The drafter's best tokens for each position, where trees are drafted: the first one, and the next three."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...speculation.trees import CHOICES
+from ..decode.head import HeadOutput
+from ..decode.tiles import ROW_TILES, RowTiles, Tiles
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, tl
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What ``pick_choices`` fills, the likeliest token of each row first."""
+
+    tokens: Tensor
+    """int64 [16, 4]."""
+    probabilities: Tensor
+    """fp32 [16, 4]: softmax probabilities at temperature 1."""
+
+    @classmethod
+    def allocate(cls, device: torch.device) -> Choices:
+        tokens = torch.zeros(MAX_ROWS, CHOICES, dtype=torch.int64, device=device)
+        return cls(tokens, torch.zeros(MAX_ROWS, CHOICES, device=device))
+
+
+def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Tokens and probabilities [n, 4] of fp32 logits [n, vocab]; of equal logits the lowest token goes first."""
+    best = logits.argsort(dim=-1, descending=True, stable=True)[:, :CHOICES]
+    return best, logits.softmax(dim=-1).gather(-1, best)
+
+
+def pick_choices(
+    out: HeadOutput, choices: Choices, tiles: Tiles, row_tiles: RowTiles = ROW_TILES, max_rows: int = MAX_ROWS
+) -> None:
+    """``pick_rows``, and beside it the four best tokens of each row, the first of which is the one that it picks.
+
+    ``tiles`` are those of ``head_rows``, which must have kept its logits.
+    """
+    assert out.logits is not None and out.logits.shape[1] >= CHOICES
+    count = out.tile_best.shape[1]
+    _pick_choices[(max_rows,)](
+        out.logits,
+        out.tile_best,
+        out.tile_mass,
+        out.token,
+        out.probability,
+        out.peak,
+        choices.tokens,
+        choices.probabilities,
+        VOCAB=out.logits.shape[1],
+        COLUMNS=tiles.columns,
+        CHOICES=CHOICES,
+        TILES=count,
+        BLOCK=1 << (count - 1).bit_length(),
+        num_warps=row_tiles.warps,
+    )
+
+
+@early_kernel
+def _pick_choices(
+    logits: tl.tensor,
+    tile_best: tl.tensor,
+    tile_mass: tl.tensor,
+    token: tl.tensor,
+    probability: tl.tensor,
+    peak: tl.tensor,
+    choice_tokens: tl.tensor,
+    choice_probabilities: tl.tensor,
+    VOCAB: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CHOICES: tl.constexpr,
+    TILES: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    """Program (row): as many tiles as choices, those with the highest best logits, hold all of these."""
+    wait_for_inputs()
+    row = tl.program_id(0)
+    tile = tl.arange(0, BLOCK)
+    at = row * TILES + tile
+    best = tl.load(tile_best + at, mask=tile < TILES, other=float("-inf"))
+    mass = tl.load(tile_mass + at, mask=tile < TILES, other=0.0)
+    highest = tl.max(best, axis=0)
+    total = tl.sum(mass * tl.exp(best - highest), axis=0)
+    choice = tl.arange(0, CHOICES)
+    tiles = tl.full((CHOICES,), TILES, tl.int32)
+    for index in tl.static_range(CHOICES):
+        found = tl.max(best, axis=0)
+        lowest = tl.where(found > float("-inf"), tl.min(tl.where(best == found, tile, TILES), axis=0), TILES)
+        tiles = tl.where(choice == index, lowest, tiles)
+        best = tl.where(tile == lowest, float("-inf"), best)
+    candidate = tiles[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    logit = tl.load(logits + row * VOCAB + candidate, mask=candidate < VOCAB, other=float("-inf"))
+    let_next_start()
+    candidate = tl.reshape(candidate, (CHOICES * COLUMNS,))
+    logit = tl.reshape(logit, (CHOICES * COLUMNS,))
+    for index in tl.static_range(CHOICES):
+        found = tl.max(logit, axis=0)
+        winner = tl.min(tl.where(logit == found, candidate, 2147483647), axis=0)
+        tl.store(choice_tokens + row * CHOICES + index, winner.to(tl.int64))
+        tl.store(choice_probabilities + row * CHOICES + index, tl.exp(found - highest) * (1.0 / total))
+        if index == 0:
+            tl.store(token + row, winner.to(tl.int64))
+        logit = tl.where(candidate == winner, float("-inf"), logit)
+    tl.store(probability + row, 1.0 / total)
+    tl.store(peak + row, highest)

@@ -1,0 +1,271 @@
+"""Which tree of drafts to verify, decided on the device: the choice of ``trees.AutoTrees``, between draft and pass.
+
+Like ``width``, whose numbers come first here too. Trees grow one node at a time, fifteen at most, so one program of one
+warp is as fast as any.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ...speculation.trees import CHOICES, AutoTrees
+from ...speculation.verify_width import NUM_BINS, PRIOR_WEIGHT, TRY
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, jit, tl
+from .accept import CHANCE, COST_MS, RoundState
+from .accept_tree import CHOICE_PROBABILITIES, DRAFTS, NUMBERS, PARENTS, TREE_RECORD_SIZE
+from .choices import Choices
+from .tree_rows import TreeRows
+from .verify_width import ACCEPTED, CHOOSES, CONFIDENCE, NUM_NUMBERS, PRICE, TRIAL, VERIFY_MS, WHOLE, policy_numbers
+
+OTHERS_ACCEPTED, OTHERS_CONFIDENCE = NUM_NUMBERS, NUM_NUMBERS + NUM_BINS
+"""Where the sums of the calibration of choices behind the first begin."""
+NUM_TREE_NUMBERS = NUM_NUMBERS + 2 * NUM_BINS
+
+
+def tree_numbers(policy: AutoTrees | None, context: int) -> Tensor:
+    """What the choice is made by at this context length, fp32 [58] on the host; None verifies the whole chain of first
+    choices."""
+    others = [0.0] * (2 * NUM_BINS) if policy is None else [*policy.others.accepted, *policy.others.confidence]
+    return torch.cat((policy_numbers(policy, context), torch.tensor(others, dtype=torch.float32)))
+
+
+def grow_tree(
+    state: RoundState,
+    numbers: Tensor,
+    choices: Choices,
+    scripted: Tensor,
+    ids: Tensor,
+    parents: Tensor,
+    tree: TreeRows,
+) -> None:
+    """Puts the drafts worth verifying into rows: narrows ``state.width`` to these; fills record and what follows.
+
+    ``choices``: row j those of position cursor + 1 + j. ``ids`` int64 [16 or more], with the anchor in place 0, gets
+    the tokens of the rows behind it, and ``parents`` int32 [16] the row that each follows. The tree has at most as many
+    rows as ``state.width`` allowed, and is at most as deep as a chain of these.
+
+    ``scripted`` fp32 [512, 16], for measuring: what takes the place of first choices' probabilities with each scripted
+    acceptance; negative numbers leave them alone. Such a round has first choices only.
+    """
+    assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_TREE_NUMBERS,)
+    _grow[(1,)](
+        state.width,
+        state.record,
+        numbers,
+        choices.tokens,
+        choices.probabilities,
+        scripted,
+        state.script_length,
+        state.script_place,
+        ids,
+        parents,
+        tree.depths,
+        tree.paths,
+        tree.trunk,
+        WHOLE=WHOLE,
+        TRIAL=TRIAL,
+        TRY=TRY,
+        CHOICES=CHOICES,
+        NUM_BINS=NUM_BINS,
+        PRIOR_WEIGHT=PRIOR_WEIGHT,
+        CHOOSES=CHOOSES,
+        PRICE=PRICE,
+        ACCEPTED=ACCEPTED,
+        CONFIDENCE=CONFIDENCE,
+        OTHERS_ACCEPTED=OTHERS_ACCEPTED,
+        OTHERS_CONFIDENCE=OTHERS_CONFIDENCE,
+        VERIFY_MS=VERIFY_MS,
+        CHANCE=CHANCE,
+        COST_MS=COST_MS,
+        PARENTS=PARENTS,
+        NUMBERS=NUMBERS,
+        DRAFTS=DRAFTS,
+        CHOICE_PROBABILITIES=CHOICE_PROBABILITIES,
+        num_warps=1,
+    )
+
+
+@jit
+def _chance(
+    confidence: tl.tensor,
+    accepted: tl.tensor,
+    confidences: tl.tensor,
+    NUM_BINS: tl.constexpr,
+    PRIOR_WEIGHT: tl.constexpr,
+) -> tl.tensor:
+    """``Calibration.chance`` of each, from where the calibration's two sums lie."""
+    bin = tl.minimum((confidence * NUM_BINS).to(tl.int32), NUM_BINS - 1)
+    found = tl.load(accepted + bin) + PRIOR_WEIGHT * confidence
+    expected = tl.load(confidences + bin) + PRIOR_WEIGHT * confidence
+    known = expected > 0
+    return tl.where(known, tl.minimum(confidence * found / tl.where(known, expected, 1.0), 1.0), confidence)
+
+
+@jit
+def _offered(worth: tl.tensor, at: tl.tensor, before: tl.tensor) -> tl.tensor:
+    """The chance of the node at this place of ``worth`` [64], behind one of chance ``before``; -1: there is none."""
+    chance = tl.max(tl.where(tl.arange(0, 64) == at, worth, -1.0), 0)
+    return tl.where(chance < 0, -1.0, before * chance)
+
+
+@jit
+def _entries(values: tl.tensor, index: tl.tensor) -> tl.tensor:
+    """values[index], of int32 [16] both."""
+    return tl.sum(tl.where(index[:, None] == tl.arange(0, 16)[None, :], values[None, :], 0), 1)
+
+
+@early_kernel
+def _grow(
+    width_inout: tl.tensor,
+    record: tl.tensor,
+    numbers: tl.tensor,
+    choice_tokens: tl.tensor,
+    choice_probabilities: tl.tensor,
+    scripted: tl.tensor,
+    script_length: tl.tensor,
+    script_place: tl.tensor,
+    ids: tl.tensor,
+    parents_out: tl.tensor,
+    depths_out: tl.tensor,
+    paths_out: tl.tensor,
+    trunk_out: tl.tensor,
+    WHOLE: tl.constexpr,
+    TRIAL: tl.constexpr,
+    TRY: tl.constexpr,
+    CHOICES: tl.constexpr,
+    NUM_BINS: tl.constexpr,
+    PRIOR_WEIGHT: tl.constexpr,
+    CHOOSES: tl.constexpr,
+    PRICE: tl.constexpr,
+    ACCEPTED: tl.constexpr,
+    CONFIDENCE: tl.constexpr,
+    OTHERS_ACCEPTED: tl.constexpr,
+    OTHERS_CONFIDENCE: tl.constexpr,
+    VERIFY_MS: tl.constexpr,
+    CHANCE: tl.constexpr,
+    COST_MS: tl.constexpr,
+    PARENTS: tl.constexpr,
+    NUMBERS: tl.constexpr,
+    DRAFTS: tl.constexpr,
+    CHOICE_PROBABILITIES: tl.constexpr,
+) -> None:
+    wait_for_inputs()
+    let_next_start()
+    width = tl.load(width_inout)
+    if width > 1:
+        lane = tl.arange(0, 16)
+        way = tl.load(numbers + CHOOSES).to(tl.int32)
+        whole = way == WHOLE
+        price = tl.load(numbers + PRICE)
+        cost = tl.load(numbers + VERIFY_MS + lane)
+        steps, place = tl.load(script_length), tl.load(script_place)
+        chain = whole | (steps > 0)
+        drafts = tl.load(choice_tokens + lane * CHOICES)
+
+        # What each choice is worth, by position; less than nothing where it is not to be had.
+        live = lane < width - 1
+        confidence = tl.load(choice_probabilities + lane * CHOICES, mask=live, other=0.0)
+        said = tl.load(scripted + place % tl.maximum(steps, 1) * 16 + lane, mask=live & (steps > 0), other=-1.0)
+        confidence = tl.where(whole | (said < 0), confidence, said)
+        chance = _chance(confidence, numbers + ACCEPTED, numbers + CONFIDENCE, NUM_BINS, PRIOR_WEIGHT)
+        chance = tl.where(whole, 1.0, chance)
+        number = tl.arange(0, CHOICES)[None, :]
+        worth = tl.where(number == 0, chance[:, None], -1.0)
+        given = tl.where(number == 0, confidence[:, None], 0.0)
+        total = chance
+        for later in tl.static_range(1, CHOICES):
+            confidence = tl.load(choice_probabilities + lane * CHOICES + later, mask=live, other=0.0)
+            found = _chance(confidence, numbers + OTHERS_ACCEPTED, numbers + OTHERS_CONFIDENCE, NUM_BINS, PRIOR_WEIGHT)
+            chance = tl.maximum(tl.minimum(tl.minimum(found, chance), 1.0 - total), 0.0)
+            total += chance
+            worth = tl.where(number == later, tl.where(chain, -1.0, chance)[:, None], worth)
+            given = tl.where(number == later, confidence[:, None], given)
+        worth = tl.reshape(tl.where(live[:, None], worth, -1.0), (64,))
+
+        # Nodes by falling chance, the anchor as node 0. Offer 2k is the next choice beside node k, offer 2k + 1 the
+        # first choice behind it: the order in which ``best_first`` makes its offers.
+        offer = tl.arange(0, 32)
+        waiting = tl.where(offer == 1, _offered(worth, 0, 1.0), -1.0)
+        before = tl.where(offer == 1, 1.0, 0.0)
+        what = tl.where(offer == 1, 16, 0)  # 256 * parent + 16 * depth + choice
+        node_chance = tl.where(lane == 0, 1.0, 0.0)
+        node_what = tl.zeros((16,), tl.int32)
+        on_trunk = tl.zeros((16,), tl.int32)
+        tip = 0
+        nodes = 0
+        for node in range(1, 16):
+            best = tl.max(waiting, 0)
+            if (best >= 0) & (node < width):
+                taken = offer == tl.min(tl.where(waiting == best, offer, 32), 0)
+                this = tl.sum(tl.where(taken, what, 0), 0)
+                behind = tl.sum(tl.where(taken, before, 0.0), 0)
+                parent, depth, choice = this // 256, this // 16 % 16, this % 16
+                node_chance = tl.where(lane == node, best, node_chance)
+                node_what = tl.where(lane == node, this, node_what)
+                is_trunk = (choice == 0) & (parent == tip)
+                on_trunk = tl.where((lane == node) & is_trunk, 1, on_trunk)
+                tip = tl.where(is_trunk, node, tip)
+                nodes = node
+                place_of = (depth - 1) * CHOICES + choice
+                beside = tl.where(choice < CHOICES - 1, _offered(worth, place_of + 1, behind), -1.0)
+                first = _offered(worth, depth * CHOICES, best)
+                waiting = tl.where(taken, -1.0, waiting)
+                waiting = tl.where(offer == 2 * node, beside, tl.where(offer == 2 * node + 1, first, waiting))
+                before = tl.where(offer == 2 * node, behind, tl.where(offer == 2 * node + 1, best, before))
+                deeper = node * 256 + (depth + 1) * 16
+                what = tl.where(offer == 2 * node, this + 1, tl.where(offer == 2 * node + 1, deeper, what))
+
+        # Entry k: what verifying k nodes is worth.
+        values = tl.where(lane <= nodes, tl.cumsum(node_chance, 0) - price * cost, float("-inf"))
+        best = tl.max(values, 0)
+        chosen = tl.min(tl.where(values == best, lane, 16), 0)
+        chosen = tl.where(whole, nodes, tl.where(way == TRIAL, TRY, chosen))
+        edge = tl.minimum(chosen + 1, nodes)
+        edge_chance = tl.sum(tl.where(lane == edge, node_chance, 0.0), 0)
+        edge_cost = tl.sum(tl.where(lane == edge, cost, 0.0), 0) - tl.sum(tl.where(lane == edge - 1, cost, 0.0), 0)
+
+        # The trunk's rows first, each as deep as its number says, then the others'.
+        kept = (lane >= 1) & (lane <= chosen)
+        on_trunk = tl.where(kept, on_trunk, 0)
+        trunk = tl.sum(on_trunk, 0)
+        other = tl.where(kept, 1 - on_trunk, 0)
+        row_of = tl.where(on_trunk > 0, node_what // 16 % 16, tl.where(kept, trunk + tl.cumsum(other, 0), 0))
+        parent_row = _entries(row_of, node_what // 256)
+        here = kept[None, :] & (row_of[None, :] == lane[:, None])
+        parents = tl.sum(tl.where(here, parent_row[None, :], 0), 1)
+        depths = tl.sum(tl.where(here, (node_what // 16 % 16)[None, :], 0), 1)
+        numbers_of = tl.sum(tl.where(here, (node_what % 16)[None, :], 0), 1)
+        drafted = (lane >= 1) & (lane <= chosen)
+        token = tl.load(choice_tokens + (depths - 1) * CHOICES + numbers_of, mask=drafted, other=0)
+
+        # Upwards from every row: its ancestors, each into the place of its depth.
+        column = lane[None, :]
+        paths = tl.zeros((16, 16), tl.int32) + column
+        above, level = lane, depths
+        for _ in range(15):
+            paths = tl.where(drafted[:, None] & (column == level[:, None]), above[:, None], paths)
+            above = _entries(parents, above)
+            level = tl.maximum(level - 1, 0)
+
+        tl.store(width_inout, chosen + 1)
+        # A scripted acceptance is over with its draft, also when nothing of that is looked at.
+        tl.store(script_place, place + 1, mask=(chosen == 0) & (steps > 0))
+        tl.store(ids + lane, token, mask=drafted)
+        tl.store(parents_out + lane, parents)
+        tl.store(depths_out + lane, tl.where(drafted, depths, lane))
+        tl.store(paths_out + lane[:, None] * 16 + column, paths)
+        tl.store(trunk_out, trunk + 1)
+        tl.store(choice_probabilities + lane[:, None] * CHOICES + number, given, mask=live[:, None])
+        at = record + CHOICE_PROBABILITIES + lane[:, None] * CHOICES + number
+        tl.store(at, given.to(tl.int32, bitcast=True))
+        tl.store(record + DRAFTS + lane, drafts.to(tl.int32))
+        tl.store(record + PARENTS + lane, parents)
+        tl.store(record + NUMBERS + lane, numbers_of)
+        if not whole:
+            tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))
+            tl.store(record + COST_MS, edge_cost.to(tl.int32, bitcast=True))
+
+
+assert MAX_ROWS == 16 and CHOICES == 4, "the kernel above is written for 16 rows and 64 choices"

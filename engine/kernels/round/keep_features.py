@@ -1,0 +1,48 @@
+"""Keeping the features of a token that the target wrote alone until the drafter takes in sixteen of them at once.
+
+Telling the drafter of a token reads all weights that make its context, whether of one token or of sixteen.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, tl
+
+BLOCK = 1024
+
+
+def reference_keep_row(features: Tensor, waiting: int, live: bool) -> None:
+    """Row 16 of features [17, columns] is copied behind those that wait, if the round is ``live`` and it fits."""
+    if live and waiting < MAX_ROWS:
+        features[waiting] = features[MAX_ROWS]
+
+
+def keep_row(features: Tensor, waiting: Tensor, width: Tensor) -> None:
+    """``reference_keep_row`` with int32 [1] on the device: rows that wait, and rows of this round (0: it is none).
+
+    More than sixteen wait only while nobody drafts: those are lost, and nobody asks for them.
+    """
+    columns = features.shape[1]
+    _keep[(-(-columns // BLOCK),)](features, waiting, width, COLUMNS=columns, BLOCK=BLOCK, MAX_ROWS=MAX_ROWS)
+
+
+@early_kernel
+def _keep(
+    features: tl.tensor,
+    waiting: tl.tensor,
+    width: tl.tensor,
+    COLUMNS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    MAX_ROWS: tl.constexpr,
+) -> None:
+    wait_for_inputs()
+    lane = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = lane < COLUMNS
+    # Every load before the store, none waiting for another.
+    row = tl.load(waiting)
+    live = tl.load(width) > 0
+    newest = tl.load(features + MAX_ROWS * COLUMNS + lane, mask=inside, other=0.0)
+    let_next_start()
+    tl.store(features + row * COLUMNS + lane, newest, mask=inside & live & (row < MAX_ROWS))

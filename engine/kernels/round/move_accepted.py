@@ -1,0 +1,131 @@
+"""Accepted rows of a tree move to where the same tokens stand in a chain: keys, values and features, by one launch.
+
+Behind that, nothing of a round that was verified as a tree differs from one that was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+import torch
+from torch import Tensor
+
+from ...kv_cache.cache import LayerCache
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, tl
+from .accept_tree import AcceptedPath
+
+UNIT = 8
+"""Distances and strides are counted in so many elements, 16 bytes or more: what one thread moves at a time."""
+WIDEST = 256
+"""Columns of one program, at most."""
+FIELDS = 4
+DISTANCE, STRIDE, CAPACITY, AT_CURSOR = range(FIELDS)
+"""What is known of each program's columns: units from the first tensor on, and from a slot to the next; how many slots
+there are, in a ring; whether row 0 is the cursor's slot, as in a cache, or the first."""
+
+
+def reference_adopt(store: Tensor, path: Sequence[int], before: int) -> None:
+    """Slot before + path[i] of store [heads, capacity, head_dim] is copied to slot before + i; both in a ring.
+
+    ``path``: the committed rows of a tree, the anchor's, 0, first.
+    """
+    slots = [(before + row) % store.shape[1] for row in path]
+    store[:, [(before + row) % store.shape[1] for row in range(len(path))]] = store[:, slots]
+
+
+class RowStores:
+    """Whatever the target's pass leaves of its rows: keys and values of all layers, and features.
+
+    The kernel finds them by their distance in memory from the first, so that their addresses must stay what they are,
+    as for every launch that a graph replays.
+    """
+
+    def __init__(self, caches: Sequence[LayerCache], features: Tensor):
+        """``features`` [17, columns]: rows by their numbers."""
+        self.first = caches[0].k
+        self.stores = [store for cache in caches for store in (cache.k, cache.v)]
+        """Held, as are features, since the kernel is given the first alone."""
+        self.features = features
+        self.columns = gcd(WIDEST, features.shape[1], *(store.shape[-1] for store in self.stores))
+        """Of one program."""
+        assert self.columns % UNIT == 0
+        pieces = [self._piece(head, True) for store in self.stores for head in store]
+        self.table = torch.cat([*pieces, self._piece(features, False)]).to(self.first.device)
+        """int64 [programs, 4]."""
+
+    def _piece(self, slots: Tensor, at_cursor: bool) -> Tensor:
+        """Entries of the table for slots [capacity, columns], on the host."""
+        assert slots.dtype == self.first.dtype and slots.stride(1) == 1
+        start = slots.data_ptr() - self.first.data_ptr()
+        distance, left = divmod(start // slots.itemsize, UNIT)
+        assert left == 0 and start % slots.itemsize == 0 and slots.stride(0) % UNIT == 0
+        count, capacity = slots.shape[1] // self.columns, slots.shape[0]
+        distances = distance + torch.arange(count) * (self.columns // UNIT)
+        others = torch.tensor([slots.stride(0) // UNIT, capacity, at_cursor]).repeat(count, 1)
+        return torch.cat((distances[:, None], others), 1)
+
+
+def adopt_rows(stores: RowStores, path: AcceptedPath) -> None:
+    """``reference_adopt`` for all stores; features as if they were a store at cursor 0.
+
+    A row is never less than its place in the path, and each program reads all its rows before it writes any. Where the
+    path is the trunk, and where the answer had ended, nothing is read or written.
+    """
+    _adopt[(stores.table.shape[0],)](
+        stores.first,
+        stores.table,
+        path.rows,
+        path.count,
+        path.before,
+        FIELDS=FIELDS,
+        DISTANCE=DISTANCE,
+        STRIDE=STRIDE,
+        CAPACITY=CAPACITY,
+        AT_CURSOR=AT_CURSOR,
+        UNIT=UNIT,
+        COLUMNS=stores.columns,
+        num_warps=4,
+    )
+
+
+@early_kernel
+def _adopt(
+    first: tl.tensor,
+    table: tl.tensor,
+    path_rows: tl.tensor,
+    path_count: tl.tensor,
+    path_before: tl.tensor,
+    FIELDS: tl.constexpr,
+    DISTANCE: tl.constexpr,
+    STRIDE: tl.constexpr,
+    CAPACITY: tl.constexpr,
+    AT_CURSOR: tl.constexpr,
+    UNIT: tl.constexpr,
+    COLUMNS: tl.constexpr,
+) -> None:
+    """Program (piece): one head's rows, or some columns of the features'."""
+    entry = table + tl.program_id(0) * FIELDS
+    distance = tl.load(entry + DISTANCE)
+    stride = tl.load(entry + STRIDE)
+    capacity = tl.load(entry + CAPACITY)
+    at_cursor = tl.load(entry + AT_CURSOR)
+    wait_for_inputs()
+    place = tl.arange(0, 16)
+    row = tl.load(path_rows + place)
+    moves = (place < tl.load(path_count)) & (row != place)
+    before = tl.load(path_before) * at_cursor
+    if tl.max(moves.to(tl.int32), 0) > 0:
+        base = first + distance * UNIT
+        column = tl.arange(0, COLUMNS)[None, :]
+        source = ((before + row) % capacity) * stride * UNIT
+        target = ((before + place) % capacity) * stride * UNIT
+        values = tl.load(base + source[:, None] + column, mask=moves[:, None], other=0.0)
+        let_next_start()
+        # Rows of the tile are moved by different warps: all must have read theirs before one writes.
+        tl.debug_barrier()
+        tl.store(base + target[:, None] + column, values, mask=moves[:, None])
+
+
+assert MAX_ROWS == 16, "the kernel above is written for tiles of 16 rows"

@@ -1,0 +1,349 @@
+"""Sampling at a temperature above zero: the tokens that ``sampling.py`` defines, found on the device.
+
+The thresholds of top-k and top-p are found digit by digit: a histogram over the highest bits of the logits, then one
+over the next bits of those in the bin where the threshold lies, and a third. The sums are of whole numbers, so
+neither atomic additions nor the shape of a tile can change a token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...sampling.sampling import weight_bits
+from ..decode.head import HeadOutput
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, cdiv, jit, tl
+from .tree_rows import TreeRows
+
+TILE = 2048
+"""Logits of one program."""
+BINS = 2048
+SHIFTS = (21, 10, 0)
+"""Where each of the three digits of a 32-bit key begins: 11, 11 and 10 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingSettings:
+    """What decides about a token, on the device, one element each."""
+
+    temperature: Tensor
+    """fp64; above zero."""
+    top_k: Tensor
+    """int64; 0 keeps all."""
+    top_p: Tensor
+    """fp64."""
+    seed: Tensor
+    """int64."""
+
+    @classmethod
+    def allocate(cls, device: torch.device) -> SamplingSettings:
+        def whole() -> Tensor:
+            return torch.zeros(1, dtype=torch.int64, device=device)
+
+        return cls(torch.ones(1, dtype=torch.float64, device=device), whole(), whole().double() + 1, whole())
+
+
+@dataclass(frozen=True, slots=True)
+class SampledRows:
+    """What ``sample_rows`` fills."""
+
+    token: Tensor
+    """int64 [16]."""
+    probability: Tensor
+    """fp32 [16]: of each token, in the distribution that it was sampled from."""
+    draft_probability: Tensor
+    """fp32 [16]: of the token drafted behind each row."""
+
+    @classmethod
+    def allocate(cls, device: torch.device) -> SampledRows:
+        token = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
+        return cls(token, torch.zeros(MAX_ROWS, device=device), torch.zeros(MAX_ROWS, device=device))
+
+
+class SampleScratch:
+    """What the passes over the logits leave for one another."""
+
+    def __init__(self, vocab: int, device: torch.device):
+        # Of top-k, then of top-p: sums per bin, for each digit; the threshold's digits found so far; what is still
+        # wanted of the bin they lead to.
+        self.cleared = torch.zeros(2 * MAX_ROWS * (len(SHIFTS) * BINS + 2), dtype=torch.int64, device=device)
+        size = 2 * len(SHIFTS) * MAX_ROWS * BINS
+        self.bins = self.cleared[:size].view(2, len(SHIFTS), MAX_ROWS, BINS)
+        self.threshold, self.wanted = self.cleared[size:].view(2, 2, MAX_ROWS)
+        self.tile_weight = torch.zeros(MAX_ROWS, cdiv(vocab, TILE), dtype=torch.int64, device=device)
+
+
+@jit
+def _key(logit: tl.tensor) -> tl.tensor:
+    """int64 in [0, 2^32) that orders as fp32 logits do; both zeros are one."""
+    bits = tl.where(logit == 0.0, 0.0, logit).to(tl.int32, bitcast=True).to(tl.int64)
+    return tl.where(bits >= 0, bits + 2147483648, -1 - bits)
+
+
+@jit
+def _weight(logit: tl.tensor, peak: tl.tensor, temperature: tl.tensor, BITS: tl.constexpr) -> tl.tensor:
+    scaled = (logit.to(tl.float64) - peak.to(tl.float64)) / temperature
+    return (tl.exp(scaled) * (1 << BITS)).to(tl.int64)
+
+
+@early_kernel
+def _count_digits(
+    logits: tl.tensor,
+    peak: tl.tensor,
+    bins: tl.tensor,
+    threshold: tl.tensor,
+    outer_threshold: tl.tensor,
+    temperature: tl.tensor,
+    top_k: tl.tensor,
+    top_p: tl.tensor,
+    rows: tl.tensor,
+    VOCAB: tl.constexpr,
+    BITS: tl.constexpr,
+    BY_WEIGHT: tl.constexpr,
+    SHIFT: tl.constexpr,
+    SHIFT_BEFORE: tl.constexpr,
+    BINS: tl.constexpr,
+    TILE: tl.constexpr,
+) -> None:
+    """Program (tile, row): adds up tokens, or the weight that top-k left them, by one digit of their keys."""
+    wait_for_inputs()
+    row = tl.program_id(1)
+    wanted = (tl.load(top_p) < 1.0) if BY_WEIGHT else ((tl.load(top_k) > 0) & (tl.load(top_k) < VOCAB))
+    if wanted & (row < tl.load(rows)):
+        token = tl.program_id(0) * TILE + tl.arange(0, TILE)
+        logit = tl.load(logits + row * VOCAB + token, mask=token < VOCAB, other=0.0)
+        key = _key(logit)
+        counted = (token < VOCAB) & ((key >> SHIFT_BEFORE) == (tl.load(threshold + row) >> SHIFT_BEFORE))
+        amount = tl.full((TILE,), 1, tl.int64)
+        if BY_WEIGHT:
+            counted = counted & (key >= tl.load(outer_threshold + row))
+            amount = _weight(logit, tl.load(peak + row), tl.load(temperature), BITS)
+        digit = (key >> SHIFT) & ((1 << (SHIFT_BEFORE - SHIFT)) - 1)
+        let_next_start()
+        tl.atomic_add(bins + row * BINS + digit, amount, mask=counted & (amount > 0), sem="relaxed")
+
+
+@early_kernel
+def _find_digit(
+    bins: tl.tensor,
+    threshold: tl.tensor,
+    still_wanted: tl.tensor,
+    top_k: tl.tensor,
+    top_p: tl.tensor,
+    rows: tl.tensor,
+    VOCAB: tl.constexpr,
+    BY_WEIGHT: tl.constexpr,
+    SHIFT: tl.constexpr,
+    FIRST: tl.constexpr,
+    BINS: tl.constexpr,
+) -> None:
+    """Program (row): the highest bin that, with those above it, holds what is wanted; the threshold's next digit."""
+    wait_for_inputs()
+    let_next_start()
+    row = tl.program_id(0)
+    wanted = (tl.load(top_p) < 1.0) if BY_WEIGHT else ((tl.load(top_k) > 0) & (tl.load(top_k) < VOCAB))
+    if wanted & (row < tl.load(rows)):
+        inside = tl.load(bins + row * BINS + tl.arange(0, BINS))
+        total = tl.sum(inside, 0)
+        above = total - tl.cumsum(inside, 0)
+        amount = tl.load(still_wanted + row)
+        if FIRST:
+            amount = tl.ceil(total.to(tl.float64) * tl.load(top_p)).to(tl.int64) if BY_WEIGHT else tl.load(top_k)
+        digit = tl.sum((above + inside >= amount).to(tl.int64), 0) - 1
+        passed = tl.sum(tl.where(tl.arange(0, BINS) == digit, above, 0), 0)
+        tl.store(still_wanted + row, amount - passed)
+        tl.store(threshold + row, tl.load(threshold + row) + (digit << SHIFT))
+
+
+@jit
+def _kept_weight(
+    logit: tl.tensor,
+    live: tl.tensor,
+    threshold: tl.tensor,
+    row: tl.tensor,
+    peak: tl.tensor,
+    temperature: tl.tensor,
+    BITS: tl.constexpr,
+) -> tl.tensor:
+    """The weight that both thresholds leave; a threshold that nothing set is zero, below every key."""
+    least = tl.maximum(tl.load(threshold + row), tl.load(threshold + 16 + row))
+    weight = _weight(logit, tl.load(peak + row), tl.load(temperature), BITS)
+    return tl.where(live & (_key(logit) >= least), weight, 0)
+
+
+@early_kernel
+def _weigh_tiles(
+    logits: tl.tensor,
+    peak: tl.tensor,
+    threshold: tl.tensor,
+    tile_weight: tl.tensor,
+    temperature: tl.tensor,
+    rows: tl.tensor,
+    VOCAB: tl.constexpr,
+    BITS: tl.constexpr,
+    TILE: tl.constexpr,
+) -> None:
+    """Program (tile, row)."""
+    wait_for_inputs()
+    row = tl.program_id(1)
+    if row < tl.load(rows):
+        token = tl.program_id(0) * TILE + tl.arange(0, TILE)
+        logit = tl.load(logits + row * VOCAB + token, mask=token < VOCAB, other=0.0)
+        weight = _kept_weight(logit, token < VOCAB, threshold, row, peak, temperature, BITS)
+        let_next_start()
+        tl.store(tile_weight + row * tl.num_programs(0) + tl.program_id(0), tl.sum(weight, 0))
+
+
+@early_kernel
+def _draw(
+    logits: tl.tensor,
+    peak: tl.tensor,
+    threshold: tl.tensor,
+    tile_weight: tl.tensor,
+    temperature: tl.tensor,
+    seed: tl.tensor,
+    cursor: tl.tensor,
+    rows: tl.tensor,
+    drafted: tl.tensor,
+    depths: tl.tensor,
+    token_out: tl.tensor,
+    probability_out: tl.tensor,
+    draft_probability_out: tl.tensor,
+    VOCAB: tl.constexpr,
+    TILES: tl.constexpr,
+    TILES_BLOCK: tl.constexpr,
+    BITS: tl.constexpr,
+    TILE: tl.constexpr,
+    TREE: tl.constexpr,
+    DRAFTED_STRIDE: tl.constexpr,
+) -> None:
+    """Program (row): the tile at which the row's random number falls, and the token in it."""
+    wait_for_inputs()
+    let_next_start()
+    row = tl.program_id(0)
+    if row < tl.load(rows):
+        tile = tl.arange(0, TILES_BLOCK)
+        weights = tl.load(tile_weight + row * TILES + tile, mask=tile < TILES, other=0)
+        total = tl.sum(weights, 0)
+        depth = tl.load(depths + row) if TREE else row
+        position = (tl.load(cursor) + 1 + depth).to(tl.uint32)
+        zero = position & 0
+        word, _, _, _ = tl.philox(tl.load(seed), position, zero, zero, zero)
+        # word * total / 2^32 needs 94 bits: the halves of the total one by one.
+        wide = word.to(tl.uint64)
+        low = (wide * (total & 0xFFFFFFFF).to(tl.uint64)) >> 32
+        target = (word.to(tl.int64) * (total >> 32)) + low.to(tl.int64)
+        through = tl.cumsum(weights, 0)
+        chosen = tl.sum((through <= target).to(tl.int32), 0)
+        before = tl.sum(tl.where(tile < chosen, weights, 0), 0)
+        lane = tl.arange(0, TILE)
+        candidate = chosen * TILE + lane
+        logit = tl.load(logits + row * VOCAB + candidate, mask=candidate < VOCAB, other=0.0)
+        inside = _kept_weight(logit, candidate < VOCAB, threshold, row, peak, temperature, BITS)
+        offset = tl.sum((before + tl.cumsum(inside, 0) <= target).to(tl.int32), 0)
+        weight = tl.sum(tl.where(lane == offset, inside, 0), 0)
+        tl.store(token_out + row, (chosen * TILE + offset).to(tl.int64))
+        tl.store(probability_out + row, (weight.to(tl.float64) / total.to(tl.float64)).to(tl.float32))
+        asked = tl.load(logits + row * VOCAB + tl.load(drafted + depth * DRAFTED_STRIDE))
+        given = _kept_weight(asked, asked == asked, threshold, row, peak, temperature, BITS)
+        tl.store(draft_probability_out + row, (given.to(tl.float64) / total.to(tl.float64)).to(tl.float32))
+
+
+def sample_rows(
+    head: HeadOutput,
+    settings: SamplingSettings,
+    cursor: Tensor,
+    rows: Tensor,
+    drafted: Tensor,
+    out: SampledRows,
+    scratch: SampleScratch,
+    tree: TreeRows | None = None,
+) -> None:
+    """Samples a token after each of up to 16 rows: the token of position cursor + 1 + the row's depth.
+
+    In a chain, for which ``tree`` is None, row i has depth i. ``head`` holds fp32 logits [16, vocab] and their peaks;
+    ``cursor`` and ``rows`` int32 [1] on the device; ``drafted`` int64 [16], of any stride, the tokens that
+    ``out.draft_probability`` is about: entry d for rows of depth d. Defined by ``sampling.sample``.
+    """
+    logits = head.logits
+    assert logits is not None
+    vocab = logits.shape[1]
+    tiles, bits = cdiv(vocab, TILE), weight_bits(vocab)
+    scratch.cleared.zero_()
+    temperature, top_k, top_p = settings.temperature, settings.top_k, settings.top_p
+    for stage in range(2):
+        before = 32
+        for digit, shift in enumerate(SHIFTS):
+            bins, threshold = scratch.bins[stage, digit], scratch.threshold[stage]
+            _count_digits[(tiles, MAX_ROWS)](
+                logits,
+                head.peak,
+                bins,
+                threshold,
+                scratch.threshold[0],
+                temperature,
+                top_k,
+                top_p,
+                rows,
+                VOCAB=vocab,
+                BITS=bits,
+                BY_WEIGHT=stage == 1,
+                SHIFT=shift,
+                SHIFT_BEFORE=before,
+                BINS=BINS,
+                TILE=TILE,
+                num_warps=4,
+            )
+            _find_digit[(MAX_ROWS,)](
+                bins,
+                threshold,
+                scratch.wanted[stage],
+                top_k,
+                top_p,
+                rows,
+                VOCAB=vocab,
+                BY_WEIGHT=stage == 1,
+                SHIFT=shift,
+                FIRST=digit == 0,
+                BINS=BINS,
+                num_warps=8,
+            )
+            before = shift
+    _weigh_tiles[(tiles, MAX_ROWS)](
+        logits,
+        head.peak,
+        scratch.threshold,
+        scratch.tile_weight,
+        temperature,
+        rows,
+        VOCAB=vocab,
+        BITS=bits,
+        TILE=TILE,
+        num_warps=4,
+    )
+    _draw[(MAX_ROWS,)](
+        logits,
+        head.peak,
+        scratch.threshold,
+        scratch.tile_weight,
+        temperature,
+        settings.seed,
+        cursor,
+        rows,
+        drafted,
+        None if tree is None else tree.depths,
+        out.token,
+        out.probability,
+        out.draft_probability,
+        VOCAB=vocab,
+        TILES=tiles,
+        TILES_BLOCK=1 << (tiles - 1).bit_length(),
+        BITS=bits,
+        TILE=TILE,
+        TREE=tree is not None,
+        DRAFTED_STRIDE=drafted.stride(0),
+        num_warps=8,
+    )

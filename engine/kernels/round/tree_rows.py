@@ -1,0 +1,49 @@
+"""Where the rows of a pass stand when they are a tree: what attention, sampling and acceptance read of it.
+
+A row's keys and values always go to slot cursor + row of the caches. Its position is cursor + its depth, and what it
+sees behind the cursor are its ancestors alone, in the order of their depths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...speculation.trees import Node, path_to
+from ..toolchain.jit import MAX_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRows:
+    """int32 on the device. A chain is a tree: row r has depth r, and its ancestors are the rows before it."""
+
+    depths: Tensor
+    """[16]: 0 for the anchor; never more than the row's number."""
+    paths: Tensor
+    """[16, 16]: entry (r, d) is the row at depth d on the path to row r, for d up to the depth of r, which is r itself.
+    Behind that, any row."""
+    trunk: Tensor
+    """[1]: so many rows, the anchor included, have just the rows before them as ancestors. The others come behind."""
+
+    @classmethod
+    def allocate(cls, device: torch.device) -> TreeRows:
+        """A chain."""
+        rows = torch.arange(MAX_ROWS, dtype=torch.int32, device=device)
+        trunk = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device)
+        return cls(rows.clone(), rows.repeat(MAX_ROWS, 1), trunk)
+
+    def pose(self, tree: Sequence[Node]) -> None:
+        """Makes them those of a tree, given in the order of its rows (``trees.in_rows``)."""
+        depths, paths = list(range(MAX_ROWS)), [list(range(MAX_ROWS)) for _ in range(MAX_ROWS)]
+        trunk = 1
+        for row in range(1, len(tree) + 1):
+            path = path_to(tree, row)
+            depths[row] = len(path) - 1
+            paths[row][: len(path)] = path
+            trunk += path == list(range(row + 1))
+        self.depths.copy_(torch.tensor(depths))
+        self.paths.copy_(torch.tensor(paths))
+        self.trunk.fill_(trunk)

@@ -1,0 +1,1 @@
+"""Triton itself: optional import, interpreter, early launch, disk cache, compiling ahead."""

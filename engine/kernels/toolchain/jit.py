@@ -1,0 +1,102 @@
+"""Triton as an optional import: every kernel file takes ``tl`` and ``jit`` from here.
+
+On a machine without Triton the files still import, so that the PyTorch references work; launching a kernel there
+raises ``TritonMissing``. With ``TRITON_INTERPRET=1`` set before the first import, kernels run on the CPU in Triton's
+interpreter: slow, and exact enough to test them.
+
+The interpreter knows no bf16 arithmetic with constants (kernels cast to fp32 first). Arguments of kernels are
+annotated ``tl.tensor`` (pointers and scalars) or ``tl.constexpr``: the compiler looks every annotation up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+__all__ = [
+    "HAS_TRITON",
+    "INTERPRETED",
+    "MAX_ROWS",
+    "TritonMissing",
+    "cdiv",
+    "constexpr_function",
+    "dot",
+    "jit",
+    "tl",
+    "triton",
+]
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton, tl = None, None
+
+HAS_TRITON = triton is not None
+INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
+"""Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
+
+if INTERPRETED:
+    from .interpreter import allow_computed_loop_bounds, describe_types_once, prepare_once_per_launch, round_as_gpus_do
+
+    round_as_gpus_do()
+    allow_computed_loop_bounds()
+    prepare_once_per_launch()
+    describe_types_once()
+elif HAS_TRITON:
+    from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
+
+    make_keys_independent_of_order()
+    tell_what_is_compiled()
+
+MAX_ROWS = 16
+"""The most rows of one decoding pass: one tile of a matrix product, at every width."""
+
+
+class TritonMissing(RuntimeError):
+    """A kernel was launched where Triton is not installed."""
+
+
+class _Missing:
+    """Stands in for a kernel: indexing it with a grid, as a launch does, says what is missing."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getitem__(self, grid: object) -> Callable[..., None]:
+        raise TritonMissing(f"The kernel {self._name} needs Triton, which comes with CUDA builds of PyTorch on Linux.")
+
+
+UNSPECIALISED = ["max_rows", "num_queries", "num_keys"]
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """``triton.jit``; the result is launched as ``kernel[grid](...)``.
+
+    ``UNSPECIALISED`` arguments get no machine code of their own where they are 1 or divisible by 16: one code for all
+    widths gives the same bits, and a prompt of another length compiles nothing.
+    """
+    return triton.jit(function, do_not_specialize=UNSPECIALISED) if HAS_TRITON else _Missing(function.__name__)
+
+
+def constexpr_function(function: Callable[..., Any]) -> Any:
+    """A function of constants that kernels may call: ``triton.constexpr_function``."""
+    return triton.constexpr_function(function) if HAS_TRITON else function
+
+
+def cdiv(count: int, size: int) -> int:
+    """How many tiles of ``size`` cover ``count``."""
+    return -(-count // size)
+
+
+SIMULATED = tl.constexpr(INTERPRETED) if HAS_TRITON else None
+
+
+@jit
+def dot(a: tl.tensor, b: tl.tensor, total: tl.tensor) -> tl.tensor:
+    """total + a @ b on tensor cores with fp32 sums. fp32 inputs are not shortened to tf32."""
+    if SIMULATED:  # the interpreter would multiply the bits of bf16 numbers as integers
+        a = a.to(tl.float32)
+        b = b.to(tl.float32)
+    return tl.dot(a, b, total, input_precision="ieee")

@@ -1,0 +1,1 @@
+"""What layers keep of committed tokens."""

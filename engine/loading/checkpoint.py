@@ -1,0 +1,238 @@
+"""From a name to a running pair: find the files, check every tensor against the config, load them.
+
+A model is built on the ``meta`` device first: its modules then *are* the list of names and shapes that a checkpoint
+must hold, and nothing is copied before all of them are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from ..commands import AttentionBackend
+from ..config import DrafterConfig, TargetConfig
+from ..errors import DeviceFailure, WeightsFailure
+from ..files.json_fields import read_json
+from ..files.pinned_reader import DTYPES, read_staged, stored_tensors
+from ..files.shards import INDEX, SINGLE_FILE, read_weight_map
+from ..models.attention_backends import choose_backends
+from ..models.dflash.modules import DFlashDrafter
+from ..models.gemma4.modules import Gemma4
+
+TARGET_PREFIX = "model.language_model."
+SKIPPED_PREFIXES = (
+    "model.vision_tower.",
+    "model.vision_embedder.",
+    "model.embed_vision.",
+    "model.audio_tower.",
+    "model.embed_audio.",
+    "lm_head.",
+)
+"""Parts of a multimodal checkpoint that text doesn't need. ``lm_head`` is the tied embedding again."""
+
+Progress = Callable[[str, int, int], None]
+"""Told (phase, bytes done, bytes in all) while weights are read."""
+
+
+def pick_device(wanted: str) -> torch.device:
+    """``auto`` is the GPU when there is one. Raises ``DeviceFailure`` when ``cuda`` is asked for and missing."""
+    if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise DeviceFailure("No usable NVIDIA GPU: torch sees none.", "Check nvidia-smi, or use --device cpu.")
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def compute_dtype(device: torch.device) -> torch.dtype:
+    """bf16 on a GPU. fp32 on the CPU, where bf16 is no faster and flips near-ties between one row and sixteen."""
+    return torch.float32 if device.type == "cpu" else torch.bfloat16
+
+
+def read_target_config(folder: Path) -> TargetConfig:
+    """Raises ``WeightsFailure`` for a config that is damaged or describes another architecture."""
+    generation = folder / "generation_config.json"
+    return TargetConfig.from_json(
+        read_json(folder / "config.json"), read_json(generation) if generation.exists() else None
+    )
+
+
+def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
+    """Raises ``WeightsFailure`` also for a drafter that was made for another target."""
+    config = DrafterConfig.from_json(read_json(folder / "config.json"))
+    _check_match(config, target)
+    return config
+
+
+def target_shape(config: TargetConfig, device: torch.device, attention: AttentionBackend = "auto") -> Gemma4:
+    """A target that will compute on a device, still on the ``meta`` device: with shapes and no weights.
+
+    Raises ``UsageFailure`` for an attention backend that can't run every layer there.
+    """
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--attention-backend")
+    with torch.device("meta"):
+        model = Gemma4(config)
+    model.use_attention(backends)
+    return model
+
+
+def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> DFlashDrafter:
+    """The same of a drafter."""
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--draft-attention-backend")
+    with torch.device("meta"):
+        model = DFlashDrafter(config)
+    model.use_attention(backends)
+    return model
+
+
+def load_target(folder: Path, device: torch.device, progress: Progress, attention: AttentionBackend = "auto") -> Gemma4:
+    """Loads a Gemma 4 text model; vision and audio tensors stay on disk.
+
+    Raises ``UsageFailure`` for an attention backend that can't run every layer here.
+    """
+    model = target_shape(read_target_config(folder), device, attention)
+    _load_weights(model, folder, TARGET_PREFIX, device, lambda done, total: progress("target", done, total))
+    model.prepare()
+    return model
+
+
+def load_drafter(
+    folder: Path,
+    target: Gemma4,
+    progress: Progress,
+    attention: AttentionBackend = "auto",
+    noise_embed_scale: float | None = None,
+) -> DFlashDrafter:
+    """Loads a DFlash drafter next to its target; raises ``WeightsFailure`` when the two don't belong together.
+
+    ``noise_embed_scale`` replaces the scale of the embeddings that the drafter reads. Raises ``UsageFailure`` as
+    ``load_target`` does.
+    """
+    config = read_drafter_config(folder, target.config)
+    if noise_embed_scale is not None:
+        config = replace(config, embedding_scale=noise_embed_scale)
+    device = target.embed_tokens.weight.device
+    model = drafter_shape(config, device, attention)
+    _load_weights(model, folder, "", device, lambda done, total: progress("drafter", done, total))
+    model.prepare()
+    return model
+
+
+def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
+    depth = len(target.layers)
+    trained_on = drafter.num_target_layers
+    if drafter.hidden_size != target.hidden_size or (trained_on is not None and trained_on != depth):
+        raise WeightsFailure(
+            f"This drafter was made for a target of {trained_on or '?'} layers of width {drafter.hidden_size};"
+            f" this one has {depth} of width {target.hidden_size}.",
+            "Name the target's own drafter with --draft, or go without one: --draft none.",
+        )
+    if any(index >= depth for index in drafter.target_layer_ids):
+        raise WeightsFailure(
+            f"This drafter reads target layers {list(drafter.target_layer_ids)}, the target has only {depth}.",
+            "Name the target's own drafter with --draft.",
+        )
+    if drafter.vocab_size not in (None, target.vocab_size) or drafter.mask_token_id >= target.vocab_size:
+        raise WeightsFailure(
+            f"This drafter was made for a vocabulary of {drafter.vocab_size or '?'} tokens with {drafter.mask_token_id}"
+            f" for its mask; this target's has {target.vocab_size}.",
+            "Name the target's own drafter with --draft.",
+        )
+
+
+def _load_weights(
+    model: nn.Module, folder: Path, prefix: str, device: torch.device, progress: Callable[[int, int], None]
+) -> None:
+    """Checks names and shapes of a checkpoint against the model, then loads tensor by tensor."""
+    expected = {prefix + name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    where = _locate_tensors(folder)
+    dtype = compute_dtype(device)
+    done, total = 0, _check_tensors(folder, expected, where)
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in _read_tensors(where, list(expected), device):
+        tensors[name.removeprefix(prefix)] = tensor.to(dtype)
+        done += tensor.nbytes
+        progress(done, total)
+    model.load_state_dict(tensors, assign=True)
+    model.requires_grad_(False).eval()
+
+
+def _locate_tensors(folder: Path) -> dict[str, Path]:
+    """Which file holds each tensor: by the index of a sharded checkpoint, or the one file there is."""
+    index = folder / INDEX
+    if index.exists():
+        names = read_weight_map(index)
+        missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
+        if missing:
+            raise WeightsFailure(
+                f"{len(missing)} of the checkpoint's files are missing from {folder}, the first is {missing[0]}.",
+                "Download the checkpoint again; what is there already is kept.",
+            )
+        return {name: folder / shard for name, shard in names.items()}
+    single = folder / SINGLE_FILE
+    if not single.exists():
+        raise WeightsFailure(f"There are no weights in {folder}.", "The folder must hold model.safetensors.")
+    with _open(single) as file:
+        return dict.fromkeys(file.keys(), single)
+
+
+def _check_tensors(folder: Path, expected: dict[str, tuple[int, ...]], where: dict[str, Path]) -> int:
+    """Compares names and shapes with the config; returns how many bytes there are to read."""
+    absent = sorted(expected.keys() - where.keys())
+    surplus = sorted(name for name in where.keys() - expected.keys() if not name.startswith(SKIPPED_PREFIXES))
+    for names, what in ((absent, "lacks"), (surplus, "has, against its config,")):
+        if names:
+            raise WeightsFailure(
+                f"The checkpoint in {folder} {what} {len(names)} tensors, the first is {names[0]}.",
+                "Config and weights must belong together; download the checkpoint again.",
+            )
+    total = 0
+    for name, shape, dtype in _read_headers(where, list(expected)):
+        if shape != expected[name] or dtype not in DTYPES:
+            raise WeightsFailure(
+                f"{name} is {dtype}{list(shape)}, the config asks for floating-point {list(expected[name])}.",
+                "Config and weights must belong together; download the checkpoint again.",
+            )
+        total += torch.Size(shape).numel() * DTYPES[dtype].itemsize
+    return total
+
+
+def _read_headers(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, tuple[int, ...], str]]:
+    for path in sorted({where[name] for name in names}):
+        with _open(path) as file:
+            for name in names:
+                if where[name] == path:
+                    tensor = file.get_slice(name)
+                    yield name, tuple(tensor.get_shape()), tensor.get_dtype()
+
+
+def _read_tensors(where: dict[str, Path], names: list[str], device: torch.device) -> Iterator[tuple[str, Tensor]]:
+    """The tensors on the device, as they are stored. A CPU maps the files: it needs no other copy."""
+    paths = sorted({where[name] for name in names})
+    if device.type == "cuda":
+        parts = (stored_tensors(path, [name for name in names if where[name] == path]) for path in paths)
+        yield from read_staged(chain.from_iterable(parts), device)
+        return
+    for path in paths:
+        with _open(path) as file:
+            for name in names:
+                if where[name] == path:
+                    yield name, file.get_tensor(name)
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            yield file
+    except (SafetensorError, OSError) as error:
+        raise WeightsFailure(
+            f"{path.name} is damaged or incomplete ({error}).", f"Delete {path} and download the checkpoint again."
+        ) from None

@@ -1,0 +1,189 @@
+"""A pair's kernels compiled beside loading its weights, by a process of its own: ``compiling.py``.
+
+Nobody needs the process; it makes a first start faster. Importing this imports nothing heavy, so that the process can
+import what it needs while the program does the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryFile
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..commands import AttentionBackend, EngineOptions
+from ..files.fingerprint import fingerprint_of_code
+from .cuda_context import has_driver
+
+if TYPE_CHECKING:
+    from ..hub.pairs import PairFolders
+    from .memory_plan import MemoryPlan
+
+log = logging.getLogger(__name__)
+
+WORTHWHILE = 4_000_000_000
+"""Bytes of weights from which on reading them takes about as long as the process takes to start."""
+PATIENCE = 60.0
+"""Seconds after which nobody waits for it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be compiled. Must say what the runner will do: anything else is compiled in vain."""
+
+    target: str
+    drafter: str | None
+    """Folders."""
+    context: int
+    drafts_in_8_bits: bool
+    draft_attention: AttentionBackend
+    capability: int
+    """Of the GPU: 90 is Hopper."""
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits, other ones for another pair in the same folders."""
+        import torch
+        import triton
+
+        configs = [
+            (Path(folder) / "config.json").read_text("utf-8") for folder in (self.target, self.drafter) if folder
+        ]
+        return _digest(asdict(self), configs, torch.__version__, triton.__version__)
+
+
+class Compiling:
+    """The process, as its parent sees it. It stands by for an order; leaving the block ends it, done or not."""
+
+    def __init__(self) -> None:
+        self._order: Order | None = None
+        self._mark = Path()
+        self._deadline = 0.0
+        self._said = TemporaryFile()  # noqa: SIM115 (open while the process runs)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.precompiler"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._said,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "CUDA_VISIBLE_DEVICES": ""},
+            start_new_session=True,  # so that its own processes can be ended with it
+            text=True,
+        )
+
+    def __enter__(self) -> Compiling:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Done or not; more than once is once."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._tell("")
+        self._said.close()
+
+    def begin(self, order: Order, mark: Path) -> None:
+        """Lets it compile; ``mark`` will say that it did."""
+        self._order, self._mark, self._deadline = order, mark, monotonic() + PATIENCE
+        self._tell(json.dumps(asdict(order)))
+
+    def finished(self, seconds: float) -> bool:
+        """Waits so long at most, and says whether waiting is over."""
+        assert self._order is not None, "it waits for an order itself"
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return monotonic() > self._deadline
+        self._said.seek(0)
+        said = self._said.read().decode(errors="replace")[-2000:]
+        if code:
+            log.warning("kernels were not compiled ahead: %s", said)
+        else:
+            log.debug("kernels were compiled ahead: %s", said)
+            _write(self._mark, self._order.digest)
+        return True
+
+    def _tell(self, what: str) -> None:
+        """All that it will ever be told."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError, ValueError):  # it may have ended, or been told before
+            self._process.stdin.write(what)
+            self._process.stdin.close()
+
+
+def standing_by(options: EngineOptions) -> AbstractContextManager[Compiling | None]:
+    """Starts the process before anybody knows what it is to compile; None where that will be nothing, as far as can be
+    told without importing torch."""
+    possible = options.target is not None and options.device != "cpu" and has_driver()
+    if not possible or find_spec("triton") is None or mark_of(options).exists():
+        return nullcontext()
+    return Compiling()
+
+
+def compiling_beside(
+    options: EngineOptions, folders: PairFolders, plan: MemoryPlan, process: Compiling | None = None
+) -> AbstractContextManager[Compiling | None]:
+    """Begins to compile what this pair will launch, by a process that stands by or a new one; None where it isn't
+    worth one, or was done before."""
+    mark = mark_of(options)
+    order = _order(folders, plan, options) if plan.device_rounds and plan.weights >= WORTHWHILE else None
+    if order is None or _read(mark) == order.digest:
+        if process is not None:
+            process.end()
+            _write(mark, "nothing" if order is None else order.digest)
+        return nullcontext()
+    process = process or Compiling()
+    process.begin(order, mark)
+    return process
+
+
+def mark_of(options: EngineOptions) -> Path:
+    """A file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
+    home = os.environ.get("TRITON_HOME") or Path.home()
+    folder = os.environ.get("TRITON_CACHE_DIR") or Path(home) / ".triton" / "cache"
+    said = (options.target, options.drafter, options.max_context, options.draft_attention_backend)
+    return Path(folder) / f"dflash-chat-{_digest(*said, fingerprint_of_code())}"
+
+
+def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Order:
+    import torch
+
+    drafter = None if folders.drafter is None else str(folders.drafter)
+    major, minor = torch.cuda.get_device_capability(plan.device)
+    return Order(
+        str(folders.target),
+        drafter,
+        plan.context,
+        plan.drafts_in_8_bits,
+        options.draft_attention_backend,
+        10 * major + minor,
+    )
+
+
+def _digest(*said: object) -> str:
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+
+
+def _read(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text("utf-8")
+    return ""
+
+
+def _write(path: Path, text: str) -> None:
+    """Where nothing can be written, the next start compiles again, or finds that there is nothing to compile."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")

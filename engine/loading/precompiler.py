@@ -1,0 +1,92 @@
+"""``python -m engine.loading.precompiler``: compiles all that a pair launches, told which pair as JSON on stdin.
+
+The pair is built on the ``meta`` device and does there, once, all that decoding does. Nothing is listed by hand, so
+what is compiled is what will be launched. ``ahead.py`` is how the program sees this process.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+STARTED = monotonic()
+
+import json  # noqa: E402  (imports are what the clock measures first)
+import os  # noqa: E402
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import torch  # noqa: E402
+import torch._dynamo  # noqa: E402  (operations on meta tensors would import it when it is waited for)
+
+from ..decoding.decoder import Decoder  # noqa: E402
+from ..decoding.device_rounds import DeviceRounds  # noqa: E402
+from ..kernels.decode.quantised import QuantisedWeight  # noqa: E402
+from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
+from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, read_target_config, target_shape
+from .memory_plan import META  # noqa: E402
+from .precompile import Order  # noqa: E402
+
+CUDA = torch.device("cuda")
+"""What is compiled for. No tensor is ever put there."""
+PROMPT_ROWS = 2 * MAX_ROWS
+"""Rows of the prompts that are tried out. Prompts of every length run the same machine code."""
+CORES_LEFT = 6
+"""To the program meanwhile: four threads read weights, one imports the tokenizer, one runs the engine."""
+
+
+def launch_all(order: Order) -> None:
+    """Everything that a turn may launch, on tensors without memory."""
+    config = read_target_config(Path(order.target))
+    target = target_shape(config, CUDA).to(compute_dtype(CUDA))
+    target.prepare()
+    drafter = None
+    if order.drafter is not None:
+        draft_config = read_drafter_config(Path(order.drafter), config)
+        drafter = drafter_shape(draft_config, CUDA, order.draft_attention).to(compute_dtype(CUDA))
+        drafter.prepare()
+    decoder = Decoder(target, drafter, order.context)
+    copy = QuantisedWeight.allocate(config.vocab_size, config.hidden_size, META)
+    DeviceRounds(decoder, copy if order.drafts_in_8_bits else None).rehearse()
+    _rehearse_prompt(decoder)
+
+
+@torch.inference_mode()
+def _rehearse_prompt(decoder: Decoder) -> None:
+    """Two pieces of a prompt, as ``decoder.Turn`` runs them: with a drafter that is told of them, and without."""
+    drafter = decoder.drafter
+    for start, taps in ((0, ()), (PROMPT_ROWS, () if drafter is None else drafter.config.target_layer_ids)):
+        ids = torch.zeros(PROMPT_ROWS, dtype=torch.int64, device=decoder.device)
+        output = decoder.read(ids, start, decoder.cache, taps)
+        decoder.cache.commit(start + PROMPT_ROWS)
+        if drafter is not None and decoder.draft_cache is not None and output.features is not None:
+            drafter.ingest(output.features, decoder.draft_cache)
+
+
+def num_processes() -> int:
+    """At least half the cores: the others read the weights meanwhile."""
+    cores = len(os.sched_getaffinity(0))
+    return max(1, cores // 2, cores - CORES_LEFT)
+
+
+def main() -> None:
+    from ..kernels.toolchain import compile_ahead as ahead  # needs Triton, which not every machine has
+
+    ahead.get_ready()
+    moments = [STARTED, monotonic()]
+    said = sys.stdin.read()
+    if not said:
+        return  # there is nothing to compile
+    moments.append(monotonic())
+    order = Order(**json.loads(said))
+    ahead.compile_for(order.capability)
+    noted = ahead.noted_launches(lambda: launch_all(order))
+    moments.append(monotonic())
+    ahead.compile_all(noted, num_processes())
+    moments.append(monotonic())
+    phases = zip(("imports", "waiting for the order", "noting", "compiling"), moments, moments[1:], strict=False)
+    told = ", ".join(f"{what} {end - begun:.1f} s" for what, begun, end in phases)
+    print(f"{len(noted)} pieces of machine code: {told}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

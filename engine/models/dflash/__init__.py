@@ -1,0 +1,1 @@
+"""DFlash: the drafter, ``z-lab/*-DFlash``."""

@@ -1,0 +1,186 @@
+"""The drafter as kernel launches alone: committed rows enter its context, and a block is drafted behind the anchor.
+
+``dflash.DFlashDrafter`` holds the weights and defines what is computed. Like ``target_rows`` this allocates nothing
+and reads nothing back, so both steps can be captured in a CUDA graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from ...config import AttentionConfig
+from ...kernels.decode.attention import AttendScratch, attend_rows
+from ...kernels.decode.context_store import ContextStores, store_context
+from ...kernels.decode.dense import gate_up, partial_sums, project
+from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ...kernels.decode.norm import add_and_norm, embed_rows
+from ...kernels.decode.quantised import QuantisedWeight
+from ...kernels.decode.rope import HeadNorms
+from ...kernels.decode.tiles import DraftTiles, draft_tiles
+from ...kernels.round.choices import Choices, pick_choices
+from ...kernels.toolchain.jit import MAX_ROWS
+from ...kv_cache.cache import Cache, LayerCache
+from ..gemma4.modules import Gemma4
+from .modules import DFlashDrafter, DraftLayer
+from .weights import DraftWeights, LayerWeights
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRows:
+    """Where a round's rows are, int32 [1] each on the device."""
+
+    cursor: Tensor
+    """The block's first position."""
+    draft_width: Tensor
+    ingest_start: Tensor
+    ingest_rows: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    config: AttentionConfig
+    cache: LayerCache
+    input_norm: Tensor
+    head_norms: HeadNorms
+    post_attention_norm: Tensor
+    weights: LayerWeights
+
+
+class DrafterRows:
+    """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
+
+    def __init__(
+        self,
+        drafter: DFlashDrafter,
+        target: Gemma4,
+        cache: Cache,
+        features: Tensor,
+        tokens: Tensor,
+        rows: RoundRows,
+        tiles: DraftTiles | None = None,
+        embedding: QuantisedWeight | None = None,
+        choices: Choices | None = None,
+    ):
+        """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
+        the first of them in place 0. ``embedding`` is a copy of the target's to use as the head; with it, the drafter's
+        own products are copied in 8 bits too. ``choices`` take the further choices of each position, where somebody
+        wants them. ``tiles`` other than those in use, to measure.
+
+        Lays the merged weights side by side, which the drafter's modules keep using.
+        """
+        in_8_bits = embedding is not None
+        tiles = tiles or draft_tiles(in_8_bits)
+        config = drafter.config
+        device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
+        self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
+        """The block to draft: the anchor, then masks."""
+        head = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits=choices is not None)
+        self.out = replace(head, token=tokens)
+        """Row i is about the i-th drafted token."""
+        self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
+        self._features, self._choices = features, choices
+        self._weights = DraftWeights.of(drafter, in_8_bits)
+        parts = zip(_modules(drafter), cache.layers, self._weights.layers, strict=True)
+        self._layers = [_layer(*part) for part in parts]
+        self._stores = ContextStores(cache.layers, [layer.head_norms for layer in self._layers])
+        self._embedding = target.embed_tokens.weight if embedding is None else embedding
+        self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
+        capacities = [layer.capacity for layer in cache.layers]
+        self._scratch = AttendScratch(config.layers, capacities, device)
+        self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
+
+    def ingest(self) -> None:
+        """Appends committed rows to the context: ``features`` become every layer's keys and values."""
+        drafter, buffers, tiles, rows = self._drafter, self._buffers, self._tiles, self._rows
+        eps, norm = drafter.config.rms_norm_eps, drafter.hidden_norm.weight
+        project(self._features, self._weights.context, buffers.context_sums, tiles.context)
+        add_and_norm(buffers.context_sums, None, norm, eps, buffers.context, "qwen")
+        project(buffers.context, self._weights.context_kv, buffers.context_kv, tiles.context_kv)
+        store_context(buffers.context_kv, self._stores, self._drafter.frequencies, rows.ingest_start, rows.ingest_rows)
+
+    def draft(self) -> None:
+        """Drafts what follows ``block``'s anchor: fills ``out``. The block's own keys lie past the cursor."""
+        buffers, tiles, config = self._buffers, self._tiles, self._drafter.config
+        x, normed, eps = buffers.x, buffers.normed, config.rms_norm_eps
+        embedding, first_norm = self._target.embed_tokens.weight, self._layers[0].input_norm
+        embed_rows(self.block, embedding, self._embedding_scale, x, normed, first_norm, eps, "qwen")
+        next_norms = [layer.input_norm for layer in self._layers[1:]] + [self._drafter.norm.weight]
+        for layer, next_norm in zip(self._layers, next_norms, strict=True):
+            self._attend(layer)
+            add_and_norm(buffers.output, x, layer.post_attention_norm, eps, normed, "qwen")
+            gate_up(normed, layer.weights.gate_up, buffers.act, "silu", tiles.gate_up)
+            project(buffers.act, layer.weights.down, buffers.down, tiles.down)
+            add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
+        # Row j of a block predicts position j, so the anchor's row predicts nothing.
+        head_rows(buffers.padded[1:], self._embedding, config.logit_softcap, self.out, tiles.head)
+        if self._choices is None:
+            pick_rows(self.out)
+        else:
+            pick_choices(self.out, self._choices, tiles.head)
+
+    def _attend(self, layer: _Layer) -> None:
+        buffers, tiles, rows, config, cache = self._buffers, self._tiles, self._rows, layer.config, layer.cache
+        qkv, mixed = buffers.qkv[config], buffers.mixed[config]
+        project(buffers.normed, layer.weights.qkv, qkv, tiles.qkv)
+        attend_rows(
+            qkv,
+            layer.head_norms,
+            self._drafter.frequencies,
+            cache.k,
+            cache.v,
+            rows.cursor,
+            rows.draft_width,
+            config,
+            mixed,
+            self._scratch,
+        )
+        project(mixed, layer.weights.output, buffers.output, tiles.output)
+
+
+class _Buffers:
+    """What one launch leaves for the next; all layers share it."""
+
+    def __init__(
+        self,
+        layers: Sequence[AttentionConfig],
+        hidden: int,
+        intermediate: int,
+        tiles: DraftTiles,
+        dtype: torch.dtype,
+        device: torch.device,
+    ):
+        def rows(*shape: int, count: int = MAX_ROWS) -> Tensor:
+            return torch.zeros(count, *shape, dtype=dtype, device=device)
+
+        self.context_sums = partial_sums(tiles.context, hidden, device)
+        self.context = rows(hidden)
+        self.x = rows(hidden)
+        self.padded = rows(hidden, count=MAX_ROWS + 1)
+        """The normed rows, and one more: the head reads 16 rows from the second on."""
+        self.normed = self.padded[:MAX_ROWS]
+        self.qkv = {layer: rows((layer.num_heads + 2 * layer.num_kv_heads) * layer.head_dim) for layer in set(layers)}
+        self.context_kv = rows(sum(2 * layer.num_kv_heads * layer.head_dim for layer in layers))
+        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(layers)}
+        self.output = partial_sums(tiles.output, hidden, device)
+        self.act = rows(intermediate)
+        self.down = partial_sums(tiles.down, hidden, device)
+
+
+def _modules(drafter: DFlashDrafter) -> list[DraftLayer]:
+    return [module for module in drafter.layers if isinstance(module, DraftLayer)]
+
+
+def _layer(module: DraftLayer, cache: LayerCache, weights: LayerWeights) -> _Layer:
+    attention, q_norm, k_norm = module.self_attn, module.self_attn.q_norm, module.self_attn.k_norm
+    return _Layer(
+        config=attention.config,
+        cache=cache,
+        input_norm=module.input_layernorm.weight,
+        head_norms=HeadNorms(q_norm.weight, k_norm.weight, q_norm.eps, rounded_first=True, norm_values=False),
+        post_attention_norm=module.post_attention_layernorm.weight,
+        weights=weights,
+    )

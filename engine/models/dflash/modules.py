@@ -1,0 +1,167 @@
+"""The DFlash drafter (``z-lab/*-DFlash``): a small block-diffusion model that drafts a whole block in one pass.
+
+It has no embedding and no head of its own: it borrows the target's. What it knows of the text so far comes from the
+target's hidden states (*features*), which every layer turns into context keys and values with the same weights it
+uses for the block (*KV injection*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ...config import AttentionConfig, DrafterConfig
+from ...kernels.decode.head import capped_logits
+from ...kernels.decode.rope import HeadNorms, apply_rope, inverse_frequencies, rope_table
+from ...kernels.prefill.rope import norm_rope_split
+from ...kernels.reference.attention import AttentionFunction, sdpa_attention
+from ...kv_cache.cache import Cache, LayerCache
+from ..attention_backends import SDPA, TRITON, Backend, describe
+from ..gemma4.modules import Gemma4, RopeTable
+from ..layers import GatedMLP, RMSNorm, linear
+from ..merged_weights import side_by_side
+
+
+class Draft(NamedTuple):
+    ids: Tensor
+    """int64 [block - 1]: the drafter's argmax at each position after the anchor."""
+    probabilities: Tensor
+    """fp32 [block - 1]: what the drafter gave each of them."""
+
+
+class DraftAttention(nn.Module):
+    def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
+        super().__init__()
+        self.config = layer
+        self.attend: AttentionFunction = sdpa_attention
+        kv_size = layer.num_kv_heads * layer.head_dim
+        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
+        self.k_proj = linear(hidden, kv_size)
+        self.v_proj = linear(hidden, kv_size)
+        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden)
+        self.q_norm = RMSNorm(layer.head_dim, eps, "qwen")
+        self.k_norm = RMSNorm(layer.head_dim, eps, "qwen")
+
+    def keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor]:
+        """[n, kv_heads, head_dim] each, of context rows or block rows x [n, hidden]."""
+        n, head_dim = x.shape[0], self.config.head_dim
+        k = self.k_norm(self.k_proj(x).view(n, -1, head_dim))
+        return apply_rope(k, rope), self.v_proj(x).view(n, -1, head_dim)
+
+    def store(self, x: Tensor, end: int, cache: LayerCache, frequencies: Tensor) -> None:
+        """Writes the ``keys_values`` of context rows x [n, hidden] up to ``end`` into the cache, in two launches.
+
+        Lays the projections' weights side by side, as ``DrafterRows`` does.
+        """
+        weight = side_by_side(self.q_proj, self.k_proj, self.v_proj)[self.q_proj.out_features :]
+        norms = HeadNorms(
+            self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
+        )
+        norm_rope_split(F.linear(x, weight), norms, frequencies, (cache.k, cache.v), None, end)
+
+    def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
+        """Attends block rows x [n, hidden] at start .. start + n - 1 over the context before start and the block.
+
+        The block's own keys and values are not kept: only context, made of features, enters the cache.
+        """
+        n = x.shape[0]
+        q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, self.config.head_dim)), rope)
+        block_k, block_v = self.keys_values(x, rope)
+        k, v = cache.read(cache.first_visible(start), start)
+        k = torch.cat((k, block_k.transpose(0, 1)), dim=1)
+        v = torch.cat((v, block_v.transpose(0, 1)), dim=1)
+        layer = self.config
+        mixed = self.attend(q, k, v, causal=layer.causal, window=layer.window, scale=layer.scale)
+        out: Tensor = self.o_proj(mixed)
+        return out
+
+
+class DraftLayer(nn.Module):
+    def __init__(self, config: DrafterConfig, layer: AttentionConfig):
+        super().__init__()
+        hidden, eps = config.hidden_size, config.rms_norm_eps
+        self.self_attn = DraftAttention(layer, hidden, eps)
+        self.mlp = GatedMLP(hidden, config.intermediate_size, "silu")
+        self.input_layernorm = RMSNorm(hidden, eps, "qwen")
+        self.post_attention_layernorm = RMSNorm(hidden, eps, "qwen")
+
+    def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), start, cache, rope)
+        out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
+        return out
+
+
+class DFlashDrafter(nn.Module):
+    """Weights of the drafter, and its two operations: ``ingest`` features, ``draft`` a block."""
+
+    def __init__(self, config: DrafterConfig):
+        super().__init__()
+        self.config = config
+        self.fc = linear(len(config.target_layer_ids) * config.hidden_size, config.hidden_size)
+        self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+        self.layers = nn.ModuleList(DraftLayer(config, layer) for layer in config.layers)
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+        self.attention_backend = SDPA.name
+
+    def use_attention(self, backends: Sequence[Backend]) -> None:
+        """One backend per layer."""
+        self.attention_backend = describe(backends)
+        for layer, backend in zip(self.layers, backends, strict=True):
+            assert isinstance(layer, DraftLayer)
+            layer.self_attn.attend = backend.function
+
+    def prepare(self) -> None:
+        """Computes what depends on the device alone. Called once, after the weights are in place."""
+        # All layers of a drafter share one rotary embedding.
+        self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.fc.weight.device)
+
+    def ingest(self, features: Tensor, cache: Cache) -> None:
+        """Appends committed rows, features [n, taps * hidden], to the context at the cursor, and moves the cursor."""
+        start, end = cache.length, cache.length + features.shape[0]
+        rope = None if self.attention_backend == TRITON.name else self._rope(start, end)
+        context = self.hidden_norm(self.fc(features))
+        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+            assert isinstance(layer, DraftLayer)
+            if rope is None:
+                layer.self_attn.store(context, end, layer_cache, self.frequencies)
+            else:
+                layer_cache.write(start, *layer.self_attn.keys_values(context, rope))
+        cache.note_written(end)
+        cache.commit(end)
+
+    def hidden(self, block: Tensor, cache: Cache) -> Tensor:
+        """Normed hidden states [n, hidden] of an embedded block [n, hidden] that starts at the cursor."""
+        rope = self._rope(cache.length, cache.length + block.shape[0])
+        x = block
+        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+            x = layer(x, cache.length, layer_cache, rope)
+        normed: Tensor = self.norm(x)
+        return normed
+
+    def draft(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Draft:
+        """Drafts block_size - 1 tokens after the anchor, which stands at the cursor."""
+        best = self.probabilities(target, anchor, block_size, cache).max(dim=-1)
+        return Draft(best.indices, best.values)
+
+    def probabilities(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Tensor:
+        """fp32 [block_size - 1, vocabulary] of the positions behind the anchor: row j predicts position j.
+
+        The slots are masks, denoised in one pass; there is no shift by one as in autoregressive models.
+        """
+        ids = torch.full((block_size,), self.config.mask_token_id, device=self.fc.weight.device)
+        ids[0] = anchor
+        rows = self.hidden(self.embed(target, ids), cache)[1:]
+        return capped_logits(rows, target.embed_tokens.weight, self.config.logit_softcap).softmax(dim=-1)
+
+    def embed(self, target: Gemma4, ids: Tensor) -> Tensor:
+        """Embeddings [n, hidden] of a block, scaled exactly once: by the drafter's config, else as the target does."""
+        scale = target.embedding_scale if self.config.embedding_scale is None else self.config.embedding_scale
+        scaled: Tensor = target.embed_tokens(ids) * scale
+        return scaled
+
+    def _rope(self, start: int, end: int) -> RopeTable:
+        return rope_table(torch.arange(start, end, device=self.fc.weight.device), self.frequencies)

@@ -1,0 +1,61 @@
+"""A drafter's weights as the kernels of a round read them: merged, and in 8 bits where there is room for a copy.
+
+Drafts are guesses: what 8 bits change of them costs a token now and then, and every draft reads half the bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...kernels.decode.quantised import QuantisedWeight, Weight
+from ..merged_weights import side_by_side
+from .modules import DFlashDrafter, DraftLayer
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """Of one layer: queries, keys and values side by side, and the gate before up."""
+
+    qkv: Weight
+    output: Weight
+    gate_up: Weight
+    down: Weight
+
+    @property
+    def nbytes(self) -> int:
+        return sum(weight.nbytes for weight in (self.qkv, self.output, self.gate_up, self.down))
+
+
+@dataclass(frozen=True, slots=True)
+class DraftWeights:
+    """Of all products but the head."""
+
+    context: Weight
+    """What makes context rows of features."""
+    context_kv: Weight
+    """[layers * columns, hidden]: keys and values of all layers, one below the other, as context rows need them."""
+    layers: tuple[LayerWeights, ...]
+
+    @classmethod
+    def of(cls, drafter: DFlashDrafter, in_8_bits: bool) -> DraftWeights:
+        """Lays weights side by side, which the drafter's modules keep using; copies all of them if ``in_8_bits``."""
+        read: Callable[[Tensor], Weight] = QuantisedWeight.of if in_8_bits else lambda weight: weight
+        layers, context_kv = [], []
+        for module in drafter.layers:
+            assert isinstance(module, DraftLayer)
+            attention, mlp = module.self_attn, module.mlp
+            qkv = side_by_side(attention.q_proj, attention.k_proj, attention.v_proj)
+            context_kv.append(qkv[attention.q_proj.out_features :])
+            gate_up = side_by_side(mlp.gate_proj, mlp.up_proj)
+            products = (qkv, attention.o_proj.weight.detach(), gate_up, mlp.down_proj.weight.detach())
+            layers.append(LayerWeights(*map(read, products)))
+        return cls(read(drafter.fc.weight.detach()), read(torch.cat(context_kv)), tuple(layers))
+
+    @property
+    def nbytes(self) -> int:
+        """What a draft, and taking in what was said before, read of them."""
+        return self.context.nbytes + self.context_kv.nbytes + sum(layer.nbytes for layer in self.layers)

@@ -1,0 +1,201 @@
+"""The target's forward pass of at most 16 rows, as kernel launches alone: what a decoding round runs.
+
+``gemma4.Gemma4`` holds the weights and defines what is computed; prompts go through ``target_prompt``. Here nothing is
+allocated, nothing is read back and no launch depends on the data, so a pass can be captured in a CUDA graph. Rows
+come from ``ids``, stand at the cursor, and their number may change from one replay to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ...config import AttentionConfig, TargetConfig
+from ...kernels.decode.attention import AttendScratch, attend_rows
+from ...kernels.decode.dense import gate_up, partial_sums, project
+from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ...kernels.decode.norm import after_attention, after_feed_forward, embed_rows
+from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
+from ...kernels.decode.tiles import TargetTiles, target_tiles
+from ...kernels.round.tree_rows import TreeRows
+from ...kernels.toolchain.jit import MAX_ROWS
+from ...kv_cache.cache import Cache
+from .kernel_layers import RoutedExperts, TargetLayer, target_layers
+from .modules import DecoderLayer, Gemma4
+
+
+class _Buffers:
+    """What one launch leaves for the next; all layers share it. Activations have the model's dtype."""
+
+    def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
+        def rows(*shape: int) -> Tensor:
+            return torch.zeros(MAX_ROWS, *shape, dtype=dtype, device=device)
+
+        hidden = config.hidden_size
+        self.x = rows(hidden)
+        """The residual."""
+        self.normed = rows(hidden)
+        """The residual, normed for the next product: of attention, of the dense MLP, of the head."""
+        self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.layers)}
+        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.layers)}
+        self.output = partial_sums(tiles.output, hidden, device)
+        self.act = rows(config.intermediate_size)
+        self.down = partial_sums(tiles.down, hidden, device)
+        if config.moe is None:
+            return
+        experts, top_k = config.moe.num_experts, config.moe.top_k
+        self.router_input, self.expert_input = rows(hidden), rows(hidden)
+        self.splits = SplitScratch.allocate(tiles.router, experts, device)
+        self.assignment = Assignment.allocate(experts, top_k, device)
+        self.pair_act = rows(top_k, config.moe.intermediate_size).flatten(0, 1)
+        self.pairs = rows(top_k, hidden)
+
+
+class TargetRows:
+    """The forward pass, bound to one cache and to the tensors that say which rows run."""
+
+    def __init__(
+        self,
+        target: Gemma4,
+        cache: Cache,
+        cursor: Tensor,
+        rows: Tensor,
+        taps: Sequence[int] = (),
+        tiles: TargetTiles | None = None,
+    ):
+        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and how many of the 16 rows count.
+
+        Lays the target's merged weights side by side, which its modules keep using. ``taps`` as in ``Gemma4.forward``.
+        """
+        device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
+        self.cursor, self.rows = cursor, rows
+        self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
+        """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
+        self.tiles = target_tiles(target.config) if tiles is None else tiles
+        self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
+        """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
+        self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)
+        """Logits, and the most likely token of each row."""
+        self._target = target
+        self._taps = {layer: number for number, layer in enumerate(taps)}
+        self._buffers = _Buffers(target.config, self.tiles, dtype, device)
+        capacities = [layer.capacity for layer in cache.layers]
+        self._scratch = AttendScratch(target.config.layers, capacities, device)
+        self._layers = target_layers(target, cache)
+
+    def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
+        """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
+
+        ``max_rows``, fixed when a pass is captured, bounds the rows that any replay of it may ask for; fewer read
+        less. A row's results have the same bits whatever the bound and whatever stands in the other rows. ``beside``:
+        the features of a pass over one row go behind the sixteen places, which hold what the drafter has yet to see.
+        The rows stand as ``tree`` says, or in a chain.
+        """
+        self._embed(max_rows)
+        config, embedding = self._target.config, self._target.embed_tokens.weight
+        for index, layer in enumerate(self._layers):
+            self._attend(layer, max_rows, tree)
+            self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
+        head_rows(self._buffers.normed, embedding, config.logit_softcap, self.out, self.tiles.head, max_rows)
+        pick_rows(self.out, self.tiles.rows, max_rows)
+
+    def _embed(self, max_rows: int) -> None:
+        target, buffers = self._target, self._buffers
+        first = target.layers[0]
+        assert isinstance(first, DecoderLayer)
+        embed_rows(
+            self.ids,
+            target.embed_tokens.weight,
+            target.embedding_scale,
+            buffers.x,
+            buffers.normed,
+            first.input_layernorm.weight,
+            target.config.rms_norm_eps,
+            tiles=self.tiles.rows,
+            max_rows=max_rows,
+        )
+
+    def _attend(self, layer: TargetLayer, max_rows: int, tree: TreeRows | None) -> None:
+        """From the normed residual to the residual after attention, normed for what follows."""
+        config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
+        qkv, mixed = buffers.qkv[config], buffers.mixed[config]
+        project(buffers.normed, layer.qkv, qkv, tiles.qkv, max_rows)
+        attend_rows(
+            qkv,
+            layer.head_norms,
+            layer.frequencies,
+            cache.k,
+            cache.v,
+            self.cursor,
+            self.rows,
+            config,
+            mixed,
+            self._scratch,
+            max_rows=max_rows,
+            tree=tree,
+        )
+        project(mixed, layer.output, buffers.output, tiles.output, max_rows)
+        after_attention(
+            buffers.output,
+            buffers.x,
+            layer.attention_join,
+            layer.head_norms.eps,
+            buffers.normed,
+            buffers.expert_input if layer.routed else None,
+            buffers.router_input if layer.routed else None,
+            tiles=tiles.rows,
+            max_rows=max_rows,
+        )
+
+    def _feed_forward(self, layer: TargetLayer, features: Tensor | None, max_rows: int) -> None:
+        """From the residual after attention to the layer's output, normed for the next."""
+        buffers, tiles, routed = self._buffers, self.tiles, layer.routed
+        if routed is None:
+            gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", tiles.gate_up, max_rows)
+            project(buffers.act, layer.down, buffers.down, tiles.down, max_rows)
+        else:
+            self._run_experts(layer, routed, max_rows)
+        after_feed_forward(
+            buffers.down,
+            buffers.pairs if routed else None,
+            buffers.x,
+            layer.feed_forward_join,
+            layer.head_norms.eps,
+            buffers.normed,
+            features,
+            tiles=tiles.rows,
+            max_rows=max_rows,
+        )
+
+    def _run_experts(self, layer: TargetLayer, routed: RoutedExperts, max_rows: int) -> None:
+        """The dense MLP and the experts beside it."""
+        buffers, tiles, weights, found = self._buffers, self.tiles, routed.experts, self._buffers.assignment
+        router = RouterRows(
+            buffers.router_input,
+            routed.router.proj.weight,
+            routed.router.per_expert_scale,
+            routed.router.forced,
+            self.rows,
+            found,
+            tiles.router,
+        )
+        gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, buffers.splits, max_rows)
+        dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)
+        act, up_tiles = buffers.pair_act, tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
+        expert_gate_up_rows(buffers.expert_input, weights.gate_up_proj, found, act, up_tiles, dense, max_rows)
+        expert_down_rows(act, weights.down_proj, found, buffers.pairs, tiles.expert_down, max_rows)
+
+    def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
+        """A tapped layer's part of the features, from a row on."""
+        if index not in self._taps:
+            return None
+        hidden = self._target.config.hidden_size
+        return self.features[first_row:, self._taps[index] * hidden :][:, :hidden]
+
+
+def _qkv_columns(layer: AttentionConfig) -> int:
+    kv_parts = 1 if layer.value_is_key else 2
+    return (layer.num_heads + kv_parts * layer.num_kv_heads) * layer.head_dim

@@ -1,0 +1,79 @@
+"""The target's layers as kernels read them: merged weights, and the norms that one launch applies together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ...config import AttentionConfig
+from ...kernels.decode.norm import AttentionJoin, FeedForwardJoin
+from ...kernels.decode.rope import HeadNorms
+from ...kv_cache.cache import Cache, LayerCache
+from ..merged_weights import side_by_side
+from .modules import DecoderLayer, Experts, Gemma4, Router
+
+
+@dataclass(frozen=True, slots=True)
+class RoutedExperts:
+    """The expert part of one layer."""
+
+    router: Router
+    experts: Experts
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLayer:
+    """One layer as the kernels read it."""
+
+    config: AttentionConfig
+    cache: LayerCache
+    frequencies: Tensor
+    qkv: Tensor
+    head_norms: HeadNorms
+    output: Tensor
+    attention_join: AttentionJoin
+    gate_up: Tensor
+    down: Tensor
+    routed: RoutedExperts | None
+    feed_forward_join: FeedForwardJoin
+
+
+def target_layers(target: Gemma4, cache: Cache) -> list[TargetLayer]:
+    modules = [module for module in target.layers if isinstance(module, DecoderLayer)]
+    # Each layer's last kernel applies the norm of what comes next.
+    next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
+    return [
+        _layer(module, layer_cache, target.frequencies[module.self_attn.config.rope], next_norm)
+        for module, layer_cache, next_norm in zip(modules, cache.layers, next_norms, strict=True)
+    ]
+
+
+def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> TargetLayer:
+    attention, mlp, sparse = module.self_attn, module.mlp, module.has_experts
+    projections = [attention.q_proj, attention.k_proj, *([] if attention.v_proj is None else [attention.v_proj])]
+    q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
+    return TargetLayer(
+        config=attention.config,
+        cache=cache,
+        frequencies=frequencies,
+        qkv=side_by_side(*projections),
+        head_norms=HeadNorms(q_norm, k_norm, attention.eps, rounded_first=False, norm_values=True),
+        output=attention.o_proj.weight,
+        attention_join=AttentionJoin(
+            module.post_attention_layernorm.weight,
+            module.pre_feedforward_layernorm.weight,
+            module.pre_feedforward_layernorm_2.weight if sparse else None,
+            module.router.scale if sparse else None,
+        ),
+        gate_up=side_by_side(mlp.gate_proj, mlp.up_proj),
+        down=mlp.down_proj.weight,
+        routed=RoutedExperts(module.router, module.experts) if sparse else None,
+        feed_forward_join=FeedForwardJoin(
+            module.post_feedforward_layernorm_1.weight if sparse else None,
+            module.post_feedforward_layernorm_2.weight if sparse else None,
+            module.post_feedforward_layernorm.weight,
+            module.layer_scalar,
+            next_norm,
+        ),
+    )

@@ -1,0 +1,178 @@
+"""The Gemma 4 text model (``google/gemma-4-*``), for verification and prefill of one sequence.
+
+Every module and parameter carries the name of its tensor in the published checkpoints, so this file is also the
+list of what a checkpoint must hold. Shapes: n rows of one sequence, no batch dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ...config import AttentionConfig, MoeConfig, TargetConfig
+from ...kernels.decode.head import capped_logits
+from ...kernels.decode.norm import rms_norm
+from ...kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
+from ...kernels.reference.attention import AttentionFunction, sdpa_attention
+from ...kernels.reference.moe import experts, route
+from ...kv_cache.cache import Cache, LayerCache
+from ..attention_backends import SDPA, Backend, describe
+from ..layers import GatedMLP, RMSNorm, linear
+
+RopeTable = tuple[Tensor, Tensor]
+
+
+class TargetOutput(NamedTuple):
+    hidden: Tensor
+    """[n, hidden] after the final norm: what the head reads."""
+    features: Tensor | None
+    """[n, taps * hidden]: the outputs of the tapped layers side by side, what a drafter reads."""
+
+
+class Attention(nn.Module):
+    def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
+        super().__init__()
+        self.config = layer
+        self.eps = eps
+        self.attend: AttentionFunction = sdpa_attention
+        kv_size = layer.num_kv_heads * layer.head_dim
+        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
+        self.k_proj = linear(hidden, kv_size)
+        self.v_proj = None if layer.value_is_key else linear(hidden, kv_size)
+        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden)
+        self.q_norm = RMSNorm(layer.head_dim, eps)
+        self.k_norm = RMSNorm(layer.head_dim, eps)
+
+    def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
+        """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
+        n, head_dim = x.shape[0], self.config.head_dim
+        q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, head_dim)), rope)
+        raw_k = self.k_proj(x).view(n, -1, head_dim)
+        raw_v = raw_k if self.v_proj is None else self.v_proj(x).view(n, -1, head_dim)
+        k, v = cache.extend(start, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps))
+        mixed = self.attend(q, k, v, causal=True, window=self.config.window, scale=self.config.scale)
+        out: Tensor = self.o_proj(mixed)
+        return out
+
+
+class Router(nn.Module):
+    def __init__(self, hidden: int, moe: MoeConfig, eps: float):
+        super().__init__()
+        self.proj = linear(hidden, moe.num_experts)
+        self.scale = nn.Parameter(torch.empty(hidden))
+        self.per_expert_scale = nn.Parameter(torch.empty(moe.num_experts))
+        self.top_k = moe.top_k
+        self.eps = eps
+        self.forced: Tensor | None = None
+        """For measuring: fp32 scores [rows, experts] that replace the router's own, row by row and over again."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights and ids, [n, top_k], of each row's experts. Scores are fp32: rounding them flips near-ties."""
+        u = rms_norm(x, None, self.eps) * self.scale * x.shape[-1] ** -0.5
+        scores = torch.nn.functional.linear(u.float(), self.proj.weight.float())
+        if self.forced is not None:
+            scores = self.forced[torch.arange(x.shape[0], device=x.device) % self.forced.shape[0]]
+        return route(scores, self.top_k, self.per_expert_scale)
+
+
+class Experts(nn.Module):
+    def __init__(self, hidden: int, moe: MoeConfig):
+        super().__init__()
+        self.gate_up_proj = nn.Parameter(torch.empty(moe.num_experts, 2 * moe.intermediate_size, hidden))
+        self.down_proj = nn.Parameter(torch.empty(moe.num_experts, hidden, moe.intermediate_size))
+
+    def forward(self, x: Tensor, weights: Tensor, ids: Tensor) -> Tensor:
+        return experts(x, weights, ids, self.gate_up_proj, self.down_proj)
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, config: TargetConfig, layer: AttentionConfig):
+        super().__init__()
+        hidden, eps = config.hidden_size, config.rms_norm_eps
+        self.self_attn = Attention(layer, hidden, eps)
+        self.mlp = GatedMLP(hidden, config.intermediate_size, "gelu_tanh")
+        self.input_layernorm = RMSNorm(hidden, eps)
+        self.post_attention_layernorm = RMSNorm(hidden, eps)
+        self.pre_feedforward_layernorm = RMSNorm(hidden, eps)
+        self.post_feedforward_layernorm = RMSNorm(hidden, eps)
+        self.layer_scalar = nn.Parameter(torch.empty(1))
+        self.has_experts = config.moe is not None
+        if config.moe is not None:
+            self.router = Router(hidden, config.moe, eps)
+            self.experts = Experts(hidden, config.moe)
+            self.pre_feedforward_layernorm_2 = RMSNorm(hidden, eps)
+            self.post_feedforward_layernorm_1 = RMSNorm(hidden, eps)
+            self.post_feedforward_layernorm_2 = RMSNorm(hidden, eps)
+
+    def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
+        x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), start, cache, rope))
+        x = x + self.post_feedforward_layernorm(self._feed_forward(x))
+        return x * self.layer_scalar
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        """The dense MLP and, beside it, the experts. Router and experts read x itself, each behind its own norm."""
+        dense: Tensor = self.mlp(self.pre_feedforward_layernorm(x))
+        if not self.has_experts:
+            return dense
+        weights, ids = self.router(x)
+        sparse = self.experts(self.pre_feedforward_layernorm_2(x), weights, ids)
+        both: Tensor = self.post_feedforward_layernorm_1(dense) + self.post_feedforward_layernorm_2(sparse)
+        return both
+
+
+class Gemma4(nn.Module):
+    """Weights and forward pass. The input embedding is also the head (tied)."""
+
+    def __init__(self, config: TargetConfig):
+        super().__init__()
+        self.config = config
+        # Drawing weights, as the constructor does, would import torch's compiler: a second of every start.
+        weight = torch.empty(config.vocab_size, config.hidden_size)
+        self.embed_tokens: nn.Embedding = nn.Embedding.from_pretrained(weight)  # type: ignore[no-untyped-call]
+        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.layers)
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.attention_backend = SDPA.name
+        # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
+        self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
+
+    def use_attention(self, backends: Sequence[Backend]) -> None:
+        """One backend per layer."""
+        self.attention_backend = describe(backends)
+        for layer, backend in zip(self.layers, backends, strict=True):
+            assert isinstance(layer, DecoderLayer)
+            layer.self_attn.attend = backend.function
+
+    def prepare(self) -> None:
+        """Computes what depends on the device alone. Called once, after the weights are in place."""
+        device = self.embed_tokens.weight.device
+        self.frequencies = {layer.rope: inverse_frequencies(layer.rope, device) for layer in self.config.layers}
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Scaled embeddings [n, hidden] of token ids [n]."""
+        scaled: Tensor = self.embed_tokens(ids) * self.embedding_scale
+        return scaled
+
+    def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
+        """Runs token ids [n] at positions start .. start + n - 1, writing their keys and values into the cache.
+
+        ``taps`` are the layers whose outputs (after ``layer_scalar``) make up the features. The cursor stays where
+        it is: the caller commits what it accepts.
+        """
+        end = start + ids.shape[0]
+        positions = torch.arange(start, end, device=ids.device)
+        ropes = {rope: rope_table(positions, frequencies) for rope, frequencies in self.frequencies.items()}
+        x = self.embed(ids)
+        tapped: dict[int, Tensor] = {}
+        for index, (layer, layer_cache) in enumerate(zip(self.layers, cache.layers, strict=True)):
+            x = layer(x, start, layer_cache, ropes[self.config.layers[index].rope])
+            if index in taps:
+                tapped[index] = x
+        features = torch.cat([tapped[index] for index in taps], dim=-1) if taps else None
+        return TargetOutput(self.norm(x), features)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """fp32 logits [n, vocab] of normed rows [n, hidden]."""
+        return capped_logits(hidden, self.embed_tokens.weight, self.config.logit_softcap)

@@ -1,0 +1,112 @@
+"""The target's forward pass over a piece of a prompt, with fused kernels between the products.
+
+``gemma4.Gemma4`` holds the weights and defines what is computed. Its modules take some eighty small operations a
+layer, which cost a GPU as much as the products, and its host more than a short prompt; here it is sixteen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from ...kernels.prefill.attention import chunk_attention
+from ...kernels.prefill.gate import gated
+from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_forward, spread
+from ...kernels.prefill.rope import norm_rope_split
+from ...kernels.prefill.route import route_many, router_scores
+from ...kv_cache.cache import Cache
+from .kernel_layers import TargetLayer, target_layers
+from .modules import DecoderLayer, Gemma4, TargetOutput
+
+
+class TargetPrompt:
+    """The forward pass, bound to one cache."""
+
+    def __init__(self, target: Gemma4, cache: Cache):
+        """Lays the target's merged weights side by side, which its modules keep using."""
+        self._target, self._cache = target, cache
+        self._layers = target_layers(target, cache)
+
+    def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
+        """What ``Gemma4.forward`` does, but that ``hidden`` [1, hidden] is the last row's alone.
+
+        That is all that a prompt's answer needs, so the last layer runs its other rows no further than their keys,
+        unless it is tapped.
+        """
+        assert cache is self._cache
+        target = self._target
+        slots = {layer: slot for slot, layer in enumerate(taps)}
+        first, hidden = target.layers[0], target.config.hidden_size
+        assert isinstance(first, DecoderLayer)
+        x = target.embed(ids)
+        normed = first.input_layernorm(x)
+        features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
+        for index, layer in enumerate(self._layers):
+            q, k, v = self._heads(layer, normed, start)
+            skipped = 0
+            if index == len(self._layers) - 1 and index not in slots:
+                skipped = len(x) - 1
+                q, x = q[skipped:], x[skipped:]
+            config = layer.config
+            mixed = chunk_attention(q, k, v, causal=True, window=config.window, scale=config.scale)
+            tapped = None
+            if features is not None and index in slots:
+                tapped = features[:, slots[index] * hidden :][:, :hidden]
+            normed = self._finish(layer, mixed, x, tapped, skipped)
+        cache.note_written(start + len(ids))
+        return TargetOutput(normed[-1:], features)
+
+    def _heads(self, layer: TargetLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries [n, heads, head_dim] of rows that begin at ``start``, and the keys and values that they see."""
+        n, config, cache = len(normed), layer.config, layer.cache
+        q = normed.new_empty(n, config.num_heads, config.head_dim)
+        end, seen = start + n, None
+        k, v = cache.k[:, :end], cache.v[:, :end]
+        if config.window is not None:
+            # A ring may have no room for all that these rows see, and what they see may lie around its end.
+            first = cache.first_visible(start)
+            shape = (config.num_kv_heads, end - first, config.head_dim)
+            k, v = normed.new_empty(shape), normed.new_empty(shape)
+            if first < start:
+                for part, before in zip((k, v), cache.read(first, start), strict=True):
+                    part[:, : start - first].copy_(before)
+            seen = k[:, start - first :], v[:, start - first :]
+        norm_rope_split(
+            F.linear(normed, layer.qkv),
+            layer.head_norms,
+            layer.frequencies,
+            (cache.k, cache.v),
+            seen,
+            end,
+            q,
+            value_is_key=config.value_is_key,
+        )
+        return q, k, v
+
+    def _finish(self, layer: TargetLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
+        """From attention's heads to the layer's output, which x [n, hidden] becomes; returns it normed for the next.
+
+        ``skipped`` rows of the piece stand before these.
+        """
+        normed, eps = torch.empty_like(x), layer.head_norms.eps
+        routed = torch.empty_like(x) if layer.routed else None
+        join_attention(F.linear(mixed, layer.output), x, layer.attention_join, eps, normed, routed)
+        dense = F.linear(gated(F.linear(normed, layer.gate_up)), layer.down)
+        sparse = None if routed is None else self._run_experts(layer, x, routed, skipped)
+        join_feed_forward(dense, sparse, x, layer.feed_forward_join, eps, normed, features)
+        return normed
+
+    def _run_experts(self, layer: TargetLayer, x: Tensor, routed: Tensor, skipped: int) -> ExpertOutputs:
+        assert layer.routed is not None and layer.attention_join.pre_experts is not None
+        router, experts = layer.routed.router, layer.routed.experts
+        scores = router_scores(routed, router.proj.weight)
+        if router.forced is not None:
+            scores = router.forced[skipped % len(router.forced) :]
+        found = route_many(scores, len(x), router.top_k, router.per_expert_scale)
+        rows = spread(x, layer.attention_join.pre_experts, router.eps, found.places)
+        gate_up = F.grouped_mm(rows, experts.gate_up_proj.mT, offs=found.ends)
+        out = F.grouped_mm(gated(gate_up), experts.down_proj.mT, offs=found.ends)
+        return ExpertOutputs(out, found.places, found.weights)

@@ -1,0 +1,1 @@
+"""The target's samples, and the counter-based noise behind them."""

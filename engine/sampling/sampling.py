@@ -1,0 +1,106 @@
+"""Sampling the target, the same way at every width and with or without speculation.
+
+The target samples every position itself, from its own distribution, with one uniform number that depends only on
+(seed, position). A drafted token is accepted when it *is* that sample. For a drafter that proposes its argmax this is
+exact rejection sampling (accept with probability p(draft), else a sample of p without it), and since neither block
+size nor verify width enters, the same seed gives the same text under every setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .philox import uniform
+
+
+def weight_bits(vocab: int) -> int:
+    """The weight of a row's likeliest token is two to the power of this; no sum over a vocabulary overflows int64."""
+    return 62 - (vocab - 1).bit_length()
+
+
+def kept_weights(logits: Tensor, temperature: float, top_k: int = 0, top_p: float = 1.0) -> Tensor:
+    """The distribution to sample from, int64 [n, vocab]: whole numbers in proportion to the probabilities.
+
+    A token weighs exp((logit - highest) / temperature) of the capped logits, times two to the ``weight_bits``, rounded
+    down. The ``top_k`` largest stay (0: all), then the smallest set, largest first, whose share reaches ``top_p``;
+    equals of the last that stays, stay. All others weigh nothing.
+
+    Sums of whole numbers don't depend on their order, so a machine that adds in another one draws the same token.
+    """
+    scaled = (logits.double() - logits.double().amax(dim=-1, keepdim=True)) / temperature
+    weights = (scaled.exp() * 2.0 ** weight_bits(logits.shape[-1])).long()
+    if 0 < top_k < logits.shape[-1]:
+        weights = weights.masked_fill(logits < logits.topk(top_k, dim=-1).values[:, -1:], 0)
+    if top_p < 1:
+        ordered, ids = logits.sort(dim=-1, descending=True)
+        reached = weights.gather(-1, ids).cumsum(dim=-1)
+        wanted = (reached[:, -1:].double() * top_p).ceil().long()
+        last = torch.searchsorted(reached, wanted)
+        weights = weights.masked_fill(logits < ordered.gather(-1, last), 0)
+    return weights
+
+
+def target_probabilities(logits: Tensor, temperature: float, top_k: int = 0, top_p: float = 1.0) -> Tensor:
+    """``kept_weights`` as shares of their sum, fp64 [n, vocab]."""
+    weights = kept_weights(logits, temperature, top_k, top_p)
+    return weights.double() / weights.sum(dim=-1, keepdim=True)
+
+
+class Samples(NamedTuple):
+    """What the target says at n positions."""
+
+    ids: list[int]
+    probabilities: list[float]
+    """Of each id, in the distribution it was sampled from; at temperature 0 in the softmax."""
+    draft_probabilities: list[float]
+    """Of each drafted id, in the same distribution; row i is about draft i."""
+
+
+def sample(
+    logits: Tensor,
+    first_position: int,
+    draft_ids: Sequence[int] = (),
+    *,
+    temperature: float,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: int = 0,
+) -> Samples:
+    """One token per row of fp32 logits [n, vocab]; row i is the token of position first_position + i.
+
+    Temperature 0 takes the argmax. Otherwise the position's uniform number is looked up in the cumulative weights
+    over the vocabulary.
+    """
+    if temperature == 0:
+        probabilities = logits.softmax(dim=-1)
+        ids: list[int] = logits.argmax(dim=-1).tolist()
+    else:
+        weights = kept_weights(logits, temperature, top_k, top_p)
+        probabilities = weights.double() / weights.sum(dim=-1, keepdim=True)
+        ids = _look_up(weights, first_position, seed)
+    rows = torch.arange(logits.shape[0], device=logits.device)
+    asked = torch.tensor([*ids, *draft_ids], device=logits.device)
+    given: list[float] = probabilities[torch.cat((rows, rows[: len(draft_ids)])), asked].tolist()
+    return Samples(ids, given[: len(ids)], given[len(ids) :])
+
+
+def _look_up(weights: Tensor, first_position: int, seed: int) -> list[int]:
+    """The token at which each row's uniform number falls."""
+    cumulative = weights.cumsum(dim=-1)
+    words = [int(uniform(seed, first_position + row) * 2**32) for row in range(len(cumulative))]
+    targets = [word * total >> 32 for word, total in zip(words, cumulative[:, -1].tolist(), strict=True)]
+    wanted = torch.tensor(targets, device=cumulative.device)[:, None]
+    ids: list[int] = torch.searchsorted(cumulative, wanted, right=True).squeeze(-1).tolist()
+    return ids
+
+
+def num_accepted(draft: Sequence[int], sampled: Sequence[int]) -> int:
+    """How many drafted tokens equal the target's samples before the first that differs."""
+    for count, (drafted, wanted) in enumerate(zip(draft, sampled, strict=False)):
+        if drafted != wanted:
+            return count
+    return min(len(draft), len(sampled))

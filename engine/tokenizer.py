@@ -1,0 +1,121 @@
+"""Between words and tokens: chat templates, the thinking channel, and text that streams token by token."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from .commands import Message
+from .decoding.decoder import Prompt
+from .errors import WeightsFailure
+from .events import Channel
+
+GEMMA4_TEMPLATE = Path(__file__).parent / "models" / "gemma4" / "chat_template.jinja"
+"""The turn format of Gemma 4, for checkpoints that come without a template."""
+
+CHANNEL_OPEN, CHANNEL_CLOSE = "<|channel>", "<channel|>"
+_UNFINISHED = "\N{REPLACEMENT CHARACTER}"
+"""What a tokenizer shows for bytes that don't make a character, or don't yet."""
+
+
+class ChatTokenizer:
+    """A checkpoint's own tokenizer and chat template; Gemma 4's template where it has none."""
+
+    def __init__(self, folder: Path):
+        # Takes as long to import as torch does; whoever loads weights meanwhile needn't wait for it.
+        from transformers import AutoTokenizer, PreTrainedConfig
+
+        # Its remarks (a prompt longer than the model's context) would land on the screen; the engine says its own.
+        logging.getLogger("transformers").setLevel(logging.ERROR)
+        try:
+            # The tokenizer names its class. Looking into the model's config too would import the model's code.
+            config = PreTrainedConfig()
+            self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, config=config)
+        except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
+            raise WeightsFailure(
+                f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
+            ) from None
+        if self._tokenizer.chat_template is None:
+            self._tokenizer.chat_template = GEMMA4_TEMPLATE.read_text(encoding="utf-8")
+        self._pieces: dict[int, str] = {}
+        added = self._tokenizer.added_tokens_decoder
+        by_text = {str(token): index for index, token in added.items()}
+        self.channel_ids = (by_text.get(CHANNEL_OPEN, -1), by_text.get(CHANNEL_CLOSE, -1))
+        """Ids that open and close a channel; -1 where a vocabulary has none."""
+        self.special_ids = frozenset(self.channel_ids).union(i for i, token in added.items() if token.special)
+
+    def prompt(self, messages: Sequence[Message], thinking: bool) -> Prompt:
+        """Renders a conversation that ends with the user's words into the ids to continue.
+
+        The template's generation prompt may hold what no later prompt will repeat (an empty thought, for instance).
+        Rendering the conversation once more with an answer in place tells how much will.
+        """
+        ids = self._render(messages, thinking, answering=True)
+        with_answer = self._render([*messages, Message("assistant", "x")], thinking, answering=False)
+        stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
+        return Prompt(tuple(ids), stable)
+
+    def _render(self, messages: Sequence[Message], thinking: bool, answering: bool) -> list[int]:
+        rendered = self._tokenizer.apply_chat_template(
+            [{"role": message.role, "content": message.content} for message in messages],
+            tokenize=False,
+            add_generation_prompt=answering,
+            enable_thinking=thinking,
+        )
+        assert isinstance(rendered, str)
+        ids: list[int] = self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, special tokens left out."""
+        text = self._tokenizer.decode(list(ids), skip_special_tokens=True)
+        assert isinstance(text, str)
+        return text
+
+    def piece(self, token: int) -> str:
+        """How one token looks by itself; a part of a character looks like a replacement character."""
+        if token not in self._pieces:
+            text = self._tokenizer.decode([token], skip_special_tokens=False)
+            assert isinstance(text, str)
+            self._pieces[token] = text
+        return self._pieces[token]
+
+
+class AnswerStream:
+    """Turns the tokens of one answer into text pieces, each in its channel."""
+
+    def __init__(self, tokenizer: ChatTokenizer):
+        self._tokenizer = tokenizer
+        self._open, self._close = tokenizer.channel_ids
+        self._held: list[int] = []
+        self._channel: Channel = "answer"
+        self._naming_channel = False
+
+    def push(self, token: int, last: bool = False) -> tuple[str, Channel]:
+        """What this token adds, and where.
+
+        Bytes of an unfinished character are held back until the character is whole. ``last`` gives up waiting.
+        """
+        if token in self._tokenizer.special_ids:
+            return self._push_special(token)
+        if self._naming_channel:
+            # <|channel> is followed by the channel's name and a line break.
+            self._naming_channel = "\n" not in self._tokenizer.piece(token)
+            return "", "control"
+        self._held.append(token)
+        text = self._tokenizer.piece(token) if len(self._held) == 1 else self._tokenizer.decode(self._held)
+        if text.endswith(_UNFINISHED) and not last:
+            return "", self._channel
+        self._held.clear()
+        return text, self._channel
+
+    def _push_special(self, token: int) -> tuple[str, Channel]:
+        unfinished = self._tokenizer.decode(self._held)
+        channel = self._channel
+        self._held.clear()
+        if token == self._open:
+            self._channel, self._naming_channel = "thought", True
+        elif token == self._close:
+            self._channel, self._naming_channel = "answer", False
+        return (unfinished, channel) if unfinished else ("", "control")

@@ -1,0 +1,1 @@
+"""What people run beside the chat: doctor, selftest, and which model to suggest."""

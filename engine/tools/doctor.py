@@ -1,0 +1,167 @@
+"""What this machine has for the engine to work with: facts, and which of them are in the way.
+
+Importing this module imports nothing heavy; ``examine`` imports torch, and asks no network.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+from ..errors import EngineFailure
+from ..events import ErrorKind
+from ..files.json_fields import read_json
+from ..files.shards import missing_weights
+from ..hub.pairs import BUNDLED_PAIR
+
+Standing = Literal["ok", "note", "broken"]
+
+NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub")
+OPTIONAL_PACKAGES = ("triton", "flash_attn")
+HEADS = (("target", 256), ("target", 512), ("drafter", 128))
+"""Sizes of attention heads in the published pairs."""
+NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+NVIDIA_SMI_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fact. ``value`` can be written as JSON; ``hint`` says what to do about a fact that isn't ``ok``."""
+
+    section: str
+    name: str
+    value: Any
+    standing: Standing = "ok"
+    hint: str = ""
+    kind: ErrorKind = "device"
+    """Which kind of failure a ``broken`` fact leads to."""
+
+
+def examine() -> Iterator[Finding]:
+    """Every fact about packages, devices, attention backends and models; the slow ones come as they are known."""
+    yield from _packages()
+    yield from _machine()
+    yield from _gpus()
+    yield from _attention()
+    yield from _models()
+
+
+def _packages() -> Iterator[Finding]:
+    yield Finding("versions", "python", platform.python_version())
+    for name in NEEDED_PACKAGES:
+        installed = _version(name)
+        if installed is None:
+            yield Finding("versions", name, None, "broken", "Install dflash-chat again: make chat.")
+        else:
+            yield Finding("versions", name, installed)
+    for name in OPTIONAL_PACKAGES:
+        yield Finding("versions", name, _version(name))
+
+
+def _machine() -> Iterator[Finding]:
+    yield Finding("machine", "system", f"{platform.system()} {platform.release()} {platform.machine()}")
+    yield Finding("machine", "cpu_cores", os.cpu_count())
+    if hasattr(os, "sysconf"):
+        yield Finding("machine", "memory_bytes", os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+def _gpus() -> Iterator[Finding]:
+    """What the driver sees, then what torch can use: a GPU that only the first knows runs nothing."""
+    seen = _driver_gpus()
+    yield Finding("gpu", "driver", seen[0]["driver"] if seen else None)
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        yield Finding("gpu", "torch", str(error), "broken", "Install dflash-chat again: make chat.")
+        return
+    yield Finding("gpu", "torch_cuda", torch.version.cuda)
+    usable = torch.cuda.is_available()
+    if seen and not usable:
+        hint = "torch can't use the GPU: install a CUDA build of torch that suits the driver (make clean; make chat)."
+        yield Finding("gpu", "usable", False, "note", hint)
+    elif not usable:
+        yield Finding("gpu", "usable", False, "note", "No NVIDIA GPU: the CPU runs the bundled pair well.")
+    else:
+        yield Finding("gpu", "usable", True)
+    for index in range(torch.cuda.device_count() if usable else 0):
+        free, total = torch.cuda.mem_get_info(index)
+        major, minor = torch.cuda.get_device_capability(index)
+        name = torch.cuda.get_device_name(index)
+        facts = {"name": name, "capability": f"{major}.{minor}", "free_bytes": free, "total_bytes": total}
+        yield Finding("gpu", f"cuda:{index}", facts)
+
+
+def _attention() -> Iterator[Finding]:
+    """Backends by name, whether they run here, and what ``auto`` picks: able is not yet picked."""
+    try:
+        from ..loading.checkpoint import compute_dtype, pick_device
+        from ..models.attention_backends import BACKENDS, TRITON, auto_choice
+    except (ImportError, OSError):  # without torch, which was reported already
+        return
+    device = pick_device("auto")
+    for name, backend in BACKENDS.items():
+        reason = backend.why_not(min(size for _, size in HEADS), device, compute_dtype(device))
+        hint = "" if reason is None else f"{reason[0].upper()}{reason[1:]}."
+        yield Finding("attention", name, reason is None, hint=hint)
+    picked = {f"{role} {size}": auto_choice(size, device, compute_dtype(device)) for role, size in HEADS}
+    yield Finding("attention", "auto", picked)
+    reason = TRITON.why_not(max(size for _, size in HEADS), device, compute_dtype(device))
+    yield Finding("attention", "rounds", "on the GPU" if reason is None else f"by the host: {reason}")
+
+
+def _models() -> Iterator[Finding]:
+    yield _bundled_pair()
+    from huggingface_hub import constants, get_token
+
+    from ..hub.blobs import cache_directory
+    from ..hub.download import cached_models, is_offline
+
+    yield Finding("models", "hub", constants.ENDPOINT)
+    yield Finding("models", "offline", is_offline())
+    # Whether the hub accepts it would need the network.
+    yield Finding("models", "access_token", get_token() is not None)
+    cache = cache_directory()
+    yield Finding("models", "cache", str(cache))
+    existing = next(folder for folder in (cache, *cache.absolute().parents) if folder.exists())
+    yield Finding("models", "cache_free_bytes", shutil.disk_usage(existing).free)
+    for model in cached_models():
+        facts = {"size_bytes": model.num_bytes, "whole": model.whole}
+        hint = "" if model.whole else f"Unfinished: dflash-chat pull {model.name}"
+        yield Finding("models", model.name, facts, "ok" if model.whole else "note", hint)
+
+
+def _bundled_pair() -> Finding:
+    try:
+        name = read_json(BUNDLED_PAIR / "about.json").get("name")
+        missing = [folder for folder in ("target", "drafter") if missing_weights(BUNDLED_PAIR / folder)]
+    except EngineFailure as failure:
+        return Finding("models", "bundled_pair", str(failure), "broken", failure.hint, "weights")
+    if missing:
+        hint = "Install dflash-chat again."
+        return Finding("models", "bundled_pair", f"{missing[0]} has no weights", "broken", hint, "weights")
+    return Finding("models", "bundled_pair", name)
+
+
+def _driver_gpus() -> list[dict[str, str]]:
+    """The driver's own list; empty where there is no driver, or it doesn't answer."""
+    try:
+        result = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SMI_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    if result.returncode != 0:
+        return []
+    rows = [line.split(", ") for line in result.stdout.splitlines()]
+    return [{"name": row[0], "driver": row[1]} for row in rows if len(row) == 2]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,65 @@
+"""What ``auto`` makes of drafts: it verifies trees on dense models, chains on mixtures of experts.
+
+And drafts written by chance, with the choices that trees need.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from engine.speculation.trees import ROWS, AutoTrees, accepted_path, best_first
+from engine.speculation.verify_width import Auto, CostTable, Fixed
+from engine.tuning.play import Anchor, Block, Played, play, play_trees
+from measure.engine.recorded_costs import tree_tables
+
+TREES = tree_tables()
+SHARES = (0.5, 0.25, 0.15)
+"""Of what the first choice leaves, by the next ones. The rest goes to the vocabulary."""
+
+
+def chains(blocks: Sequence[Block]) -> list[Anchor]:
+    return [block.chain() for block in blocks]
+
+
+def play_auto(name: str, table: CostTable, blocks: Sequence[Block], prompt_length: int = 0) -> Played:
+    """``table``: costs of chains, by the name that ``recorded_tables`` gives it; trees have costs of their own."""
+    if name not in TREES:
+        return play(Auto(table), chains(blocks), table, prompt_length)
+    return play_trees(AutoTrees(TREES[name]), blocks, TREES[name], prompt_length)
+
+
+def play_best(name: str, table: CostTable, blocks: Sequence[Block], block_size: int, ahead: int) -> float:
+    """Milliseconds of the faster way without choosing: chains of this size, or whole trees where ``auto`` has them."""
+    way = play(Fixed(block_size), chains(blocks), table, ahead).milliseconds
+    return min(way, _whole_trees(TREES[name], blocks, ahead)) if block_size > 1 and name in TREES else way
+
+
+def _whole_trees(table: CostTable, blocks: Sequence[Block], ahead: int) -> float:
+    position, milliseconds = 0, 0.0
+    while position < len(blocks):
+        tree = best_first(blocks[position].chances)
+        milliseconds += table.at(ahead + position).round(len(tree))
+        position += 1 + len(accepted_path(tree, blocks[position].said))
+    return milliseconds
+
+
+def spread(confidence: float) -> tuple[float, ...]:
+    """A position's chances, the likeliest first."""
+    return tuple(sorted((confidence, *(share * (1 - confidence) for share in SHARES)), reverse=True))
+
+
+def scattered(count: int, confidence: float, seed: int) -> list[Block]:
+    """Drafts whose confidence scatters around ``confidence``; every choice is right as often as the drafter says."""
+    rng = random.Random(seed)
+    blocks = []
+    for _ in range(count):
+        chances = tuple(spread(min(max(rng.gauss(confidence, 0.12), 0.02), 0.99)) for _ in range(ROWS - 1))
+        said = (rng.choices((*range(len(each)), -1), (*each, 1 - sum(each)))[0] for each in chances)
+        blocks.append(Block(chances, tuple(said)))
+    return blocks
+
+
+def never_right(count: int, confidence: float) -> list[Block]:
+    """None of the choices is what the text says."""
+    return [Block((spread(confidence),) * (ROWS - 1), (-1,) * (ROWS - 1))] * count

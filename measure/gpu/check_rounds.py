@@ -1,0 +1,220 @@
+"""Whole rounds on a GPU: ``python -m measure.gpu.check_rounds``; needs no pytest.
+
+The rounds that the device runs by itself, at a real shape with fewer layers and random weights, and then the bundled
+pair: an answer with speculation must be the plain one token for token, at every block size and temperature, and what
+the host's rounds say too, but where two tokens are nearly tied. ``--soak`` then asks the bundled pair the same again
+and again: every answer must stay what it was, and memory must not grow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import torch
+
+from engine.bench.shapes import SHAPES, read_shape
+from engine.bench.weights import random_pair
+from engine.commands import BlockSize, GenerationSettings
+from engine.decoding.decoder import Decoder
+from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.rounds import Prompt, Round
+from engine.hub.pairs import BUNDLED_PAIR
+from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.loading.checkpoint import load_drafter, load_target
+from measure.gpu.report import Report
+from tests.engine.divergence import first_divergence
+
+PROMPT_LENGTH = 200
+WRONG_EVERY = 5
+
+
+class OracleRounds(DeviceRounds):
+    """Drafts what follows in a text, instead of what the drafter says; the drafter runs all the same."""
+
+    def __init__(self, decoder: Decoder, text: Sequence[int]):
+        super().__init__(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
+        self._text = torch.tensor([*text, *[0] * 64], device=decoder.device)
+        self._ahead = torch.arange(1, MAX_ROWS + 1, device=decoder.device)
+
+    def _draft(self) -> None:
+        super()._draft()
+        self._ids[1:].copy_(self._text[self._state.cursor.long() + self._ahead])
+
+
+def device_rounds(decoder: Decoder) -> DeviceRounds:
+    """As the program uses them: drafting in 8 bits."""
+    return DeviceRounds(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One way to ask: what is compared are answers that differ only in how they were speculated."""
+
+    name: str
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+
+    def settings(self, tokens: int, block_size: BlockSize | None) -> GenerationSettings:
+        return GenerationSettings(
+            block_size=block_size or 16,
+            speculation=block_size is not None,
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            seed=5,
+            max_new_tokens=tokens,
+        )
+
+
+WAYS = (Asked("greedy"), Asked("T 0.8", 0.8), Asked("T 1, top-k 40, top-p 0.9", 1.0, 40, 0.9))
+
+
+def answer(decoder: Decoder, prompt: Sequence[int], settings: GenerationSettings) -> list[Round]:
+    decoder.clear()
+    made = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
+    return [event for event in made if isinstance(event, Round)]
+
+
+def tokens_of(rounds: Sequence[Round]) -> list[int]:
+    return [token for done in rounds for token in done.emitted]
+
+
+def spoiled(text: Sequence[int]) -> list[int]:
+    """The text with a wrong token now and then, so that drafts are accepted in part."""
+    return [token ^ (1 if place % WRONG_EVERY == 0 else 0) for place, token in enumerate(text)]
+
+
+def check_shape(decoder: Decoder, tokens: int, blocks: Sequence[int], report: Report) -> None:
+    """Random weights: the drafter is never right, so a script tells it what the target will say."""
+    vocab = decoder.target.config.vocab_size
+    rng = random.Random(1)
+    prompt = [rng.randrange(vocab) for _ in range(PROMPT_LENGTH)]
+    host = decoder.rounds
+    for way in WAYS:
+        decoder.rounds = device_rounds(decoder)
+        plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
+        for block in blocks:
+            rounds = answer(decoder, prompt, way.settings(tokens, block))
+            _compare(f"{way.name}, block {block}, real drafts", plain, rounds, report)
+        decoder.rounds = OracleRounds(decoder, spoiled([*prompt, *plain]))
+        for block in blocks:
+            rounds = answer(decoder, prompt, way.settings(tokens, block))
+            _compare(f"{way.name}, block {block}, drafts right but every {WRONG_EVERY}th", plain, rounds, report)
+        decoder.rounds = host
+        if way.temperature == 0:
+            _compare_with_host(decoder, prompt, plain, way.settings(tokens, None), report)
+
+
+def _compare(name: str, plain: list[int], rounds: Sequence[Round], report: Report) -> None:
+    ids = tokens_of(rounds)
+    accepted = sum(done.num_accepted for done in rounds)
+    part = next((i for i, (a, b) in enumerate(zip(plain, ids, strict=False)) if a != b), None)
+    same = ids == plain
+    value = f"{len(ids)} tokens, {accepted} drafts accepted, {'equal' if same else f'PART AT TOKEN {part}'}"
+    report.line(name, value, same)
+
+
+def _compare_with_host(
+    decoder: Decoder, prompt: list[int], plain: list[int], settings: GenerationSettings, report: Report
+) -> None:
+    host = tokens_of(answer(decoder, prompt, settings))
+    divergence = first_divergence(decoder.target, prompt, host, plain)
+    holds = divergence is None or divergence.margin <= divergence.allowed
+    report.line("greedy, device and host", "equal" if divergence is None else str(divergence), holds)
+
+
+def bundled_decoder(device: torch.device) -> Decoder:
+    target = load_target(BUNDLED_PAIR / "target", device, lambda *told: None)
+    return Decoder(target, load_drafter(BUNDLED_PAIR / "drafter", target, lambda *told: None), 4096)
+
+
+def check_bundled(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, report: Report) -> None:
+    """A trained pair, whose drafts are often right: every answer with its own stop."""
+    for way in WAYS:
+        plains = [tokens_of(answer(decoder, prompt, way.settings(tokens, None))) for prompt in prompts]
+        for block in (4, 16):
+            made = [answer(decoder, prompt, way.settings(tokens, block)) for prompt in prompts]
+            same = sum(tokens_of(rounds) == plain for rounds, plain in zip(made, plains, strict=True))
+            count = sum(len(rounds) - 1 for rounds in made)
+            length = sum(len(plain) - 1 for plain in plains) / max(count, 1)
+            value = f"{same} of {len(prompts)} equal, acceptance length {length:.2f}"
+            report.line(f"bundled pair, {way.name}, block {block}", value, same == len(prompts))
+
+
+def soak(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, seconds: float, report: Report) -> None:
+    """Memory is looked at between answers, with the conversation forgotten: the last one's snapshot of the rings, which
+    an answer without a drafter takes of the target's alone, would else look like growth.
+    """
+    expected: dict[int, list[int]] = {}
+    started, rounds, wrong, memory = perf_counter(), 0, 0, []
+    rng, asked = random.Random(0), 0
+    while perf_counter() - started < seconds:
+        place = rng.randrange(len(prompts))
+        way = WAYS[place % len(WAYS)]
+        made = answer(decoder, prompts[place], way.settings(tokens, rng.choice((None, 2, 4, 8, 16))))
+        rounds, asked = rounds + len(made), asked + 1
+        ids = tokens_of(made)
+        wrong += ids != expected.setdefault(place, ids)
+        if asked >= 2 * len(prompts):
+            decoder.clear()
+            memory.append(_memory(decoder.device))
+    growth = [max(each) - each[0] for each in zip(*memory, strict=True)] if memory else [0, 0, 0]
+    value = f"{rounds} rounds, {asked} answers, {wrong} changed; memory grew by {growth[0]} bytes in use,"
+    report.line("soak", f"{value} {growth[1]} reserved, {growth[2]} of the GPU", wrong == 0 and growth[0] <= 0)
+
+
+def _memory(device: torch.device) -> tuple[int, int, int]:
+    """Bytes: of tensors, what PyTorch keeps for them, and all that is taken of the GPU, by libraries too."""
+    if device.type != "cuda":
+        return 0, 0, 0
+    free, total = torch.cuda.mem_get_info(device)
+    return torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device), total - free
+
+
+def held_out_prompts(count: int) -> list[list[int]]:
+    from engine.demo.confirm import questions
+
+    chosen = [ids for _, ids in questions(-(-count // 6))]
+    return chosen[:count]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--shape", choices=(*SHAPES, "none"), default="26B-A4B")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--tokens", type=int, default=150)
+    parser.add_argument("--blocks", type=int, nargs="+", default=[2, 5, 16])
+    parser.add_argument("--prompts", type=int, default=12, help="of the bundled pair; 0: none")
+    parser.add_argument("--soak", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
+    options = parser.parse_args()
+    report, device = Report(), torch.device(options.device)
+    if options.shape != "none":
+        shape = read_shape(options.shape, options.layers)
+        target, drafter = random_pair(shape, device)
+        decoder = Decoder(target, drafter, PROMPT_LENGTH + options.tokens + 64)
+        check_shape(decoder, options.tokens, options.blocks, report)
+        report.write(options.out)
+        del target, drafter, decoder
+    if options.prompts:
+        decoder = bundled_decoder(device)
+        decoder.rounds = device_rounds(decoder)
+        prompts = held_out_prompts(options.prompts)
+        check_bundled(decoder, prompts, options.tokens, report)
+        if options.soak:
+            soak(decoder, prompts, options.tokens, options.soak, report)
+        report.write(options.out)
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""Everything there is to check and to measure on a GPU, in one call: ``python -m measure.gpu.check_speed``.
+
+Each part is a process of its own with a limit of its own, so that what hangs or crashes takes nothing else along. Parts
+run in the order of the list until the time is up; ``--parts`` picks some. What each part prints goes to a log beside
+its JSON in ``--out``; the last lines of all of them, and a table, are printed at the end. Needs no pytest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+MARGIN = 10.0
+"""Seconds to leave for the table."""
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    module: str
+    words: str
+    seconds: float
+    """Its limit."""
+    shown: int
+    """Last lines of its output that are printed at the end."""
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+OUT = "{out}"
+"""Stands for the folder of this run in a part's words."""
+SHORT = "--widths 1 16 --contexts 128 --prompts"
+"""What two ways are compared by."""
+
+PARTS = (
+    Part("kernels", "measure.gpu.check_kernels", "", 150, 50),
+    Part("rounds", "measure.gpu.check_rounds", "--soak 20", 260, 45),
+    Part("sweep", "engine.bench", "kernels --sweep", 280, 60),
+    Part("figures", "engine.bench", "--profile", 200, 150),
+    Part("best", "engine.bench", f"--tiles {OUT}/sweep.json {SHORT}", 90, 12),
+    Part("bf16-draft", "engine.bench", f"--rounds device-bf16 {SHORT}", 90, 12),
+    Part("again", "engine.bench", SHORT, 90, 12),
+    Part("dense", "engine.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
+    Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
+    Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
+    Part("exact", "measure.gpu.check_exact", "--launch", 420, 40),
+    Part("screen", "measure.gpu.check_screen", "", 120, 6),
+    Part("soak", "measure.gpu.check_rounds", "--shape none --soak 240", 300, 8),
+)
+QUICK = {
+    "kernels": "--device cpu --shape tiny --contexts 20",
+    "figures": "--device cpu --shape tiny --layers 6 --widths 1 4 --contexts 40 --prompts 40 --count 2",
+    "exact": "--device cpu --tiny --tokens 20 --launch",
+}
+"""Words that try the driver out on a CPU, in place of the parts' own."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    name: str
+    status: str
+    seconds: float
+    log: str
+
+
+def run_part(part: Part, words: str, limit: float, folder: Path) -> Outcome:
+    """Runs one part; it and everything it started are killed at the limit."""
+    log, result = folder / f"{part.name}.log", folder / f"{part.name}.json"
+    command = [sys.executable, "-W", "ignore", "-m", part.module, *words.replace(OUT, str(folder)).split()]
+    command += ["--out", str(result)]
+    environment = os.environ | dict(part.environment)
+    started = time.perf_counter()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+        try:
+            code = process.wait(timeout=limit)
+            status = "ok" if code == 0 else f"failed ({code})"
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            status = f"stopped after {limit:.0f} s"
+    return Outcome(part.name, status, time.perf_counter() - started, str(log))
+
+
+def run_parts(parts: Sequence[Part], quick: bool, seconds: float, folder: Path) -> list[Outcome]:
+    started = time.perf_counter()
+    outcomes = []
+    for part in parts:
+        left = seconds - MARGIN - (time.perf_counter() - started)
+        if left < MARGIN:
+            outcomes.append(Outcome(part.name, "no time left", 0.0, ""))
+            continue
+        words = QUICK[part.name] if quick else part.words
+        outcomes.append(run_part(part, words, min(part.seconds, left), folder))
+        print(f"{part.name}: {outcomes[-1].status}, {outcomes[-1].seconds:.0f} s", flush=True)
+        (folder / "outcomes.json").write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
+    return outcomes
+
+
+def last_lines(log: str, count: int) -> list[str]:
+    return Path(log).read_text(errors="replace").splitlines()[-count:] if log else []
+
+
+def main() -> int:
+    names = [part.name for part in PARTS]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=names, default=names)
+    parser.add_argument("--seconds", type=float, default=570.0, help="for everything together")
+    parser.add_argument("--out", type=Path, default=Path("speed-out"), help="folder for logs and JSON")
+    parser.add_argument("--quick", action="store_true", help="tiny shapes on a CPU, to try the driver out")
+    options = parser.parse_args()
+    if not options.quick and not torch.cuda.is_available():
+        parser.error("there is no GPU here; --quick tries the driver out without one")
+    wanted = [part for part in PARTS if part.name in options.parts and (not options.quick or part.name in QUICK)]
+    options.out.mkdir(parents=True, exist_ok=True)
+    outcomes = run_parts(wanted, options.quick, options.seconds, options.out)
+    for part, outcome in zip(wanted, outcomes, strict=True):
+        print(f"\n=== {part.name}: {outcome.status}")
+        print("\n".join(last_lines(outcome.log, part.shown)))
+    print("\n" + "\n".join(f"{each.name:<10} {each.status:<22} {each.seconds:6.0f} s" for each in outcomes))
+    return 0 if all(outcome.status == "ok" for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

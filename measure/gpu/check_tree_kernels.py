@@ -1,0 +1,199 @@
+"""``python -m measure.gpu.check_tree_kernels``: the small kernels of a round with a tree, against their definitions.
+
+And what each takes, in a graph of many. ``TRITON_INTERPRET=1`` and ``--shape tiny --device cpu`` try the script out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Callable, Sequence
+
+import torch
+from engine.sampling.sampling.sampling import sample
+
+from engine.bench.kernels import time_launches
+from engine.bench.shapes import SHAPES, Shape, read_shape
+from engine.kernels.decode.head import HeadOutput, pick_rows
+from engine.kernels.decode.tiles import DRAFT_TILES
+from engine.kernels.round.accept import RoundState
+from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
+from engine.kernels.round.choices import Choices, pick_choices, reference_choices
+from engine.kernels.round.grow import grow_tree, tree_numbers
+from engine.kernels.round.move_accepted import RowStores, adopt_rows, reference_adopt
+from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
+from engine.kv_cache.cache import Cache
+from engine.loading.checkpoint import compute_dtype
+from engine.speculation.trees import AutoTrees, path_to
+from engine.speculation.verify_width import CostTable, RoundCosts
+from measure.gpu.report import Report
+from tests.kernels.drawn_trees import drawn_chances, drawn_tree, moved, posed
+from tests.kernels.tree_rounds import NO_SCRIPT, Grown, Pass
+
+TILES = DRAFT_TILES.head
+CURSOR = 3000
+"""Rings have begun anew there."""
+COSTS = CostTable((0,), (RoundCosts(2.0, tuple(16.0 + row / 8 for row in range(16))),))
+
+
+class TreeChecks:
+    """One shape on one device; ``count`` trees of each kind."""
+
+    def __init__(self, shape: Shape, device: torch.device, report: Report, count: int):
+        self.shape, self.device, self.report, self.count = shape, device, report, count
+
+    def head(self) -> HeadOutput:
+        """As ``head_rows`` leaves it, of logits in coarse steps, among which many are equal."""
+        out = HeadOutput.allocate(self.shape.target.vocab_size, TILES, self.device)
+        assert out.logits is not None
+        out.logits.normal_().mul_(16).round_().div_(4)
+        tiles = out.logits.view(16, -1, TILES.columns)
+        best = tiles.max(dim=-1)
+        out.tile_best.copy_(best.values)
+        out.tile_token.copy_((tiles == best.values[..., None]).int().argmax(dim=-1))
+        out.tile_token.add_(torch.arange(tiles.shape[1], dtype=torch.int32, device=self.device) * TILES.columns)
+        out.tile_mass.copy_((tiles - best.values[..., None]).exp().sum(dim=-1))
+        return out
+
+    def choices(self) -> None:
+        out, choices = self.head(), Choices.allocate(self.device)
+        assert out.logits is not None
+        pick_rows(out)
+        alone = moved(out, self.device)
+        pick_choices(out, choices, TILES)
+        tokens, probabilities = reference_choices(out.logits)
+        same = torch.equal(choices.tokens, tokens)
+        near = torch.allclose(choices.probabilities, probabilities, rtol=1e-4)
+        pairs = zip((out.token, out.probability, out.peak), (alone.token, alone.probability, alone.peak), strict=True)
+        picked = all(torch.equal(one, other) for one, other in pairs)
+        self.report.line("choices", f"tokens {same}, probabilities {near}, the first as picked {picked}", same and near)
+        self.report.line("choices, first", "same bits" if picked else "OTHER BITS", picked)
+        self.time("pick", lambda: pick_rows(out))
+        self.time("choices", lambda: pick_choices(out, choices, TILES))
+
+    def grown(self) -> None:
+        rows = 0
+        for seed in range(self.count):
+            rng, policy = random.Random(seed), AutoTrees(COSTS)
+            for _ in range(seed):
+                policy.calibration.observe(rng.random(), rng.random() < 0.5)
+                policy.others.observe(rng.random(), rng.random() < 0.3)
+            chances = drawn_chances(rng, rng.choice([1, 7, 15, 15]))
+            tree, choice = policy.tree(chances, 0, len(chances) + 1)
+            result = Grown.of(policy, chances, device=self.device)
+            result.check(tree, chances)
+            result.check_choice(choice)
+            rows += len(tree)
+        self.report.line("trees grown", f"{self.count} of {rows / self.count:.1f} drafts, as the policy has them")
+        state, choices = RoundState.allocate(self.device, TREE_RECORD_SIZE), Choices.allocate(self.device)
+        choices.probabilities.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]))
+        numbers, scripted = tree_numbers(AutoTrees(COSTS), 0).to(self.device), NO_SCRIPT.to(self.device)
+        ids = torch.zeros(17, dtype=torch.int64, device=self.device)
+        placed, parents = posed([])
+        placed, parents = moved(placed, self.device), parents.to(self.device)
+
+        def grow() -> None:
+            state.width.fill_(16)
+            grow_tree(state, numbers, choices, scripted, ids, parents, placed)
+
+        self.time("grow, and a fill", grow)
+        self.time("a fill", lambda: state.width.fill_(16))
+
+    def accepted(self) -> None:
+        walked = 0
+        for seed in range(self.count):
+            rng = random.Random(seed)
+            done = Pass.drawn(rng, drawn_tree(rng, rng.choice([1, 7, 16, 16])), greedy=seed % 2 == 0)
+            if seed % 3 == 0:
+                done.state.stops[0] = rng.choice(done.said)
+            walked += done.check(done.accept(self.device))[0]
+        self.report.line("trees accepted", f"{self.count}, on average {walked / self.count:.1f} drafts of each")
+        state = moved(done.state, self.device)
+        placed, parents = posed(done.tree)
+        ids, choices, head = done.ids.to(self.device), moved(done.choices, self.device), moved(done.head, self.device)
+        rows, path = moved(placed, self.device), AcceptedPath.allocate(self.device)
+        parents = parents.to(self.device)
+        self.time("accept", lambda: accept_tree(state, ids, rows, parents, choices, head, None, path))
+
+    def sampled(self) -> None:
+        out, rng = self.head(), random.Random(0)
+        assert out.logits is not None
+        out.peak.copy_(out.logits.amax(dim=-1))
+        tree = drawn_tree(rng, 16)
+        placed, _ = posed(tree)
+        rows, vocab = moved(placed, self.device), self.shape.target.vocab_size
+        settings, sampled = SamplingSettings.allocate(self.device), SampledRows.allocate(self.device)
+        settings.temperature.fill_(0.8)
+        settings.top_k.fill_(64)
+        settings.top_p.fill_(0.95)
+        settings.seed.fill_(7)
+        drafts, scratch = torch.randint(vocab, (16, 4), device=self.device), SampleScratch(vocab, self.device)
+        cursor, width = (torch.tensor([number], dtype=torch.int32).to(self.device) for number in (CURSOR, 16))
+        sample_rows(out, settings, cursor, width, drafts[:, 0], sampled, scratch, rows)
+        right = 0
+        for row, depth in enumerate([0, *(node.depth for node in tree)]):
+            place, draft = CURSOR + 1 + depth, [int(drafts[depth, 0])]
+            said = sample(out.logits[row : row + 1], place, draft, temperature=0.8, top_k=64, top_p=0.95, seed=7)
+            near = abs(said.draft_probabilities[0] - sampled.draft_probability[row].item()) < 1e-6
+            right += said.ids == [int(sampled.token[row])] and near
+        self.report.line("rows sampled at their depths", f"{right} of 16", right == 16)
+
+    def adopted(self) -> None:
+        target, drafter = self.shape.target, self.shape.drafter
+        assert drafter is not None
+        dtype = compute_dtype(self.device)
+        cache = Cache(target.layers, CURSOR + 100, 256, dtype, self.device)
+        columns = len(drafter.target_layer_ids) * target.hidden_size
+        features = torch.randn(17, columns, device=self.device, dtype=dtype)
+        stores = RowStores(cache.layers, features)
+        for store in stores.stores:
+            store.normal_()
+        same, rng = True, random.Random(0)
+        for _ in range(max(self.count // 8, 1)):
+            path, rows = self._path(path_to(drawn_tree(rng, 16), rng.randint(1, 15)))
+            before = [store.clone() for store in (*stores.stores, features[None])]
+            for store in before[:-1]:
+                reference_adopt(store, rows, CURSOR)
+            reference_adopt(before[-1], rows, 0)
+            adopt_rows(stores, path)
+            same = same and all(map(torch.equal, before, (*stores.stores, features[None])))
+        self.report.line("accepted rows moved", "as defined" if same else "OTHERWISE", same)
+        for name, rows in (("along the trunk", [0, 1, 2, 3]), ("1 row", [0, 2]), ("7 rows", [0, *range(2, 9)])):
+            path, _ = self._path(rows)
+            self.time(f"adopt, {name}", lambda path=path: adopt_rows(stores, path))  # type: ignore[misc]
+
+    def _path(self, rows: Sequence[int]) -> tuple[AcceptedPath, list[int]]:
+        path = AcceptedPath.allocate(self.device)
+        path.rows[: len(rows)] = torch.tensor(rows, dtype=torch.int32)
+        path.count.fill_(len(rows))
+        path.before.fill_(CURSOR)
+        return path, list(rows)
+
+    def time(self, name: str, launch: Callable[[], object]) -> None:
+        def call() -> None:
+            launch()
+
+        self.report.line(f"{name}, us", f"{time_launches([call], self.device):.2f}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--shape", choices=SHAPES, default="31B")
+    parser.add_argument("--count", type=int, default=400, help="trees of each kind")
+    options = parser.parse_args()
+    report = Report()
+    torch.manual_seed(0)
+    checks = TreeChecks(read_shape(options.shape), torch.device(options.device), report, options.count)
+    for part in (checks.choices, checks.grown, checks.accepted, checks.sampled, checks.adopted):
+        try:
+            part()
+        except Exception as error:
+            report.line(part.__name__, f"{type(error).__name__}: {str(error)[:300]}", False)
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    with torch.inference_mode():
+        sys.exit(main())

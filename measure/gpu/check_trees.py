@@ -1,0 +1,146 @@
+"""Rounds that verify trees, on a GPU, at a dense target's real shape: ``python -m measure.gpu.check_trees``.
+
+With fewer layers and random weights: answers with trees must be the plain ones token for token, with choices that are
+right at most positions, each time at another place among them. Then what passes cost, as chains and as typical trees.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.bench.shapes import SHAPES, read_shape
+from engine.bench.weights import random_pair
+from engine.commands import AUTO
+from engine.decoding.decoder import Decoder
+from engine.decoding.device_rounds import DeviceRounds, Kind
+from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.speculation.trees import CHOICES, AutoTrees
+from engine.speculation.verify_width import CostTable, RoundCosts
+from engine.tuning.costs import TYPICAL, WIDTHS
+from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
+from measure.gpu.report import Report
+
+FLAT = CostTable((0,), (RoundCosts(1.0, tuple(16.0 + 0.1 * row for row in range(MAX_ROWS))),))
+GIVEN = (0.4, 0.3, 0.15, 0.1)
+MARGIN = 64
+
+
+class OracleTrees(DeviceRounds):
+    """Choices hold what follows in a text at four of five positions; the drafter runs all the same."""
+
+    def __init__(self, decoder: Decoder, text: Sequence[int]):
+        super().__init__(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
+        device, vocab = decoder.device, decoder.target.config.vocab_size
+        padded = torch.tensor([*text, *[0] * MARGIN], device=device)
+        position = torch.arange(len(padded), device=device)
+        choice = torch.arange(CHOICES, device=device)
+        others = (padded[:, None] + 1 + choice) % vocab
+        place = (position * 7 % (CHOICES + 1))[:, None]
+        self._tokens = torch.where(choice == place, padded[:, None], others)
+        self._ahead = torch.arange(1, MAX_ROWS + 1, device=device)
+        self._given = torch.tensor(GIVEN, device=device)
+
+    def _propose(self) -> None:
+        super()._propose()
+        assert self._trees is not None
+        places = (self._state.cursor.long() + self._ahead).clamp(max=len(self._tokens) - 1)
+        self._trees.choices.tokens.copy_(self._tokens[places])
+        self._trees.choices.probabilities.copy_(self._given.expand(MAX_ROWS, CHOICES))
+
+
+class Steady(AutoTrees):
+    """Always the whole tree: it learns nothing."""
+
+    def saw(self, chances: object, tree: object, path: object, context: int) -> None:
+        pass
+
+
+def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) -> None:
+    rng = random.Random(length)
+    prompt = [rng.randrange(decoder.target.config.vocab_size) for _ in range(length)]
+    for way in WAYS:
+        decoder.rounds, decoder.auto = device_rounds(decoder), None
+        plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
+        again = tokens_of(answer(decoder, prompt, way.settings(tokens, 16)))
+        decoder.rounds, decoder.auto = OracleTrees(decoder, [*prompt, *plain]), Steady(FLAT)
+        rounds = answer(decoder, prompt, replace(way.settings(tokens, 16), block_size=AUTO))
+        ids = tokens_of(rounds)
+        part = next((i for i, (a, b) in enumerate(zip(plain, ids, strict=False)) if a != b), len(ids))
+        further = sum(
+            each != first
+            for done in rounds
+            for each, first in zip(done.emitted[: done.num_accepted], done.draft_ids, strict=False)
+        )
+        accepted = sum(done.num_accepted for done in rounds)
+        value = f"{len(ids)} tokens in {len(rounds) - 1} rounds, {accepted} accepted, {further} of them further choices"
+        same = ids == plain == again and further > 0
+        report.line(f"{length} ahead, {way.name}", f"{value}, {'equal' if same else f'PART AT TOKEN {part}'}", same)
+
+
+def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> list[dict[str, Any]]:
+    """What ``measure.engine.recorded_costs`` records. The least of several turns, chains and trees by turns."""
+    rounds = device_rounds(decoder)
+    rng, found = random.Random(5), []
+    text = [rng.randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
+    for context, width in product(contexts, WIDTHS):
+        kinds: tuple[Kind, Kind] = ("plain", "plain") if width == 1 else ("verify", "tree")
+        turns = [
+            (
+                rounds.time("draft", text, context, pending=TYPICAL),
+                rounds.time("grow", text, context, pending=TYPICAL),
+                rounds.time(kinds[0], text, context, width),
+                rounds.time(kinds[1], text, context, width),
+            )
+            for _ in range(repeats)
+        ]
+        names = ("draft_ms", "grow_ms", "verify_ms", "tree_ms")
+        took = dict(zip(names, map(min, zip(*turns, strict=True)), strict=True))
+        found.append({"context": context, "width": width, "routing": "uniform", **took})
+        value = f"draft {took['draft_ms']:.3f} and {took['verify_ms']:.3f} ms as a chain"
+        report.line(
+            f"context {context}, {width} rows", f"{value}, {took['grow_ms']:.3f} and {took['tree_ms']:.3f} as a tree"
+        )
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--shape", choices=SHAPES, default="31B")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--lengths", type=int, nargs="*", default=[20, 120, 1020, 2040], help="of prompts")
+    parser.add_argument("--tokens", type=int, default=120)
+    parser.add_argument("--contexts", type=int, nargs="*", default=[], help="to time passes at")
+    parser.add_argument("--repeats", type=int, default=12)
+    parser.add_argument("--costs", type=Path, help="write JSON there, for measure.engine.recorded_costs")
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
+    options = parser.parse_args()
+    report, device = Report(), torch.device(options.device)
+    target, drafter = random_pair(read_shape(options.shape, options.layers), device)
+    room = max([*(length + options.tokens for length in options.lengths), *options.contexts]) + MARGIN
+    decoder = Decoder(target, drafter, room)
+    for length in options.lengths:
+        check_answers(decoder, length, options.tokens, report)
+    with torch.inference_mode():
+        passes = time_passes(decoder, options.contexts, options.repeats, report)
+    if options.costs:
+        name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+        found = {"shape": options.shape, "device": name, "torch": torch.__version__, "rounds": passes}
+        options.costs.write_text(json.dumps(found, indent=1))
+    report.write(options.out)
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from dflash_tui.core.conversation.slash import Argument, SlashCommand, SlashError, parse_slash
+
+KNOWN = ("temp", "system", "think")
+
+
+def test_prompts_are_left_alone() -> None:
+    assert parse_slash("what is 3 / 4?", KNOWN) == "what is 3 / 4?"
+
+
+def test_two_slashes_escape_one() -> None:
+    assert parse_slash("//etc/hosts, what is it?", KNOWN) == "/etc/hosts, what is it?"
+
+
+def test_a_command_and_its_argument() -> None:
+    assert parse_slash("/temp  0.7 ", KNOWN) == SlashCommand("temp", "0.7")
+    assert parse_slash("/system You are\nbrief.", KNOWN) == SlashCommand("system", "You are\nbrief.")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("/nope", "/ lists"), ("/", "/ lists"), ("/etc/hosts", "/ lists"), ("/thinking", "/think?"), ("/tmep", "/temp?")],
+)
+def test_an_unknown_command_is_an_error_that_names_the_nearest_or_where_they_are(text: str, hint: str) -> None:
+    with pytest.raises(SlashError) as failure:
+        parse_slash(text, KNOWN)
+    assert hint in str(failure.value) and "//" in str(failure.value)
+
+
+def test_numbers() -> None:
+    assert Argument("0.7").number() == 0.7 and Argument("12").integer() == 12
+
+
+@pytest.mark.parametrize("text", ["wide", "", "1.5"])
+def test_a_wrong_number_is_an_error_that_says_what_is_taken(text: str) -> None:
+    with pytest.raises(SlashError, match="/block takes"):
+        Argument(text, "/block takes 2–16").integer()
+
+
+def test_a_switch_is_on_or_off() -> None:
+    assert Argument("on").switch() and not Argument("off").switch()
+    for text in ("", "maybe"):
+        with pytest.raises(SlashError, match=r"/think takes on\|off"):
+            Argument(text, "/think takes on|off").switch()

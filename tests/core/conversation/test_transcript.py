@@ -1,0 +1,121 @@
+"""A conversation that comes back looks as it looked when it was written, and can be looked into as deeply."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from dflash_tui.core.sessions.sessions.session_document import conversation_document
+from dflash_tui.core.sessions.sessions.sessions import CUT_OFF, Conversation, SessionLog, load_session
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.conversation.spans import Span
+from dflash_tui.core.conversation.transcript import recall
+from dflash_tui.core.export.document import Answer, Heading, Prose
+from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics
+
+from ..events_for_tests import make_step, rounds
+
+QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+STARTED = TurnStarted(1, 5, 2, {"seed": 3, "speculation": True}, "question")
+OLD = (
+    '{"type": "session", "version": 1, "created": "2026-11-20T10:00:00.000+00:00"}\n'
+    '{"type": "user", "turn": 1, "text": "q", "time": ""}\n'
+    '{"type": "text", "turn": 1, "answer": "yes", "thought": "hm"}\n'
+    '{"type": "finished", "turn": 1, "reason": "stop", "statistics": {"num_tokens": 2, "unknown": 1}}\n'
+)
+
+
+def turn_of(steps: list[Step], reason: FinishReason | None = "stop") -> list[Event]:
+    """The events of a turn, cut off without a ``reason``."""
+    answer = "".join(token.text for step in steps for token in step.emitted)
+    statistics = TurnStatistics(num_tokens=7, num_spec_steps=2, mean_acceptance_length=3.5, tok_s=99.0)
+    ending: list[Event] = [TurnFinished(1, reason, answer, "", statistics)] if reason else []
+    return [STARTED, PrefillDone(1, 12.5), *steps, *ending]
+
+
+def kept(directory: Path, events: list[Event]) -> Conversation:
+    """The events, written down and read back."""
+    log = SessionLog.create(directory)
+    log.user(1, "question")
+    for event in events:
+        log.record(event)
+    log.close()
+    return load_session(log.path)
+
+
+def played(events: list[Event]) -> list[Span]:
+    reducer = Reducer()
+    reducer.show_question("question")
+    for event in events:
+        reducer.apply(event)
+    return reducer.take_spans()
+
+
+@QUICKLY
+@given(rounds(), st.sampled_from(["stop", "stopped", "length", "error"]))
+def test_what_comes_back_is_what_was_shown(tmp_path: Path, steps: list[Step], reason: FinishReason) -> None:
+    steps = [replace(step, time=round(step.time, 6)) for step in steps]  # in microseconds, as the engine's are
+    events = turn_of(steps, reason)
+    reducer = Reducer()
+    assert recall(kept(tmp_path, events), reducer) == played(events)
+    (turn,) = reducer.turns
+    assert list(turn.history) == steps
+    assert (turn.started, turn.prefill_ms, turn.finished) == (STARTED, 12.5, events[-1])
+
+
+def test_what_is_known_of_the_engine_stays(tmp_path: Path) -> None:
+    reducer = Reducer()
+    plain = replace(STARTED, settings={"speculation": False})
+    events = [plain, make_step(0, 0), TurnFinished(1, "stop", "x", "", TurnStatistics(num_tokens=99, tok_s=5.0))]
+    recall(kept(tmp_path, events), reducer)
+    assert (reducer.phase, reducer.plain_ms, reducer.ready) == ("loading", None, None)
+
+
+def test_an_answer_that_a_crash_cut_off_says_so(tmp_path: Path) -> None:
+    conversation = kept(tmp_path, turn_of([make_step(0, 0, index=0), make_step(3, 5)], reason=None))
+    spans = recall(conversation, Reducer())
+    assert Span(f"✗ {CUT_OFF}\n", "error") in spans and "ended by an error" in spans[-1].text
+    assert conversation.turns[0].answer == "xx0x1x2x!"
+
+
+@pytest.mark.parametrize("lost", range(3))
+def test_a_round_that_was_lost_costs_the_verdicts_of_its_turn_and_no_text(tmp_path: Path, lost: int) -> None:
+    steps = [make_step(0, 0, index=0), make_step(3, 5), make_step(2, 2, index=2, time=0.2)]
+    path = kept(tmp_path, turn_of(steps)).path
+    lines = path.read_text().splitlines(keepends=True)
+    place = [number for number, line in enumerate(lines) if '"type": "text"' in line][lost]
+    lines[place] = lines[place].replace('"step": "', '"step": "AAAA')
+    path.write_text("".join(lines))
+    (turn,) = load_session(path).turns
+    assert turn.events() is None and turn.answer == "".join(t.text for step in steps for t in step.emitted)
+    assert any(span == Span(turn.answer, "plain") for span in recall(load_session(path), Reducer()))
+
+
+def test_a_file_of_the_first_version_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    path.write_text(OLD)
+    looks = [(span.text, span.look) for span in recall(load_session(path), Reducer())]
+    assert ("yes", "plain") in looks and ("hm\n\n", "thought") in looks and ("\n\n2 tokens\n\n", "note") in looks
+    assert conversation_document(load_session(path)).sections == (Heading("q"), Prose("yes"))
+
+
+def test_an_error_comes_back_in_its_place(tmp_path: Path) -> None:
+    events = [STARTED, EngineError("generation", "It broke.", "Ask again.", turn=1), TurnFinished(1, "error", "")]
+    assert Span("✗ It broke.\n  Ask again.\n", "error") in recall(kept(tmp_path, events), Reducer())
+
+
+def test_a_conversation_can_be_exported_round_by_round(tmp_path: Path) -> None:
+    steps = [make_step(0, 0, index=0), make_step(3, 5)]
+    (section,) = conversation_document(kept(tmp_path, turn_of(steps))).sections
+    assert isinstance(section, Answer) and list(section.steps) == steps
+    assert (section.question, section.settings, section.reason) == ("question", STARTED.settings, "stop")
+
+
+def test_a_thousand_tokens_take_little_room(tmp_path: Path) -> None:
+    steps = [make_step(9, 15, index=index, time=0.01 * index, text=f"w{index} ") for index in range(100)]
+    size = kept(tmp_path, turn_of(steps)).path.stat().st_size
+    assert size < 60_000, f"{size / 100:.0f} bytes a round"

@@ -1,0 +1,97 @@
+"""The tables behind the gauges: the same numbers, in people's words."""
+
+from __future__ import annotations
+
+from dflash_tui.core.rounds.cells.history import StepHistory
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.statistics import PositionRate, RoundCost, TurnSnapshot
+from dflash_tui.core.figures.tables import GaugeFacts, Table, tables
+from engine.events import EngineReady, Step, TurnFinished, TurnStarted, TurnStatistics
+from tests.core.events_for_tests import make_step, rounds
+
+
+def by_id(facts: GaugeFacts) -> dict[str, Table]:
+    return {table.id: table for table in tables(facts)}
+
+
+def played(steps: list[Step]) -> TurnSnapshot:
+    reducer = Reducer()
+    reducer.apply(TurnStarted(1, 40, 12, {}))
+    for step in steps:
+        reducer.apply(step)
+    assert reducer.turn is not None
+    return reducer.turn.snapshot
+
+
+@given(rounds())
+def test_every_table_is_even_and_says_something(steps: list[Step]) -> None:
+    made = tables(GaugeFacts(played(steps), max_context=4096, num_prompt_tokens=40, screen_load=0.05))
+    for table in made:
+        assert table.rows and len({len(row) for row in (*table.rows, *([table.head] if table.head else []))}) == 1
+        assert all(cell for row in table.rows for cell in row)
+    assert len({table.id for table in made}) == len(made)
+
+
+@given(rounds())
+def test_tables_agree_with_the_snapshot(steps: list[Step]) -> None:
+    turn = played(steps)
+    made = by_id(GaugeFacts(turn, max_context=4096))
+    assert made["speed"].rows[0][1] == f"{turn.num_tokens:,}"
+    if turn.acceptance.num_spec_steps:
+        counts = [int(row[1].replace(",", "")) for row in made["histogram"].rows]
+        assert sum(counts) == turn.acceptance.num_spec_steps
+        assert made["acceptance"].rows[-1][1] == f"{turn.acceptance.mean_acceptance_length:.2f}"
+
+
+def test_what_was_not_measured_is_not_said() -> None:
+    made = by_id(GaugeFacts())
+    assert set(made) == {"speed"} and "not measured" in made["speed"].note
+
+
+def test_the_card_is_described_as_far_as_it_tells() -> None:
+    made = by_id(GaugeFacts(gpu=GpuReading("H200", 0.5, watts=300.0)))
+    assert made["gpu"].title == "H200" and [row[0] for row in made["gpu"].rows] == ["busy", "power"]
+
+
+def test_the_targets_own_speed_comes_from_an_answer_without_speculation() -> None:
+    reducer = Reducer()
+    ready = EngineReady("t", "d", "cpu", "float32", 16, 4096, 1.0, "")
+    reducer.apply(ready)
+    for turn, speculation, tokens in ((1, True, 100), (2, False, 3), (3, False, 100)):
+        reducer.apply(TurnStarted(turn, 4, 0, {"speculation": speculation}))
+        before = reducer.plain_ms
+        reducer.apply(TurnFinished(turn, "stop", "x", statistics=TurnStatistics(num_tokens=tokens, tok_s=200.0)))
+        assert before is None
+    assert reducer.plain_ms == 5.0
+    reducer.apply(ready)
+    assert reducer.plain_ms is None, "another model has another speed"
+
+
+def test_costs_leave_the_first_round_out() -> None:
+    history = StepHistory()
+    for index in range(4):
+        history.append(make_step(2, 5, index=index))
+    cost = history.cost(-1)
+    assert cost.rounds == 3 and cost.parts == (1.0, 2.0, 0.0)
+    assert RoundCost().parts == (0.0, 0.0, 0.0)
+
+
+@given(st.integers(0, 500), st.integers(0, 500))
+def test_an_interval_holds_the_rate_and_narrows(accepted: int, missed: int) -> None:
+    position = PositionRate(accepted + missed, accepted)
+    low, high = position.interval
+    assert 0 <= low <= high <= 1
+    if position.rate is not None:
+        assert low - 1e-9 <= position.rate <= high + 1e-9
+        four_times = PositionRate(4 * (accepted + missed), 4 * accepted).interval
+        assert four_times[1] - four_times[0] < high - low
+
+
+def test_the_interval_is_wilsons() -> None:
+    """Eight of ten: the textbook's 0.490 and 0.943."""
+    low, high = PositionRate(10, 8).interval
+    assert (round(low, 3), round(high, 3)) == (0.490, 0.943)

@@ -1,0 +1,175 @@
+"""A race: what is asked in which order, and what is made of the answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from dflash_tui.core.race.race.clock import RaceClock
+from dflash_tui.core.race.race.race import ALONE, Race, RaceResult, as_race, lanes_for
+from dflash_tui.core.race.race.report import describe_divergence, race_object, race_table
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.commands import Ask, Command, GenerationSettings, Message, Stop
+from engine.events import EngineError, Event, TurnFinished, TurnStarted
+
+from ..answers_for_tests import make_answer, plain_answer
+
+LANES = lanes_for(GenerationSettings(seed=7, max_new_tokens=200), [16, 8])
+QUESTION = Message("user", "Tell me a story")
+
+
+class Bench:
+    """A race and what it has asked for; answers as it is told to."""
+
+    def __init__(self, runs: int) -> None:
+        self.sent: list[Command] = []
+        self.counter = 0.0
+        self.race = Race([QUESTION], LANES, runs, self.sent.append, lambda: self.counter)
+
+    @property
+    def asks(self) -> list[Ask]:
+        return [command for command in self.sent if isinstance(command, Ask)]
+
+    def answer(self) -> None:
+        """The newest question, taking ten joules."""
+        ask = self.asks[-1]
+        self.counter += 10
+        for event in answer_events(ask):
+            self.race.apply(event)
+
+
+def answer_events(ask: Ask) -> list[Event]:
+    made = make_answer(seconds=0.1 if ask.settings.speculation else 0.4)
+    steps = [replace(step, turn=ask.turn) for step in made.steps]
+    started = TurnStarted(ask.turn, 10, 3, ask.settings.to_dict(), ask.messages[-1].content)
+    return [started, *steps, TurnFinished(ask.turn, "stop", made.text)]
+
+
+def run_race(runs: int) -> tuple[Bench, RaceResult]:
+    bench = Bench(runs)
+    bench.race.start()
+    while not bench.race.over:
+        bench.answer()
+    assert bench.race.result is not None
+    return bench, bench.race.result
+
+
+def test_every_measured_run_follows_a_short_one_of_its_own_lane() -> None:
+    bench, _ = run_race(2)
+    warm_ups, measured = bench.asks[::2], bench.asks[1::2]
+    for short, whole in zip(warm_ups, measured, strict=True):
+        assert short.messages != whole.messages == (QUESTION,)
+        assert replace(short.settings, max_new_tokens=200) == whole.settings
+        assert short.settings.max_new_tokens < 200
+
+
+def test_the_order_of_the_lanes_alternates() -> None:
+    bench, _ = run_race(3)
+    order = [ask.settings for ask in bench.asks[1::2]]
+    forwards = [lane.settings for lane in LANES]
+    assert order == [*forwards, *reversed(forwards), *forwards]
+
+
+def test_the_next_question_waits_for_the_answer() -> None:
+    bench = Bench(1)
+    bench.race.start()
+    for asked in range(1, 7):
+        assert len(bench.asks) == asked
+        bench.answer()
+    assert len(bench.asks) == 6 and bench.race.over and bench.race.idle
+
+
+def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
+    _, result = run_race(3)
+    alone, wide, narrow = result.lanes
+    assert alone.lane.name == ALONE and result.speed_up(alone) == 1
+    assert result.speed_up(wide) == pytest.approx(4) == result.speed_up(narrow)
+    assert wide.tok_s == pytest.approx(20)  # four tokens in 0.2 s behind the first
+    assert wide.ttft_ms == pytest.approx(100) and wide.decode_ms == pytest.approx(200)
+    assert (wide.target_passes, wide.draft_passes, wide.num_tokens) == (3, 2, 5)
+    assert wide.joules == 10
+
+
+def test_without_a_counter_there_are_no_joules() -> None:
+    result = as_race("Why?", [("a", make_answer()), ("b", make_answer())])
+    assert all(lane.joules is None for lane in result.lanes)
+    assert "joules" not in race_table(result).rows[0]
+
+
+def test_a_stopped_race_has_no_result_and_waits_for_the_engine() -> None:
+    bench = Bench(1)
+    bench.race.start()
+    bench.race.stop()
+    assert bench.sent[-1] == Stop() and bench.race.over and not bench.race.idle
+    bench.answer()
+    assert bench.race.idle and bench.race.result is None and len(bench.asks) == 1
+
+
+@pytest.mark.parametrize("fatal", [False, True])
+def test_an_error_ends_the_race(fatal: bool) -> None:
+    bench = Bench(1)
+    bench.race.start()
+    bench.race.apply(EngineError("device", "Out of memory.", "Close something.", fatal, 1))
+    assert bench.race.over and bench.race.failure is not None
+    if not fatal:
+        assert not bench.race.idle
+        bench.race.apply(TurnFinished(1, "error", ""))
+    assert bench.race.idle and len(bench.asks) == 1
+
+
+@given(st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=12), st.data())
+def test_the_first_difference_is_found_wherever_it_is(texts: list[str], data: st.DataObject) -> None:
+    first = plain_answer(texts)
+    place = data.draw(st.integers(0, len(texts) - 1))
+    step = first.steps[place]
+    changed = replace(step, emitted=(replace(step.emitted[0], id=999, probability=0.25),))
+    other = replace(first, steps=(*first.steps[:place], changed, *first.steps[place + 1 :]))
+    result = as_race("Why?", [("a", first), ("b", other)])
+    parting = result.divergence(result.lanes[1])
+    assert parting is not None and parting.index == place
+    assert parting.margin == pytest.approx(abs(step.emitted[0].probability - 0.25))
+    assert result.divergence(result.lanes[0]) is None
+
+
+def test_an_answer_that_is_shorter_differs_where_it_ends() -> None:
+    result = as_race("Why?", [("a", plain_answer(["x", "y", "z"])), ("b", plain_answer(["x", "y"]))])
+    parting = result.divergence(result.lanes[1])
+    assert parting is not None and parting.index == 2 and parting.other is None and parting.margin is None
+    assert "ends" in describe_divergence(result, result.lanes[1])
+    assert race_object(result)["identical"] is False
+
+
+def test_runs_that_differ_from_each_other_are_told() -> None:
+    _, result = run_race(2)
+    first, *others = result.lanes
+    odd = replace(first.runs[0], answer=plain_answer(["other"]))
+    mixed = replace(result, lanes=(replace(first, runs=(odd, *first.runs[1:])), *others))
+    assert not mixed.lanes[0].repeats_itself
+    assert any("differ from each other" in remark for remark in race_object(mixed)["remarks"])
+
+
+def test_the_clock_shows_every_step_once_and_in_time() -> None:
+    result = as_race("Why?", [("slow", make_answer(seconds=0.4)), ("fast", make_answer(seconds=0.1))])
+    clock = RaceClock(result)
+    shown: list[int] = []
+    for moment in range(100):
+        if clock.over:
+            break
+        slow, fast = clock.advance(moment * 0.05)
+        shown += [len(slow), len(fast)]
+        for place, lane in enumerate(result.lanes):
+            steps = lane.shown.answer.steps
+            ended = [step for step in steps if step.time - steps[0].time <= moment * 0.05]
+            now = clock.lanes[place]
+            assert now.tokens == sum(len(step.emitted) for step in ended)
+            assert now.target_passes == sum(step.verify_width > 0 for step in ended)
+            assert now.over == (len(ended) == len(steps))
+    assert clock.over and sum(shown) == 6
+    assert result.seconds == pytest.approx(0.8)
+
+
+def test_the_lanes_are_checked_before_anything_runs() -> None:
+    with pytest.raises(ValueError, match="block size"):
+        lanes_for(GenerationSettings(), [17])

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from dflash_tui.core.rounds.cells.cells import round_cells, round_summary, show_blanks
+from hypothesis import given
+
+from engine.events import Step
+from tests.core.events_for_tests import make_step, rounds
+
+
+@given(rounds())
+def test_every_draft_and_every_own_token_has_one_cell(steps: list[Step]) -> None:
+    for step in steps:
+        cells = round_cells(step)
+        fates = Counter(cell.fate for cell in cells)
+        assert fates["accepted"] == step.num_accepted
+        assert fates["accepted"] + fates["rejected"] + fates["discarded"] == len(step.draft)
+        assert [cell.text for cell in cells if cell.probability is not None] == [token.text for token in step.draft]
+        assert fates["corrected"] == sum(token.verdict == "corrected" for token in step.emitted)
+
+
+def test_the_correction_follows_the_guess_it_replaces() -> None:
+    assert [cell.fate for cell in round_cells(make_step(2, 5))] == [
+        "accepted",
+        "accepted",
+        "rejected",
+        "corrected",
+        "discarded",
+        "discarded",
+    ]
+
+
+def test_drafts_behind_a_stop_token_were_not_rejected() -> None:
+    fates = [cell.fate for cell in round_cells(make_step(2, 4, ending="stop"))]
+    assert fates == ["accepted", "accepted", "discarded", "discarded"]
+
+
+def test_summaries() -> None:
+    assert round_summary(make_step(8, 15)) == "kept 8 of 15, then corrected"
+    assert round_summary(make_step(15, 15)) == "kept 15 of 15, plus a bonus"
+    assert "ended" in round_summary(make_step(3, 15, ending="stop"))
+    assert "alone" in round_summary(make_step(0, 0))
+    assert round_summary(replace(make_step(6, 15), verify_width=9)) == "kept 6 of 8 verified of 15, then corrected"
+    assert round_summary(replace(make_step(0, 15), verify_width=1)).startswith("none of 15 verified")
+
+
+def test_the_end_mark_has_one_name_drafted_or_written() -> None:
+    step = make_step(1, 2, ending="stop")
+    last = replace(step.emitted[-1], text="<turn|>", channel="control", verdict="corrected")
+    drafted = (step.draft[0], replace(step.draft[1], text="<turn|>"))
+    cells = round_cells(replace(step, draft=drafted, emitted=(*step.emitted[:-1], last)))
+    assert [show_blanks(cell.text) for cell in cells if cell.fate in ("rejected", "corrected")] == ["‹end›", "‹end›"]

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import pytest
+from dflash_tui.core.rounds.cells.history import StepHistory
+from dflash_tui.core.rounds.cells.playback import FULL, PHASES, SLOWEST, Player, Quiz, phase_starts, round_seconds
+from dflash_tui.core.rounds.cells.slow_motion import SlowMotion
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.events import Step
+
+from ..events_for_tests import make_step, rounds
+
+FEW = settings(max_examples=30, deadline=None)
+
+
+def packed(steps: list[Step]) -> StepHistory:
+    history = StepHistory()
+    for step in steps:
+        history.append(step)
+    return history
+
+
+HISTORIES = rounds().map(packed)
+
+
+@given(HISTORIES, st.floats(SLOWEST, FULL), st.integers(1, 40))
+@FEW
+def test_an_answer_takes_its_own_time_over_the_pace(history: StepHistory, pace: float, frames: int) -> None:
+    """However the viewer's seconds are cut into frames, the rounds take as long as they took, divided by the pace."""
+    player = Player(history, 0)
+    length = sum(round_seconds(history, step) for step in range(len(history))) / pace
+    for _ in range(frames):
+        assert not player.at_end
+        player.advance(0.999 * length / frames, pace)
+    assert not player.at_end
+    player.advance(0.002 * length, pace)
+    assert player.at_end and player.step == len(history) - 1
+
+
+@given(HISTORIES)
+@FEW
+def test_phase_by_phase_shows_every_phase_of_every_round_once(history: StepHistory) -> None:
+    player = Player(history, 0)
+    first = (0, player.phase)
+    seen = [first]
+    while seen[-1] != (len(history) - 1, "emit"):
+        player.next_phase()
+        seen.append((player.step, player.phase))
+    steps = [step for step, phase in seen if phase == "emit"]
+    assert steps == list(range(len(history)))
+    assert [phase for step, phase in seen if step == len(history) - 1] in (list(PHASES), list(PHASES[1:]))
+    for place in reversed(seen[:-1]):
+        player.previous_phase()
+        assert (player.step, player.phase) == place
+
+
+@given(HISTORIES, st.data())
+@FEW
+def test_phases_come_in_order(history: StepHistory, data: st.DataObject) -> None:
+    step = data.draw(st.integers(0, len(history) - 1))
+    starts = phase_starts(history, step)
+    assert list(starts) == sorted(starts) and starts[0] == 0 and starts[-1] < 1
+
+
+def test_drafting_and_verifying_share_the_time_as_they_did() -> None:
+    history = packed([make_step(0, 0, index=0), make_step(3, 15, index=1, time=0.2)])
+    block, draft, verify, *_ = phase_starts(history, 1)
+    assert (verify - draft) / (draft - block) == pytest.approx(2)  # make_step drafts for 1 ms and verifies for 2
+
+
+def motion_at(step: int, *, teaching: bool = True) -> SlowMotion:
+    motion = SlowMotion()
+    if teaching:
+        motion.teach()
+    history = packed([make_step(min(index, 4), 8, index=index, time=0.1 * index + 0.1) for index in range(6)])
+    motion.begin(history, step, now=0.0)
+    return motion
+
+
+def test_teaching_starts_slowly_with_an_empty_block() -> None:
+    motion = motion_at(1)
+    assert (motion.pace, motion.phase, motion.playing) == (SLOWEST, "block", True)
+    motion.tick(0.1 / SLOWEST + 0.001)
+    assert (motion.step, motion.phase) == (2, "block")
+
+
+def test_without_phases_rounds_appear_whole() -> None:
+    motion = motion_at(1, teaching=False)
+    motion.set_pace(0.5)
+    phases = set()
+    for tick in range(1, 9):
+        motion.tick(0.1 * tick)
+        phases.add(motion.phase)
+    assert phases == {"emit"} and motion.step == 5
+
+
+def test_a_pause_stops_the_clock_and_going_on_does_not_jump() -> None:
+    motion = motion_at(1)
+    motion.toggle(0.0)
+    motion.tick(50.0)
+    assert motion.step == 1
+    motion.toggle(100.0)
+    motion.tick(100.0 + 0.05 / SLOWEST)
+    assert motion.step == 1 and motion.playing
+
+
+def test_who_wants_no_motion_gets_none() -> None:
+    motion = SlowMotion()
+    motion.moves = False
+    motion.teach()
+    motion.begin(packed([make_step(2, 8, index=index, time=0.1 * index + 0.1) for index in range(3)]), 0, now=0.0)
+    motion.tick(1000.0)
+    assert (motion.step, motion.phase, motion.playing) == (0, "block", False)
+    motion.change_phase(1)
+    assert motion.phase == "draft"
+
+
+@pytest.mark.parametrize("pace", [0.0, 0.04, 1.1, -1])
+def test_a_pace_outside_is_refused(pace: float) -> None:
+    with pytest.raises(ValueError, match="The pace must be between"):
+        SlowMotion().set_pace(pace)
+
+
+def test_the_game_asks_before_the_target_has_spoken_and_once_a_round() -> None:
+    motion = motion_at(3)
+    motion.quiz = Quiz()
+    for tick in range(100):
+        motion.tick(0.05 * tick)
+    assert motion.waiting and (motion.step, motion.phase) == (3, "draft") and motion.num_guesses == 8
+    motion.answer(3)
+    assert not motion.waiting and motion.phase == "emit" and motion.quiz.num_right == 1
+    motion.tick(1000.0)
+    assert motion.step == 3, "the verdict stays to be read"
+    motion.toggle(5.0)
+    for tick in range(200):
+        motion.tick(5.0 + 0.05 * tick)
+    assert motion.waiting and motion.step == 4
+    motion.answer(8)
+    assert motion.quiz.score == "1 of 2 right, off by 2.0 on average"
+
+
+def test_stepping_by_hand_meets_the_question_too() -> None:
+    motion = motion_at(3)
+    motion.quiz = Quiz()
+    motion.change_phase(1)
+    assert motion.waiting and motion.phase == "draft"
+    motion.change_phase(1)
+    assert motion.waiting and motion.phase == "draft", "the verdict must not show before the guess"
+    motion.change_phase(-1)
+    motion.change_phase(-1)
+    assert motion.step == 2 and not motion.waiting
+
+
+@given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), min_size=1, max_size=20))
+@FEW
+def test_the_score_counts_every_answer(answers: list[tuple[int, int]]) -> None:
+    quiz = Quiz()
+    assert quiz.score == ""
+    for guess, kept in answers:
+        quiz.ask()
+        quiz.answer(guess, kept)
+    right, off = sum(guess == kept for guess, kept in answers), sum(abs(guess - kept) for guess, kept in answers)
+    assert quiz.score == f"{right} of {len(answers)} right, off by {off / len(answers):.1f} on average"

@@ -1,0 +1,238 @@
+"""Rounds that verified a tree: whoever reads a round says of it what is true of trees, too."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from dflash_tui.core.rounds.cells.cells import round_cells, round_summary
+from dflash_tui.core.rounds.cells.history import StepHistory
+from dflash_tui.core.rounds.cells.inspection import Inspection, inspect_step
+from dflash_tui.core.rounds.cells.lenses import Reading, bin_of
+from dflash_tui.core.rounds.cells.playback import Phase, Quiz
+from dflash_tui.core.rounds.cells.slow_motion import SlowMotion
+from dflash_tui.core.rounds.cells.trees import accepted_drafts, further_choices, num_positions
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dflash_tui.app.step_words import remark
+from dflash_tui.app.widgets.step_table import Scene, scene_lines
+from dflash_tui.core.export.document import Document, collect
+from dflash_tui.core.export.html import to_html
+from dflash_tui.core.export.json_export import to_json
+from dflash_tui.core.figures.statistics import AcceptanceStatistics, is_corrected, num_verified
+from dflash_tui.core.lesson.facts import round_facts
+from engine.events import EmittedToken, Step, TurnFinished, TurnStarted, WidthChoice, event_from_dict
+from engine.statistics import TurnMeter
+
+from ..events_for_tests import CHANCES, CHOICES, make_step, make_tree_step
+
+SECOND = make_tree_step((0, 1, 0, 0))
+"""Keeps three of a tree of fifteen, the middle one a second choice; behind them nothing was verified."""
+NONE = make_tree_step((3,))
+"""Keeps nothing."""
+paths = st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 9]), max_size=8)
+"""What the target says: often the first choice, now and then none of the four."""
+trees = st.builds(lambda said, rows: make_tree_step(said, rows=rows), paths, st.integers(2, 16))
+
+
+def seen(step: Step) -> Inspection:
+    return inspect_step(step, 10, 60, 7)
+
+
+def lines(step: Step, phase: Phase = "emit", width: int = 118, height: int = 14) -> list[str]:
+    scene = Scene(seen(step), phase, title="round 1", phases=phase != "emit")
+    return [line.plain for line in scene_lines(scene, width, height)]
+
+
+def cells(step: Step, label: str, phase: Phase = "emit") -> list[str]:
+    return next((line[10:].split() for line in lines(step, phase) if line.startswith(label)), [])
+
+
+def answer_of(*steps: Step) -> Document:
+    return Document("Why?", collect([TurnStarted(1, 5, 0, {}, "Why?"), *steps, TurnFinished(1, "stop", "")]).answers())
+
+
+@given(trees)
+def test_what_was_accepted_is_what_was_emitted(step: Step) -> None:
+    kept = accepted_drafts(step)
+    assert [token.id for token in kept] == [token.id for token in step.emitted[: step.num_accepted]]
+    assert [cell.text for cell in round_cells(step) if cell.fate == "accepted"] == [token.text for token in kept]
+    assert step.num_accepted <= num_positions(step) <= len(step.tree) == num_verified(step)
+
+
+@given(trees)
+def test_every_further_choice_stands_once_with_its_fate(step: Step) -> None:
+    further = further_choices(step)
+    for depth, here in enumerate(further, 1):
+        verified = {token.choice for token in step.tree if token.depth == depth}
+        assert [0, *(each.token.choice for each in here)] == sorted(verified)
+        fates = [each.fate for each in here]
+        kept = depth <= step.num_accepted and step.emitted[depth - 1].id
+        assert [each.token.id for each in here if each.fate == "accepted"] == [kept] * (kept in _ids(depth)[1:])
+        if depth > step.num_accepted + is_corrected(step):
+            assert set(fates) <= {"discarded"}
+    if is_corrected(step) and len(further) > step.num_accepted:
+        assert {each.fate for each in further[step.num_accepted]} <= {"rejected", "discarded"}
+
+
+def _ids(depth: int) -> list[int]:
+    return [token for token, _, _ in CHOICES[depth - 1]]
+
+
+def test_choices_behind_what_was_kept_are_refused_and_others_were_never_judged() -> None:
+    fates = [[each.fate for each in here] for here in further_choices(SECOND)]
+    assert fates == [["rejected", "rejected"], ["accepted", "rejected"], ["discarded"], [], []]
+
+
+def test_a_column_says_which_choice_was_kept_and_what_became_of_the_first() -> None:
+    said = seen(SECOND).why(1)
+    assert said.startswith(
+        "The target's most likely token is “·w2b” (30 %): that is the drafter's second choice (25 % l"
+    )
+    assert said.endswith("so it is kept; the first, “·w2a” (55 %), was not what the target said.")
+    assert seen(SECOND).why(0).endswith("that is what the drafter had guessed, so it is kept.")
+    assert seen(SECOND).why(3).startswith("Behind what was kept nothing was verified, so the target adds one")
+    assert seen(SECOND).why(4).startswith("Never judged")
+    assert seen(SECOND).why(7) == "Never looked at: the tree of the 15 likeliest guesses ends before it."
+    small = replace(make_tree_step((0,), rows=5), choice=WidthChoice(0.04, 0.5, 700.0))
+    assert (
+        seen(small).why(7).startswith("Never looked at: the tree of the 4 likeliest guesses ends before it, for the n")
+    )
+    assert "not “·w1a” (20 %) nor the drafter's 2 further choices: the guesses fall" in seen(NONE).why(0)
+    assert "nor the drafter's second choice: the guesses fall" in seen(make_tree_step((9,), rows=4)).why(0)
+    assert seen(SECOND).choices(1) == "The drafter's choices here: “·w2a” 55 %, “·w2b” 25 %, “·w2c” 12 %."
+    assert seen(SECOND).choices(4) == seen(make_step(1, 3)).choices(0) == ""
+
+
+@given(trees)
+def test_every_position_of_a_tree_has_a_sentence(step: Step) -> None:
+    inspection = seen(step)
+    assert all(inspection.why(place) for place in range(len(inspection.columns)))
+    outcomes = [column.outcome for column in inspection.columns]
+    assert outcomes[: step.num_accepted] == ["accepted"] * step.num_accepted
+    assert set(outcomes[num_positions(step) :]) <= {"unverified", "bonus"} and "ended" not in outcomes
+
+
+def test_a_round_with_a_tree_is_summed_up() -> None:
+    assert seen(SECOND).summary == "kept 3, plus a bonus · verified a tree of 15 over 5 positions"
+    assert seen(NONE).summary == "kept 0, then corrected · verified a tree of 15 over 5 positions"
+    assert seen(make_tree_step((9,), rows=3)).summary.endswith("verified a tree of 2 over 2 positions")
+    assert seen(make_tree_step((9,), rows=2)).summary.endswith("verified a tree of 1 over 1 position")
+    assert round_summary(SECOND) == "kept 3 of a tree of 15, plus a bonus"
+    stopped = replace(SECOND, emitted=SECOND.emitted[:3])
+    assert seen(stopped).summary.startswith("kept 3, then the answer ended ·")
+    assert {column.outcome for column in seen(stopped).columns[3:5]} == {"ended"}
+
+
+def test_the_edge_of_a_tree_says_why_it_is_no_larger() -> None:
+    choice = WidthChoice(0.04, 0.02, 700.0)
+    small = replace(make_tree_step((0,), rows=12), choice=choice)
+    assert seen(small).width == "verified the 11 likeliest: the 12th is 4 % likely and costs 0.02 ms"
+    assert seen(replace(SECOND, choice=choice)).width.startswith("verified the 15 likeliest: the 15th is 4 % likely")
+
+
+def test_the_table_lists_further_choices_under_the_first() -> None:
+    assert cells(SECOND, "draft")[:3] == ["·w1a", "·w2a", "·w3a"]
+    assert cells(SECOND, "or 2nd") == ["·w1b", "✓·w2b", "·w3b"]
+    assert cells(SECOND, "or 3rd") == ["·w1c", "·w2c"]
+    assert cells(SECOND, "or 4th") == [] and not any(line.startswith("or ") for line in lines(make_step(3, 8)))
+
+
+def test_the_kept_choice_looks_kept_and_the_first_looks_fallen() -> None:
+    def style(word: str) -> str:
+        table = scene_lines(Scene(seen(SECOND)), 118, 14)
+        line = next(line for line in table if word in line.plain and not line.plain.startswith("target"))
+        place = line.plain.index(word)
+        return " ".join(str(span.style) for span in line.spans if span.start <= place < span.end)
+
+    assert "accepted" in style("✓·w2b") and "rejected" in style("·w2a")
+    assert style("·w2c") == style("·w1b") == "dim"
+
+
+def test_rows_of_further_choices_give_way_last() -> None:
+    for height in range(4, 15):
+        table = lines(SECOND, height=height)
+        assert len(table) <= height
+        if any(line.startswith("drafter p") for line in table):
+            assert any(line.startswith("or 3rd") for line in table)
+
+
+def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
+    assert cells(SECOND, "or 2nd", "block") == []
+    assert cells(SECOND, "or 2nd", "draft") == cells(SECOND, "or 2nd", "verify") == ["·w1b", "·w2b", "·w3b"]
+    assert cells(SECOND, "or 2nd", "judge") == ["·w1b", "✓·w2b", "·w3b"]
+    assert any("a tree of 15" in line for line in lines(SECOND, "draft"))
+    assert any("as long as one of them is" in line for line in lines(SECOND, "judge"))
+
+
+def test_the_game_asks_for_positions() -> None:
+    motion, history = SlowMotion(), StepHistory()
+    history.append(make_step(0, 0, index=0))
+    history.append(replace(SECOND, time=0.2))
+    motion.teach()
+    motion.quiz = Quiz()
+    motion.stand(history, 1)
+    motion.change_phase(1)
+    assert motion.waiting and motion.num_guesses == 5
+    assert remark(motion, seen(SECOND)).startswith("How many of the 5 positions will be kept?")
+    motion.answer(3)
+    assert motion.quiz.num_right == 1
+
+
+@given(trees)
+@settings(max_examples=30)
+def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
+    history = StepHistory()
+    history.append(step)
+    reading = Reading("confidence", history)
+    expected = [f"sure-{bin_of(token.probability) + 1}" for token in accepted_drafts(step)] + ["undrafted"]
+    assert [reading.shade(token) for token in range(history.num_tokens)] == expected
+    if step.num_accepted:
+        assert accepted_drafts(step)[0].probability == CHANCES[_ids(1).index(step.emitted[0].id)]
+
+
+@given(st.lists(trees, min_size=1, max_size=8))
+def test_counts_are_of_verified_tokens_and_of_kept_positions(steps: list[Step]) -> None:
+    counted, meter = AcceptanceStatistics(), TurnMeter()
+    for step in steps:
+        counted = counted.after(step)
+        meter.add(step)
+    told = meter.statistics()
+    assert counted.num_draft_tokens == told.num_draft_tokens == sum(len(step.tree) for step in steps)
+    assert counted.num_accepted_draft_tokens == told.num_accepted_draft_tokens
+    assert all(counted.histogram[kept] == rounds for kept, rounds in enumerate(told.acceptance_histogram))
+    assert sum(counted.corrected) == sum(step.emitted[-1].verdict == "corrected" for step in steps)
+
+
+def test_a_page_tells_all_choices_and_the_chance_of_the_kept_one() -> None:
+    page = to_html(answer_of(make_step(0, 0, index=0), SECOND))
+    (rounds,) = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
+    text, verdict, target, drafter, _, why = rounds[1]["tokens"][1]
+    assert (text, verdict, target, drafter) == ("·w2b", "accepted", 0.3, 0.25)
+    assert why.endswith("The drafter's choices here: “·w2a” 55 %, “·w2b” 25 %, “·w2c” 12 %.")
+    assert [cell[0] for cell in rounds[1]["cells"]][:3] == ["·w1a", "·w2b", "·w3a"]
+
+
+def test_a_lesson_tells_what_was_kept_and_which_first_choice_fell() -> None:
+    step = make_tree_step((0, 9))
+    (answer,) = answer_of(step).answers
+    facts = round_facts(answer, 0)
+    assert (facts["round.kept"], facts["round.rejected"], facts["round.rejected_drafter_p"]) == (1, "w2a", 0.55)
+    assert facts["round.rejected_target_p"] == 0.2 and facts["round.chosen"] == "own"
+
+
+@given(trees)
+def test_json_gives_trees_back(step: Step) -> None:
+    content = json.loads(to_json(answer_of(step)))
+    (copy,) = content["sections"][0]["steps"]
+    assert event_from_dict({"event": "Step", **copy}) == step
+
+
+@pytest.mark.parametrize("said", [(0, 1), (9,)])
+def test_the_own_token_stands_behind_what_was_kept(said: tuple[int, ...]) -> None:
+    step = make_tree_step(said, own=EmittedToken(5, " sun", "corrected"))
+    fates = [cell.fate for cell in round_cells(step)]
+    kept = len(said) if said != (9,) else 0
+    assert fates == ["accepted"] * kept + ["rejected", "corrected"] + ["discarded"] * (14 - kept)

@@ -1,0 +1,206 @@
+"""Finding, naming, deleting and reading older conversations."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from dflash_tui.core.sessions.sessions.archive import (
+    ArchiveError,
+    OpenElsewhere,
+    conversation_markdown,
+    delete_session,
+    find_session,
+    latest_session,
+    list_sessions,
+    open_session,
+    reopen,
+    reopen_latest,
+)
+from dflash_tui.core.sessions.sessions.sessions import SessionLog, append_title, load_session
+
+from engine.events import EmittedToken, EngineReady, Step, TurnFinished
+
+
+def write(
+    directory: Path, *questions: str, answer: str = "Four.", at: float = 0.0, reason: str | None = "stop"
+) -> Path:
+    """A conversation on disk, last changed ``at`` seconds after the epoch."""
+    log = SessionLog.create(directory)
+    log.record(EngineReady("org/target", "org/drafter", "cpu", "float32", 16, 4096, 1.0))
+    for turn, question in enumerate(questions, start=1):
+        log.user(turn, question)
+        log.record(Step(turn, 0, 0.1, (), 0, (EmittedToken(1, answer, "plain"),), 1, 0.0, 1.0, 1.0, 9, 16, 0.0))
+        if reason is not None:
+            log.record(TurnFinished(turn, reason, answer))  # type: ignore[arg-type]
+    log.close()
+    os.utime(log.path, (at, at))
+    return log.path
+
+
+def test_the_list_has_the_latest_first_and_says_what_was_asked(tmp_path: Path) -> None:
+    old, new = write(tmp_path, "two\nand two?", "more", at=1), write(tmp_path, "a page", at=2)
+    (tmp_path / "notes.jsonl").write_text("hello\n")
+    first, second = list_sessions(tmp_path)
+    assert (first.path, second.path) == (new, old)
+    assert (second.name, second.questions, second.target) == ("two and two?", ("two and two?", "more"), "org/target")
+
+
+def test_questions_that_were_taken_back_are_not_listed(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    for turn in (1, 2, 3):
+        log.user(turn, f"question {turn}")
+        log.take_back(turn)
+    log.put_back(2)
+    log.close()
+    assert list_sessions(tmp_path)[0].questions == ("question 2",)
+    assert [turn.question for turn in load_session(log.path).turns] == ["question 2"]
+
+
+def test_a_title_takes_the_place_of_the_first_question(tmp_path: Path) -> None:
+    path = write(tmp_path, "question")
+    append_title(path, "Sums")
+    assert list_sessions(tmp_path)[0].name == load_session(path).name == "Sums"
+    append_title(path, "")
+    assert list_sessions(tmp_path)[0].name == load_session(path).name == "question"
+
+
+def test_a_title_does_not_mix_with_a_line_that_was_cut(tmp_path: Path) -> None:
+    path = write(tmp_path, "question")
+    path.write_bytes(path.read_bytes()[:-5])
+    append_title(path, "Sums")
+    assert (load_session(path).title, load_session(path).turns[0].answer) == ("Sums", "Four.")
+
+
+def test_a_title_while_another_window_writes(tmp_path: Path) -> None:
+    path = write(tmp_path, "question")
+    log = SessionLog.resume(path)
+    append_title(path, "Sums")
+    log.user(2, "more")
+    log.close()
+    assert (load_session(path).title, len(load_session(path).turns)) == ("Sums", 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [("", True), ("PAGE two", True), ("org/target", True), ("sums", True), ("three", False)]
+)
+def test_every_word_must_match_somewhere(tmp_path: Path, words: str, found: bool) -> None:
+    append_title(write(tmp_path, "one page", "two pages"), "Sums")
+    assert list_sessions(tmp_path)[0].matches(words) is found
+
+
+def test_an_id_may_be_cut_short(tmp_path: Path) -> None:
+    paths = [write(tmp_path, "a"), write(tmp_path, "b")]
+    for path in paths:
+        assert find_session(path.stem, tmp_path) == find_session(path.stem[-6:], tmp_path) == path
+        assert find_session(str(path), tmp_path / "elsewhere") == path
+    with pytest.raises(ArchiveError, match="2 conversations"):
+        find_session("T", tmp_path)
+    for nothing in ("zzz", "", "../secret"):
+        with pytest.raises(ArchiveError, match="no conversation"):
+            find_session(nothing, tmp_path)
+
+
+def test_the_latest_conversation_is_the_one_where_something_was_said_last(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match="no conversation to continue"):
+        latest_session(tmp_path)
+    old, new = write(tmp_path, "a", at=5), write(tmp_path, "b", at=4)
+    assert latest_session(tmp_path) == old and new.exists()
+
+
+def test_a_conversation_goes_on_in_its_own_file(tmp_path: Path) -> None:
+    path = write(tmp_path, "one")
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"type": "text", "turn": 1, "answ')
+    conversation, log = reopen(path)
+    assert path.read_bytes() == whole, "the line that was cut is gone"
+    log.record(EngineReady("org/other", None, "cpu", "float32", 1, 4096, 1.0))
+    log.user(conversation.last_turn + 1, "two", "Be brief.")
+    log.close()
+    again = load_session(path)
+    assert [turn.question for turn in again.turns] == ["one", "two"]
+    assert (again.target, again.system, again.last_turn) == ("org/other", "Be brief.", 2)
+    assert path.read_bytes().startswith(whole)
+
+
+def test_resuming_without_a_question_changes_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path, "one")
+    before = path.read_bytes()
+    _, log = reopen(path)
+    log.record(EngineReady("org/other", None, "cpu", "float32", 1, 4096, 1.0))
+    log.close()
+    assert path.read_bytes() == before
+
+
+def test_one_window_at_a_time_goes_on_with_a_conversation(tmp_path: Path) -> None:
+    path = write(tmp_path, "one")
+    _, log = reopen(path)
+    with pytest.raises(ArchiveError, match="open in another window"):
+        reopen(path)
+    log.close()
+    reopen(path)[1].close()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "hello\n", '{"type": "session", "version": 99, "created": ""}\n', '{"type": 1}\n']
+)
+def test_what_is_no_conversation_is_told(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(content)
+    with pytest.raises(ArchiveError) as caught:
+        open_session(path)
+    assert caught.value.hint
+    with pytest.raises(ArchiveError, match="can't be read"):
+        open_session(tmp_path / "missing.jsonl")
+
+
+def test_a_line_that_lacks_its_parts_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "one")
+    path.write_text(path.read_text() + '{"type": "user"}\n')
+    with pytest.raises(ArchiveError, match="damaged"):
+        open_session(path)
+    assert list_sessions(tmp_path) == []
+
+
+def test_deleting(tmp_path: Path) -> None:
+    path = write(tmp_path, "one")
+    delete_session(path)
+    assert list_sessions(tmp_path) == []
+    with pytest.raises(ArchiveError, match="not deleted"):
+        delete_session(path)
+
+
+def test_markdown_quotes_the_questions_and_keeps_the_answers_verbatim(tmp_path: Path) -> None:
+    answer = "```python\nprint(1)\n```\n"
+    path = write(tmp_path, "a\n\nb", answer=answer)
+    text = conversation_markdown(load_session(path))
+    assert text.startswith("# a b\n\n") and "org/target + org/drafter" in text
+    assert f"> a\n>\n> b\n\n{answer}" in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"), [("stopped", "(stopped)"), (None, "(cut short)"), ("length", "(cut short)")]
+)
+def test_markdown_says_that_an_answer_is_not_whole(tmp_path: Path, reason: str | None, said: str) -> None:
+    assert said in conversation_markdown(load_session(write(tmp_path, "one", reason=reason)))
+
+
+def test_what_another_window_has_open_is_not_deleted(tmp_path: Path) -> None:
+    path = write(tmp_path, "about drones")
+    _, elsewhere = reopen(path)
+    with pytest.raises(OpenElsewhere, match=r"about drones.*another window"):
+        delete_session(path)
+    elsewhere.close()
+    delete_session(path)
+    assert not path.exists()
+
+
+def test_the_latest_is_open_elsewhere(tmp_path: Path) -> None:
+    free = write(tmp_path, "about boats", at=1)
+    open_now = [reopen(write(tmp_path, "about drones", at=number)) for number in (2, 3)]
+    with pytest.raises(OpenElsewhere, match="about drones") as raised:
+        reopen_latest(tmp_path)
+    assert "about boats" in raised.value.hint and raised.value.hint.endswith(free.stem)
+    for _, log in open_now:
+        log.close()

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from dflash_tui.core.sessions.sessions.sessions import SessionLog, load_session, sessions_directory
+
+from engine.commands import Message
+from engine.events import EmittedToken, EngineError, EngineReady, LoadProgress, Step, TurnFinished, TurnStatistics
+
+READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.5)
+
+
+def step(turn: int, index: int, *tokens: EmittedToken) -> Step:
+    return Step(turn, index, 0.1, (), 0, tokens, 1, 0.0, 1.0, 1.0, 10, 16, 0.0)
+
+
+def say(log: SessionLog, turn: int, question: str, pieces: list[str], reason: str | None = "stop") -> None:
+    log.user(turn, question)
+    for index, piece in enumerate(pieces):
+        log.record(step(turn, index, EmittedToken(1, piece, "accepted")))
+    if reason:
+        log.record(TurnFinished(turn, reason, "".join(pieces), "", TurnStatistics(num_tokens=len(pieces))))  # type: ignore[arg-type]
+
+
+def test_a_conversation_comes_back(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    log.record(LoadProgress("load", 1, 2))
+    log.record(READY)
+    say(log, 1, "Hi\nthere", ["Hel", "lo \u2028 é😀", "!\n"])
+    say(log, 2, "more", ["part"], reason="stopped")
+    log.close()
+    conversation = load_session(log.path)
+    assert (conversation.target, conversation.drafter) == ("target", "drafter")
+    first, second = conversation.turns
+    assert (first.question, first.answer, first.reason) == ("Hi\nthere", "Hello \u2028 é😀!\n", "stop")
+    assert first.statistics["num_tokens"] == 3
+    assert (second.answer, second.reason) == ("part", "stopped")
+    assert conversation.messages()[:2] == (Message("user", "Hi\nthere"), Message("assistant", first.answer))
+
+
+def test_thought_and_control_tokens_stay_out_of_the_answer(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    log.user(1, "q")
+    log.record(step(1, 0, EmittedToken(1, "hm", "plain", "thought"), EmittedToken(2, "yes", "plain")))
+    log.record(step(1, 1, EmittedToken(3, "", "plain", "control")))
+    log.close()
+    (turn,) = load_session(log.path).turns
+    assert (turn.answer, turn.thought, turn.reason) == ("yes", "hm", None)
+
+
+def test_an_error_is_part_of_its_turn(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    log.user(1, "q")
+    log.record(EngineError("generation", "It broke.", "Try again.", turn=1))
+    log.record(TurnFinished(1, "error", ""))
+    log.close()
+    conversation = load_session(log.path)
+    assert (conversation.turns[0].error, conversation.turns[0].reason) == ("It broke.", "error")
+    assert conversation.messages() == ()
+
+
+def test_nothing_said_leaves_no_file(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path / "sessions")
+    log.record(READY)
+    log.close()
+    assert not (tmp_path / "sessions").exists()
+
+
+def test_every_line_is_on_disk_at_once_and_private(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    say(log, 1, "q", ["a", "b"], reason=None)
+    assert [json.loads(line)["type"] for line in log.path.read_text().splitlines()] == [
+        "session",
+        "user",
+        "text",
+        "text",
+    ]
+    assert log.path.stat().st_mode & 0o777 == 0o600
+    log.close()
+
+
+def test_a_cut_last_line_costs_that_line_only(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    say(log, 1, "q", ["one ", "two ", "three"], reason=None)
+    log.close()
+    whole = log.path.read_bytes()
+    last = whole.rindex(b"\n", 0, -1) + 1
+    for end in range(last, len(whole)):
+        log.path.write_bytes(whole[:end])
+        assert load_session(log.path).turns[0].answer == "one two "
+
+
+def test_a_killed_program_keeps_all_it_was_told(tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from pathlib import Path\n"
+        "from dflash_tui.core.sessions.sessions import SessionLog\n"
+        "from engine.events import EmittedToken, Step\n"
+        "log = SessionLog.create(Path(sys.argv[1]))\n"
+        "log.user(1, 'q')\n"
+        "for i in range(100):\n"
+        "    log.record(Step(1, i, .1, (), 0, (EmittedToken(1, f'{i} ', 'plain'),), 1, 0., 1., 1., 1, 16, 0.))\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program, str(tmp_path)])
+    assert result.returncode == -signal.SIGKILL
+    (path,) = tmp_path.glob("*.jsonl")
+    assert load_session(path).turns[0].answer == "".join(f"{i} " for i in range(100))
+
+
+def test_threads_do_not_mix_lines(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    log.user(0, "q")
+
+    def speak(turn: int) -> None:
+        say(log, turn, f"q{turn}", ["x" * 500] * 50)
+
+    threads = [threading.Thread(target=speak, args=(turn,)) for turn in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    log.close()
+    turns = load_session(log.path).turns
+    assert [(len(turn.answer), turn.reason) for turn in turns[1:]] == [(25_000, "stop")] * 4
+
+
+def test_an_unwritable_directory_is_remembered_and_not_raised(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    log = SessionLog.create(tmp_path / "file" / "sessions")
+    assert log.failure is None
+    say(log, 1, "q", ["a"])
+    assert log.failure is not None and "no longer being saved" in log.failure
+
+
+def test_a_full_disk_ends_the_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = SessionLog.create(tmp_path)
+    say(log, 1, "q", ["kept"], reason=None)
+    real_write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real_write(descriptor, data[: len(data) // 2]))
+    log.record(step(1, 1, EmittedToken(1, "lost", "plain")))
+    monkeypatch.undo()
+    failure = log.failure
+    assert failure is not None and "No space left" in failure
+    log.record(step(1, 2, EmittedToken(1, "after", "plain")))
+    log.close()
+    assert (log.failure, load_session(log.path).turns[0].answer) == (failure, "kept")
+
+
+def test_writing_after_close_does_nothing(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    log.user(1, "q")
+    log.close()
+    log.close()
+    size = log.path.stat().st_size
+    log.user(2, "late")
+    assert (log.path.stat().st_size, log.failure) == (size, None)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a conversation"),
+        (b'{"type": "user"}\n', "not a conversation"),
+        (b"hello\n", "line 1, is not JSON"),
+        (b'{"type": "session", "version": 99, "created": ""}\n', "newer dflash-chat"),
+        (b'{"type": "session", "version": 1, "created": ""}\n[]\n', "line 2"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load_session(path)
+
+
+def test_the_state_variable_moves_the_sessions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path))
+    assert sessions_directory() == tmp_path / "sessions"
+    monkeypatch.delenv("DFLASH_CHAT_STATE")
+    assert sessions_directory().parts[-2:] == ("dflash-chat", "sessions")
+
+
+def test_a_turn_that_was_taken_back_does_not_come_back(tmp_path: Path) -> None:
+    log = SessionLog.create(tmp_path)
+    say(log, 1, "one", ["1"])
+    say(log, 2, "two", ["2"])
+    log.take_back(2)
+    say(log, 3, "two again", ["3"])
+    log.close()
+    assert [turn.question for turn in load_session(log.path).turns] == ["one", "two again"]

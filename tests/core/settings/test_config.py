@@ -1,0 +1,142 @@
+"""Configuration files: where they are found, and errors that name file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dflash_tui.core.settings.config import (
+    CONFIG_VARIABLE,
+    MAX_BYTES,
+    PROJECT_FILE,
+    ConfigError,
+    files,
+    project_file,
+    read_all,
+    read_config,
+)
+from dflash_tui.core.settings.toml_lines import line_of, syntax_place
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder with a project below it, which is the current folder."""
+    project = tmp_path / "home" / "work" / "project"
+    project.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
+    monkeypatch.delenv(CONFIG_VARIABLE, raising=False)
+    monkeypatch.chdir(project)
+    return tmp_path / "home"
+
+
+def user_config(home: Path, text: str) -> Path:
+    path = home / ".config" / "dflash-chat" / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return path
+
+
+def test_without_files_there_is_nothing(home: Path) -> None:
+    assert list(files()) == [] and read_all().settings == {}
+
+
+def test_the_project_has_the_last_word(home: Path) -> None:
+    own = user_config(home, 'theme = "mono"\nseed = 1\n[keys]\nsave = "f9"\n')
+    (home / "work" / PROJECT_FILE).write_text("# for all of us\nseed = 2\n")
+    config = read_all()
+    assert {name: entry.value for name, entry in config.settings.items()} == {"theme": "mono", "seed": 2}
+    assert config.settings["seed"].place == f"{home / 'work' / PROJECT_FILE}, line 2"
+    assert config.settings["theme"].place == f"{own}, line 1"
+    assert (config.keys["save"].value, config.keys["save"].line) == ("f9", 4)
+
+
+def test_the_search_for_a_project_ends_at_home(home: Path) -> None:
+    (home / PROJECT_FILE).write_text("seed = 2")
+    (home.parent / PROJECT_FILE).write_text("seed = 3")
+    assert project_file() is None
+    nearer = home / "work" / PROJECT_FILE
+    nearer.write_text("seed = 4")
+    assert project_file() == nearer
+    nearest = Path.cwd() / PROJECT_FILE
+    nearest.write_text("seed = 5")
+    assert project_file() == nearest
+
+
+def test_the_environment_names_another_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    user_config(home, "seed = 1")
+    other = home / "other.toml"
+    other.write_text("seed = 9")
+    monkeypatch.setenv(CONFIG_VARIABLE, str(other))
+    assert read_all().settings["seed"].value == 9
+    monkeypatch.setenv(CONFIG_VARIABLE, "")
+    assert read_all().settings == {}
+    monkeypatch.setenv(CONFIG_VARIABLE, str(home / "missing.toml"))
+    with pytest.raises(ConfigError, match=r"missing\.toml: No such file"):
+        read_all()
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"seed = 1\nseed = ", r"config\.toml, line 2: "),
+        (b"seed = 1\n\ntheme = mono\n", r"config\.toml, line 3: "),
+        (b"[keys", r"config\.toml, line 1: "),
+        (b"seed = 1\nkeys = 3", r"config\.toml, line 2: \[keys\] must be a table"),
+        (b"theme = '\xff'", r"config\.toml: not UTF-8 text \(byte 9\)"),
+        (b"#" * (MAX_BYTES + 1), r"config\.toml: larger than"),
+        (b"a = " + b"[" * 5000, r"config\.toml"),
+    ],
+)
+def test_what_can_not_be_read_is_said_with_its_place(tmp_path: Path, content: bytes, complaint: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=complaint):
+        read_config(path)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="directory"):
+        read_config(tmp_path)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.mktemp("fuzz") / "config.toml"
+    path.write_bytes(content)
+    try:
+        read_config(path)
+    except ConfigError as error:
+        assert str(error).startswith(str(path))
+
+
+TEXT = """\
+# a comment with seed = 5
+name = "x"
+
+[colors]
+primary = "#fff"
+"odd key" = 1
+[ style ]
+primary = "bold"
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "table", "line"),
+    [
+        ("name", "", 2), ("seed", "", None), ("primary", "colors", 5), ("odd key", "colors", 6),
+        ("primary", "style", 8), ("missing", "style", 7), ("colors", "", 4), ("x", "nowhere", None),
+    ],
+)  # fmt: skip
+def test_lines_are_found(key: str, table: str, line: int | None) -> None:
+    assert line_of(TEXT, key, table) == line
+
+
+def test_the_parsers_own_place() -> None:
+    assert syntax_place("Invalid value (at line 3, column 8)", "") == ("Invalid value", 3)
+    assert syntax_place("Expected ']' (at end of document)", "a\nb") == ("Expected ']'", 2)
+    assert syntax_place("something else", "a") == ("something else", None)

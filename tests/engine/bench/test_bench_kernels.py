@@ -1,0 +1,126 @@
+"""The kernel bench: every case launches, counts its bytes, and survives choices that fail. Times mean nothing here."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.bench import kernels
+from engine.bench.candidates import refinements
+from engine.bench.cases import Case, cases_of
+from engine.bench.chosen import best_for_all, read_tiles
+from engine.bench.command import main
+from engine.bench.shapes import read_shape
+from engine.kernels.decode.tiles import TargetTiles, Tiles
+from engine.kernels.toolchain.jit import INTERPRETED
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
+
+CPU = torch.device("cpu")
+
+
+@cache
+def tiny_cases() -> dict[str, Case]:
+    return {case.name: case for case in cases_of(read_shape("tiny", 6), 4, (40,))}
+
+
+@pytest.mark.parametrize("name", tiny_cases())
+def test_every_case_launches_with_the_tiles_in_use(name: str) -> None:
+    case = tiny_cases()[name]
+    launches = case.prepare(CPU, torch.float32, 2)(case.tiles)
+    launches[0]()
+    assert len(launches) == 2
+
+
+def test_bytes_of_the_26b_layers() -> None:
+    cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), 2, (2048,))}
+    assert cases["qkv, sliding"].num_bytes == 2 * 8192 * 2816
+    assert cases["output, full"].num_bytes == 2 * 8192 * 2816
+    assert cases["head"].num_bytes == 2 * 738_197_504
+    assert cases["draft head"].num_bytes == 738_197_504
+    experts = next(case for name, case in cases.items() if name.startswith("experts gate and up, 1 rows"))
+    assert experts.num_bytes == (8 * 2 * 704 + 2112) * 2 * 2816  # the dense down runs beside them
+    assert cases["attention, sliding, 16 rows, 2048"].num_bytes == 2 * 2 * 8 * (1024 + 16) * 256
+    assert cases["attention, sliding, 1 rows, 2048"].num_bytes == 2 * 2 * 8 * (1024 + 1) * 256
+
+
+def test_no_choice_needs_more_memory_than_a_program_has() -> None:
+    for case in cases_of(read_shape("31B"), 2, (2048,)):
+        for tiles in (*case.others, *refinements(case.tiles)):
+            if isinstance(tiles, Tiles):
+                weight_bytes = 1 if case.field.startswith("draft.") else 2
+                in_flight = tiles.stages * tiles.depth * (weight_bytes * tiles.columns + 2 * 16)
+                assert in_flight <= 227 * 1024, (case.name, tiles)
+
+
+def test_a_sweep_finds_a_best_and_notes_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the choices has a size that no kernel takes."""
+    case = tiny_cases()["qkv, sliding"]
+    assert isinstance(case.tiles, Tiles)
+    bad, good = replace(case.tiles, columns=24), replace(case.tiles, columns=64)
+    monkeypatch.setattr(kernels.Plan, "cases", lambda plan: [replace(case, others=(bad, good))])
+    figures = kernels.time_case(kernels.Plan("tiny", "cpu", (40,), sweep=True), case.name)
+    assert [failed["columns"] for failed, _ in figures.failures] == [24]
+    assert figures.us is not None and figures.best_us == min(us for _, us in figures.tried)
+    assert {tiles["columns"] for tiles, _ in figures.tried} == {case.tiles.columns, 64}
+
+
+def test_processes_of_their_own_time_the_same() -> None:
+    """Two at once that compile, one after the other that time; here the interpreter runs in all of them."""
+    plan = kernels.Plan("tiny", "cpu", (40,), sweep=False)
+    kernels.compile_cases(plan, ["after attention", "pick"])
+    done = list(kernels.time_cases(plan, ["after attention", "no such kernel", "pick"]))
+    assert [each if isinstance(each, str) else each.name for each in done] == [
+        "after attention",
+        "no such kernel: ValueError there is no kernel called no such kernel",
+        "pick",
+    ]
+    assert all(isinstance(each, str) or (each.us or 0) > 0 for each in done)
+
+
+def test_one_choice_for_several_kernels_is_the_least_slow_in_all() -> None:
+    small, middle, large = Tiles(16, 64), Tiles(32, 64), Tiles(64, 64)
+    kernels_tried = [{small: 10.0, middle: 11.0, large: 30.0}, {small: 40.0, middle: 22.0, large: 20.0}]
+    assert best_for_all(kernels_tried) == middle
+    assert best_for_all([{small: 1.0}, {large: 1.0}]) is None
+
+
+def test_a_sweep_chooses_tiles_for_rounds(tmp_path: Path) -> None:
+    """Every choice that the rounds have is swept; here each sweep found another depth."""
+    cases, choices = tiny_cases().values(), {}
+    for depth, field in enumerate(sorted({case.field for case in cases} - {""}), start=1):
+        choices[field] = Tiles(16, 16 * depth)
+    found = [{"choice": field, "tried": [[asdict(tiles), 1.0]]} for field, tiles in choices.items()]
+    (tmp_path / "sweep.json").write_text(json.dumps({"kernels": [*found, {"choice": "", "tried": []}]}))
+    target, draft = read_tiles(tmp_path / "sweep.json", TargetTiles())
+    rounds = {"target": asdict(target), "draft": asdict(draft)}
+    fields = [f"{who}.{name}" for who in rounds for name in rounds[who] if name != "rows"]
+    assert sorted(fields) == sorted(choices)
+    for field, tiles in choices.items():
+        who, _, name = field.partition(".")
+        assert rounds[who][name] == asdict(tiles)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"kernels": [{"choice": "target.qkv", "tried": [[{"x": 1}, 1]]}]}']
+)
+def test_what_is_no_sweep_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "sweep.json").write_text(content)
+    with pytest.raises(ValueError, match="holds no sweep"):
+        read_tiles(tmp_path / "sweep.json", TargetTiles())
+
+
+def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["kernels", "--shape", "tiny", "--device", "cpu", "--contexts", "40", "--only", "down", "--out"]
+    assert main([*words, str(tmp_path / "out.json")]) == 0
+    written = json.loads((tmp_path / "out.json").read_text())
+    names = [each["name"] for each in written["kernels"]]
+    assert "down" in names and "draft down" in names and all("down" in name for name in names)
+    assert all(each["us"] > 0 for each in written["kernels"]) and written["lost"] == []
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "draft down" in last

@@ -1,0 +1,273 @@
+"""The decoding loop: the same text whatever is drafted, and an end exactly where it was asked for."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+from engine.models.dflash.modules.modules import DFlashDrafter
+from engine.sampling.sampling.sampling import sample
+
+from engine.commands import GenerationSettings
+from engine.decoding import decoder as decoder_module
+from engine.decoding.decoder import Decoder, Prompt, Round
+from engine.kv_cache.cache import Cache
+from tests.engine.conftest import TinyPair
+from tests.engine.small_decoders import (
+    MAX_CONTEXT,
+    Proposal,
+    assert_caches_equal_recomputation,
+    faulty,
+    oracle,
+    prompt_ids,
+    run_turn,
+    scripted,
+    set_stops,
+    settings,
+)
+
+LOOSE = {"temperature": 0.8, "seed": 5}
+SAMPLERS: dict[str, dict[str, float]] = {
+    "greedy": {},
+    "cool": {"temperature": 0.5, "seed": 8},
+    "warm": LOOSE,
+    "as trained": {"temperature": 1.0, "seed": 9},
+    "hot": {"temperature": 1.5, "seed": 6},
+    "top-p": {**LOOSE, "top_p": 0.9},
+    "top-k": {**LOOSE, "top_k": 20},
+    "top-k and top-p": {"temperature": 1.5, "seed": 7, "top_k": 40, "top_p": 0.8},
+}
+
+
+@pytest.fixture
+def pair(unstopped_pair: TinyPair) -> TinyPair:
+    return unstopped_pair
+
+
+def new_decoder(pair: TinyPair, drafter: DFlashDrafter | None = None, max_context: int = MAX_CONTEXT) -> Decoder:
+    return Decoder(pair.target, drafter or pair.drafter, max_context)
+
+
+def plain_answer(pair: TinyPair, prompt: tuple[int, ...], wanted: GenerationSettings) -> list[int]:
+    """What the target says without speculation."""
+    return run_turn(Decoder(pair.target, None, MAX_CONTEXT), prompt, replace(wanted, speculation=False)).ids
+
+
+def with_proposal(pair: TinyPair, proposal: Proposal, max_context: int = MAX_CONTEXT) -> Decoder:
+    return new_decoder(pair, scripted(pair.drafter, proposal), max_context)
+
+
+# --- the text does not depend on speculation
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("block_size", [2, 3, 8, 16])
+def test_text_is_the_same_with_and_without_speculation(sampler: str, block_size: int, pair: TinyPair) -> None:
+    for seed, error_rate in enumerate((0.1, 0.4)):
+        prompt = prompt_ids(30 + 13 * seed, seed)
+        wanted = settings(block_size=block_size, max_new_tokens=60, **SAMPLERS[sampler])
+        expected = plain_answer(pair, prompt, wanted)
+        decoder = with_proposal(pair, faulty(oracle((*prompt, *expected)), error_rate, seed))
+        answer = run_turn(decoder, prompt, wanted)
+        assert answer.ids == expected and len(set(expected)) > 5
+        assert 0 < sum(done.num_accepted for done in answer.rounds) < 60 - 1
+        assert_caches_equal_recomputation(decoder)
+
+
+@pytest.mark.parametrize("sampler", ["greedy", "hot"])
+def test_text_is_the_same_with_the_real_drafter(sampler: str, pair: TinyPair) -> None:
+    wanted = settings(**SAMPLERS[sampler])
+    expected = plain_answer(pair, prompt_ids(50), wanted)
+    decoder = new_decoder(pair)
+    answer = run_turn(decoder, prompt_ids(50), wanted)
+    assert answer.ids == expected and any(done.draft_ids for done in answer.rounds)
+    assert_caches_equal_recomputation(decoder)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@torch.inference_mode()
+def test_every_token_is_the_sample_of_its_position(sampler: str, pair: TinyPair) -> None:
+    """One pass over prompt and answer samples the same tokens: row i speaks for position i + 1 of the whole text."""
+    prompt, wanted = prompt_ids(30), settings(**SAMPLERS[sampler])
+    text = [*prompt, *plain_answer(pair, prompt, wanted)]
+    cache = Cache(pair.target.config.layers, 128, 128, torch.float32, torch.device("cpu"))
+    logits = pair.target.logits(pair.target(torch.tensor(text), 0, cache).hidden)
+    noise = {"temperature": wanted.temperature, "top_k": wanted.top_k, "top_p": wanted.top_p, "seed": wanted.seed}
+    assert sample(logits[len(prompt) - 1 : -1], len(prompt), **noise).ids == text[len(prompt) :]
+
+
+def test_text_is_the_same_with_experts(moe_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_stops(monkeypatch, moe_pair.target)
+    prompt, wanted = prompt_ids(40, 3), settings(temperature=1.0, seed=1, max_new_tokens=50)
+    expected = plain_answer(moe_pair, prompt, wanted)
+    decoder = with_proposal(moe_pair, faulty(oracle((*prompt, *expected)), 0.2, 3))
+    assert run_turn(decoder, prompt, wanted).ids == expected
+    assert_caches_equal_recomputation(decoder)
+
+
+def test_block_size_may_change_between_rounds(pair: TinyPair) -> None:
+    prompt, wanted = prompt_ids(33), settings(max_new_tokens=80, **LOOSE)
+    expected = plain_answer(pair, prompt, wanted)
+    decoder = with_proposal(pair, faulty(oracle((*prompt, *expected)), 0.15, 1))
+    rng = random.Random(0)
+    widths = []
+
+    def poll() -> GenerationSettings:
+        widths.append(rng.randint(2, 16))
+        return replace(wanted, block_size=widths[-1])
+
+    answer = run_turn(decoder, prompt, poll)
+    assert answer.ids == expected
+    assert len({done.verify_width for done in answer.rounds}) > 4
+    assert all(done.verify_width <= done.settings.block_size for done in answer.rounds)
+    assert_caches_equal_recomputation(decoder)
+
+
+def test_temperature_may_change_between_rounds(pair: TinyPair) -> None:
+    """Every round samples at the temperature that was in force when it began."""
+    prompt, cold, hot = prompt_ids(33), settings(seed=4), settings(seed=4, temperature=1.5)
+    text = plain_answer(pair, prompt, cold)
+    turns_hot_at = 12
+
+    def heated(emitted: list[int]) -> GenerationSettings:
+        return hot if len(emitted) >= turns_hot_at else cold
+
+    def run(decoder: Decoder, speculation: bool) -> tuple[list[int], list[float]]:
+        emitted: list[int] = []
+        temperatures = []
+        for progress in decoder.decode(
+            Prompt(prompt, len(prompt)), lambda: replace(heated(emitted), speculation=speculation)
+        ):
+            if isinstance(progress, Round):
+                emitted.extend(progress.emitted)
+                temperatures.append(progress.settings.temperature)
+        return emitted, temperatures
+
+    # Block size 2 with an adversarial drafter emits one token a round, as plain decoding does: same change point.
+    adversary = with_proposal(pair, lambda position, _, count: [(text[0] + 1) % 107] * count)
+    expected, _ = run(Decoder(pair.target, None, MAX_CONTEXT), speculation=False)
+    actual, temperatures = run(adversary, speculation=True)
+    assert actual == expected
+    assert actual[:turns_hot_at] == text[:turns_hot_at] and actual != text
+    assert temperatures == [0.0] * turns_hot_at + [1.5] * (len(actual) - turns_hot_at)
+
+
+# --- what the drafter is worth
+
+
+@pytest.mark.parametrize("block_size", [2, 5, 16])
+def test_an_oracle_is_accepted_whole(block_size: int, pair: TinyPair) -> None:
+    prompt, wanted = prompt_ids(40), settings(block_size=block_size, max_new_tokens=1 + 3 * block_size)
+    expected = plain_answer(pair, prompt, wanted)
+    answer = run_turn(with_proposal(pair, oracle((*prompt, *expected))), prompt, wanted)
+    assert answer.ids == expected
+    first, *rounds = answer.rounds
+    assert first.verdicts == ("plain",) and first.verify_width == 0 and len(rounds) == 3
+    for done in rounds:
+        assert done.num_accepted == block_size - 1
+        assert done.verdicts == ("accepted",) * (block_size - 1) + ("bonus",)
+
+
+def test_an_adversary_costs_nothing_but_time(pair: TinyPair) -> None:
+    prompt, wanted = prompt_ids(40), settings(block_size=8)
+    expected = plain_answer(pair, prompt, wanted)
+    wrong = [(token + 1) % 512 for token in (*prompt, *expected)]
+    answer = run_turn(with_proposal(pair, oracle(wrong)), prompt, wanted)
+    assert answer.ids == expected
+    drafted = [done for done in answer.rounds if done.draft_ids]
+    assert len(drafted) == 38, "the prefill's token needs no round, and nothing is drafted for the last"
+    for done in drafted:
+        assert done.num_accepted == 0 and done.verdicts == ("corrected",)
+
+
+def test_the_first_error_ends_the_draft(pair: TinyPair) -> None:
+    prompt, wanted = prompt_ids(40), settings(block_size=16, max_new_tokens=17)
+    text = [*prompt, *plain_answer(pair, prompt, wanted)]
+    text[len(prompt) + 4] = (text[len(prompt) + 4] + 1) % 512
+    _, done, *_ = run_turn(with_proposal(pair, oracle(text)), prompt, wanted).rounds
+    assert done.num_accepted == 3 and done.verdicts == ("accepted",) * 3 + ("corrected",)
+
+
+def test_drafter_caps_the_block_size(pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair.drafter, "config", replace(pair.drafter.config, block_size=4))
+    answer = run_turn(new_decoder(pair), prompt_ids(20), settings(block_size=16))
+    assert max(done.verify_width for done in answer.rounds) == 4
+
+
+# --- where an answer ends
+
+
+@pytest.mark.parametrize("block_size", [2, 7, 16])
+def test_a_stop_token_inside_a_block_ends_the_answer(
+    block_size: int, pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt, wanted = prompt_ids(40), settings(block_size=block_size, **LOOSE)
+    text = plain_answer(pair, prompt, wanted)
+    for end in (1, 5, 9, 17):
+        stop = text[end]
+        set_stops(monkeypatch, pair.target, stop)
+        decoder = with_proposal(pair, oracle((*prompt, *text)))
+        answer = run_turn(decoder, prompt, wanted)
+        assert answer.ids == text[: text.index(stop) + 1] and answer.finish == "stop"
+        last = answer.rounds[-1]
+        assert last.num_accepted <= len(last.emitted) == len(last.verdicts)
+        assert decoder.tokens == [*prompt, *answer.ids[:-1]]
+        assert_caches_equal_recomputation(decoder)
+
+
+def test_the_first_token_may_be_a_stop_token(pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = plain_answer(pair, prompt_ids(10), settings(max_new_tokens=1))
+    set_stops(monkeypatch, pair.target, *first)
+    answer = run_turn(new_decoder(pair), prompt_ids(10), settings())
+    assert answer.ids == first and answer.finish == "stop" and len(answer.rounds) == 1
+
+
+@pytest.mark.parametrize("speculation", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 18, 33])
+def test_max_new_tokens_is_exact(count: int, speculation: bool, pair: TinyPair) -> None:
+    prompt = prompt_ids(20)
+    expected = plain_answer(pair, prompt, settings(max_new_tokens=count))
+    decoder = with_proposal(pair, oracle((*prompt, *expected)))
+    answer = run_turn(decoder, prompt, settings(max_new_tokens=count, speculation=speculation))
+    assert answer.ids == expected and len(answer.ids) == count and answer.finish == "length"
+
+
+@pytest.mark.parametrize("speculation", [True, False])
+@pytest.mark.parametrize(("max_context", "prompt_length"), [(60, 59), (60, 58), (60, 40), (33, 20), (64, 30)])
+def test_the_context_limit_is_exact(max_context: int, prompt_length: int, speculation: bool, pair: TinyPair) -> None:
+    """Prompt and answer together fill the context to the last token, and no further."""
+    prompt = prompt_ids(prompt_length)
+    expected = plain_answer(pair, prompt, settings())[: max_context - prompt_length]
+    decoder = with_proposal(pair, oracle((*prompt, *expected)), max_context)
+    answer = run_turn(decoder, prompt, settings(speculation=speculation))
+    assert answer.ids == expected and answer.finish == "context"
+    assert len(prompt) + len(answer.ids) == max_context
+
+
+# --- stopping
+
+
+def stop_after(polls: int, wanted: GenerationSettings) -> decoder_module.Poll:
+    remaining = iter(range(polls))
+    return lambda: wanted if next(remaining, None) is not None else None
+
+
+def test_stopping_at_every_point_keeps_what_was_said(pair: TinyPair) -> None:
+    """Before the prompt, between its pieces, between rounds: a prefix of the answer, and caches that carry on."""
+    prompt, wanted = prompt_ids(50), settings(block_size=6, max_new_tokens=24)
+    text = plain_answer(pair, prompt, wanted)
+    proposal = oracle((*prompt, *text))
+    lengths = []
+    for polls in range(12):
+        decoder = with_proposal(pair, proposal)
+        answer = run_turn(decoder, prompt, stop_after(polls, wanted), stable_length=40)
+        lengths.append(len(answer.ids))
+        assert answer.ids == text[: len(answer.ids)]
+        assert_caches_equal_recomputation(decoder)
+        again = run_turn(decoder, prompt, wanted, stable_length=40)
+        assert again.ids == text
+        assert_caches_equal_recomputation(decoder)
+    assert lengths[:6] == [0] * 5 + [1], "a poll to begin, four pieces of the prompt, then rounds"
+    assert lengths[-1] == 24 and sorted(lengths) == lengths

@@ -1,0 +1,197 @@
+"""Turns of a conversation on one decoder: each answers like a fresh one, and reuses exactly what it may."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from engine.commands import GenerationSettings
+from engine.decoding import decoder as decoder_module
+from engine.decoding.decoder import Decoder
+from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
+from tests.engine.conftest import TinyPair
+from tests.engine.small_decoders import (
+    MAX_CONTEXT,
+    Answer,
+    assert_caches_equal_recomputation,
+    faulty,
+    oracle,
+    prompt_ids,
+    run_turn,
+    scripted,
+    settings,
+)
+
+GENERATION_PROMPT = (105, 108, 107, 100, 101)
+"""Stands at the end of a prompt, and isn't repeated in the next turn's."""
+
+PLAIN = settings(speculation=False)
+SPECULATIVE = settings(block_size=6)
+
+
+@pytest.fixture
+def pair(unstopped_pair: TinyPair) -> TinyPair:
+    return unstopped_pair
+
+
+class Conversation:
+    """One decoder over several turns; every turn is checked against a decoder that starts from nothing."""
+
+    def __init__(self, pair: TinyPair):
+        self.pair = pair
+        self.decoder = Decoder(pair.target, pair.drafter, MAX_CONTEXT)
+
+    def ask(self, history: tuple[int, ...], wanted: GenerationSettings, all_stable: bool = False) -> Answer:
+        """Asks with the generation prompt behind the history. ``all_stable``: later prompts will repeat that as well
+        (with thinking on they do), so that no snapshot is taken."""
+        prompt = (*history, *GENERATION_PROMPT)
+        fresh = Decoder(self.pair.target, None, MAX_CONTEXT)
+        expected = run_turn(fresh, prompt, replace(wanted, speculation=False)).ids
+        self.decoder.drafter = scripted(self.pair.drafter, faulty(oracle((*prompt, *expected)), 0.2, len(history)))
+        answer = run_turn(self.decoder, prompt, wanted, None if all_stable else len(history))
+        assert answer.ids == expected
+        assert_caches_equal_recomputation(self.decoder)
+        return answer
+
+    @property
+    def draft_length(self) -> int:
+        assert self.decoder.draft_cache is not None
+        return self.decoder.draft_cache.length
+
+
+def test_a_plain_continuation_reuses_every_row(pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    first = prompt_ids(40)
+    answer = talk.ask(first, PLAIN)
+    said = (*first, *GENERATION_PROMPT, *answer.ids)
+    assert talk.ask((*said, *prompt_ids(9, 1)), PLAIN).num_reused == len(said) - 1
+
+
+def test_a_speculative_continuation_reuses_what_both_caches_hold(pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    first = prompt_ids(40)
+    answer = talk.ask(first, SPECULATIVE)
+    held = talk.draft_length
+    assert len(first) < held <= len(talk.decoder.tokens), "the last round's rows aren't in the drafter's context yet"
+    said = (*first, *GENERATION_PROMPT, *answer.ids)
+    assert talk.ask((*said, *prompt_ids(9, 1)), SPECULATIVE).num_reused == held
+
+
+@pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
+def test_a_short_way_back_is_a_rewind(wanted: GenerationSettings, pair: TinyPair) -> None:
+    """A few tokens back the rings still hold the window: no snapshot is needed, and none is used here."""
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    talk.ask(first, replace(wanted, max_new_tokens=3))
+    talk.decoder._snapshots.clear()
+    assert talk.ask((*first[:57], *prompt_ids(9, 1)), wanted).num_reused == 57
+
+
+@pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
+def test_a_long_way_back_needs_the_snapshot(wanted: GenerationSettings, pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    answer = talk.ask(first, replace(wanted, max_new_tokens=70))
+    assert talk.ask((*first, *answer.ids, *prompt_ids(9, 1)), wanted).num_reused == len(first)
+    # The snapshot of the second turn's prompt has replaced the first one's: nothing is left of the first.
+    assert talk.ask((*first, *prompt_ids(50, 2)), wanted).num_reused == 0
+
+
+@pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
+def test_a_restored_ring_counts_from_the_snapshot(wanted: GenerationSettings, pair: TinyPair) -> None:
+    """What was written before going back is forgotten: a short way back from there is a rewind again."""
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    talk.ask(first, replace(wanted, max_new_tokens=70))
+    second = (*first, *prompt_ids(9, 1))
+    assert talk.ask(second, replace(wanted, max_new_tokens=2)).num_reused == len(first)
+    talk.decoder._snapshots.clear()
+    assert talk.ask((*second[:65], *prompt_ids(9, 2)), wanted).num_reused == 65
+
+
+def test_a_snapshot_of_text_that_was_taken_back_is_not_used(pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    talk.ask(first, replace(PLAIN, max_new_tokens=2))
+    second = (*first[:57], *prompt_ids(40, 1))
+    assert talk.ask(second, replace(PLAIN, max_new_tokens=70), all_stable=True).num_reused == 57
+    # The new prompt agrees with the text here beyond the first prompt's end, where other tokens stood then.
+    assert talk.ask((*second[:80], *prompt_ids(9, 2)), PLAIN).num_reused == 0
+
+
+@pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
+def test_another_conversation_starts_from_nothing(wanted: GenerationSettings, pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    talk.ask(prompt_ids(60), wanted)
+    assert talk.ask(prompt_ids(60, 1), wanted).num_reused == 0
+    assert talk.ask((*prompt_ids(60, 1)[:20], *prompt_ids(40, 2)), wanted).num_reused == 0
+
+
+def test_asking_the_same_again_leaves_one_token_to_run(pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    short = replace(SPECULATIVE, max_new_tokens=2)
+    talk.ask(first, short)
+    assert talk.ask(first, short).num_reused == len(first) + len(GENERATION_PROMPT) - 1
+
+
+def test_a_plain_turn_leaves_the_drafter_behind(pair: TinyPair) -> None:
+    """The speculative turn after it goes back to where both caches agree, if the target's rings reach that far."""
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    answer = talk.ask(first, replace(SPECULATIVE, max_new_tokens=4))
+    held = talk.draft_length
+    said = (*first, *GENERATION_PROMPT, *answer.ids)
+    plain = talk.ask(said, replace(PLAIN, max_new_tokens=3))
+    assert plain.num_reused == len(said) - 1 and talk.draft_length == held
+    assert talk.ask((*said, *plain.ids), SPECULATIVE).num_reused == held
+
+
+def test_after_a_long_plain_turn_speculation_starts_over(pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    first = prompt_ids(60)
+    answer = talk.ask(first, SPECULATIVE)
+    said = (*first, *answer.ids)
+    plain = talk.ask(said, replace(PLAIN, max_new_tokens=80))
+    assert plain.num_reused > 0
+    said += tuple(plain.ids)
+    assert talk.ask(said, SPECULATIVE).num_reused == 0
+    assert talk.ask(said, SPECULATIVE).num_reused == len(said)
+
+
+@pytest.mark.parametrize("polls", range(1, 9))
+def test_a_stopped_turn_can_be_followed(polls: int, pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    first = prompt_ids(50)
+    left = iter(range(polls))
+    prompt = (*first, *GENERATION_PROMPT)
+    stopped = run_turn(
+        talk.decoder, prompt, lambda: SPECULATIVE if next(left, None) is not None else None, stable_length=len(first)
+    )
+    assert_caches_equal_recomputation(talk.decoder)
+    talk.ask((*first, *stopped.ids, *prompt_ids(7, 1)), SPECULATIVE)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_conversations(seed: int, pair: TinyPair) -> None:
+    """Any order of plain and speculative turns, short and long, of going on, going back and starting over."""
+    rng = random.Random(seed)
+    talk = Conversation(pair)
+    history: tuple[int, ...] = ()
+    for turn in range(10):
+        match rng.choice(["on", "on", "on", "back", "new"]):
+            case "back":
+                history = history[: rng.randint(0, len(history))]
+            case "new":
+                history = ()
+        history += prompt_ids(rng.randint(1, 40), 100 * seed + turn)
+        wanted = rng.choice([PLAIN, SPECULATIVE])
+        wanted = replace(wanted, max_new_tokens=rng.choice([1, 2, 5, 60]), temperature=rng.choice([0, 0.9]))
+        history += tuple(talk.ask(history, wanted, all_stable=rng.random() < 0.3).ids)
+
+
+def test_the_tests_cross_the_windows() -> None:
+    """The rings here are small: an answer of 60 tokens goes around each."""
+    assert max(WINDOW, DRAFT_WINDOW) + 16 < 60 < decoder_module.PREFILL_CHUNK

@@ -1,0 +1,170 @@
+"""Rounds whose drafts are trees, on the device, in Triton's interpreter: the same text, caches and features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tests.engine.small_decoders.test_device_rounds import CONTEXT, DRAFT_TILES, PROMPT, TILES, Pair, by_host, spoken
+
+from engine.commands import GenerationSettings
+from engine.decoding.decoder import Decoder, Round
+from engine.decoding.device_rounds import DeviceRounds
+from engine.events import DraftToken, EmittedToken, Step, TreeToken, accepted_in
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.speculation.trees import CHOICES, AutoTrees, Node
+from engine.speculation.verify_width import Auto, CostTable, RoundCosts
+from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
+from tests.engine.conftest import CPU, no_progress
+from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn, set_stops, settings
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+FLAT = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + 0.02 * row for row in range(16))),))
+"""Of a dense target: sixteen rows cost hardly more than one."""
+GIVEN = (0.5, 0.25, 0.125, 0.0625)
+"""What the drafter gives its choices: products of them are the same in fp32 and in double."""
+
+RIGHT = (0, 1, 0, 2, None)
+"""Which choice is right, by position, over and over again."""
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    folder: Path = tmp_path_factory.mktemp("pair")
+    random_target([SLIDING, FULL], False, seed=2).save_pretrained(folder / "target")
+    write_drafter(folder / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2), seed=2)
+    target = load_target(folder / "target", CPU, no_progress)
+    target.config = replace(target.config, stop_token_ids=())
+    return Pair(target, load_drafter(folder / "drafter", target, no_progress))
+
+
+class Steady(AutoTrees):
+    """Learns nothing, so that what it chose can be asked again."""
+
+    def saw(self, chances: Sequence[Sequence[float]], tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+        pass
+
+
+def with_trees(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> Decoder:
+    """Drafts whose choices hold what follows in ``text`` as ``RIGHT`` says."""
+    decoder = Decoder(pair.target, pair.drafter, CONTEXT)
+    rounds = DeviceRounds(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
+    decoder.rounds, decoder.auto = rounds, Steady(FLAT) if policy is None else policy
+    rows, state, trees = rounds._drafter, rounds._state, rounds._trees
+    assert rows is not None and trees is not None
+    choices, padded = trees.choices, [*text, *[0] * 32]
+
+    def draft() -> None:
+        for place in range(15):
+            position = min(int(state.cursor) + 1 + place, len(padded) - 1)
+            right = padded[position]
+            tokens = [(right + 1 + other) % VOCAB_SIZE for other in range(CHOICES)]
+            choice = RIGHT[position % len(RIGHT)]
+            if choice is not None:
+                tokens[choice] = right
+            choices.tokens[place] = torch.tensor(tokens)
+            choices.probabilities[place] = torch.tensor(GIVEN)
+        rows.out.token[:15] = choices.tokens[:15, 0]
+        rows.out.probability[:15] = choices.probabilities[:15, 0]
+
+    rows.draft = draft  # type: ignore[method-assign]
+    return decoder
+
+
+def step_of(done: Round) -> Step:
+    """What a round says, as an event."""
+    draft = tuple(DraftToken(token, "", 0.5) for token in done.draft_ids)
+    emitted = tuple(
+        EmittedToken(token, "", verdict) for token, verdict in zip(done.emitted, done.verdicts, strict=True)
+    )
+    tree = tuple(TreeToken(each.parent, each.depth, each.choice, each.id, "", each.probability) for each in done.tree)
+    width, context = done.verify_width, done.context_length
+    return Step(1, 1, 0.0, draft, done.num_accepted, emitted, width, 0.0, 0.0, 0.0, context, 16, 0.0, None, tree)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{}, {"temperature": 0.8, "seed": 3, "top_k": 60, "top_p": 0.9}],
+    ids=["greedy", "sampled"],
+)
+def test_trees_change_no_text_and_leave_what_a_chain_would(values: dict[str, float], pair: Pair) -> None:
+    wanted = settings(max_new_tokens=8, block_size=16, **values)
+    text = spoken(pair, wanted)
+    policy = AutoTrees(FLAT)
+    device = with_trees(pair, text, policy)
+    answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
+    assert answer.ids == text[len(PROMPT) :]
+    assert_caches_equal_recomputation(device)
+    assert sum(policy.calibration.confidence) > 0 and sum(policy.others.accepted) > 0
+    trees = [done for done in answer.rounds if done.tree]
+    assert any(done.num_accepted and done.emitted[0] != done.draft_ids[0] for done in trees)
+    assert max(done.num_accepted for done in trees) >= 2
+    moved = [accepted_in(step_of(done)) for done in trees]
+    assert any(path != tuple(range(1, len(path) + 1)) for path in moved)
+
+
+def test_a_round_tells_of_the_tree_that_the_policy_wants(pair: Pair) -> None:
+    wanted = settings(max_new_tokens=7)
+    text = spoken(pair, wanted)
+    answer = run_turn(with_trees(pair, text), PROMPT, replace(wanted, block_size="auto"))
+    position = len(PROMPT) + 1
+    for done in answer.rounds[1:]:
+        drafted = len(done.draft_ids)
+        tree, choice = Steady(FLAT).tree([GIVEN] * drafted, position, drafted + 1)
+        assert done.verify_width == len(tree) + 1
+        assert bool(done.tree) == any(node.choice for node in tree)
+        for each, node in zip(done.tree, tree, strict=bool(done.tree)):
+            assert (each.parent, each.depth, each.choice) == (node.parent, node.depth, node.choice)
+            assert each.probability == GIVEN[node.choice]
+        assert done.choice is not None and done.choice.chance == pytest.approx(choice.chance, abs=1e-6)
+        assert done.choice.cost_ms == pytest.approx(choice.cost_ms, abs=1e-4)
+        assert len(done.target_probabilities) == min(done.num_accepted + 1, drafted)
+        expected = text[position : position + len(done.emitted)]
+        assert list(done.emitted) == expected
+        position += len(done.emitted)
+        if not done.tree:
+            continue
+        path = accepted_in(step_of(done))
+        assert [done.tree[row - 1].id for row in path] == expected[: done.num_accepted]
+        last = path[-1] if path else 0
+        refused = any(each.parent == last for each in done.tree)
+        assert done.verdicts[-1] == ("corrected" if refused else "bonus") or done.finish == "length"
+
+
+def test_a_stop_token_ends_the_answer_inside_a_tree(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = settings(max_new_tokens=20)
+    text = spoken(pair, wanted)
+    stop = text[len(PROMPT) + 4]
+    set_stops(monkeypatch, pair.target, 1, stop)
+    device = with_trees(pair, text)
+    answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
+    assert answer.finish == "stop" and answer.ids == text[len(PROMPT) : text.index(stop, len(PROMPT)) + 1]
+    assert_caches_equal_recomputation(device)
+
+
+@pytest.mark.parametrize(("count", "max_context"), [(2, CONTEXT), (40, 34)])
+def test_limits_are_exact(count: int, max_context: int, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.engine.small_decoders.test_tree_rounds.CONTEXT", max_context)
+    text = spoken(pair, settings(max_new_tokens=12))
+    answer = run_turn(with_trees(pair, text), PROMPT, GenerationSettings(max_new_tokens=count))
+    assert len(answer.ids) == min(count, max_context - len(PROMPT))
+    assert answer.ids == text[len(PROMPT) :][: len(answer.ids)]
+    assert answer.finish == ("length" if count < 40 else "context")
+
+
+def test_the_real_drafter_drafts_trees(pair: Pair) -> None:
+    """With random weights hardly anything is accepted; its first choices are the chain's."""
+    wanted = settings(max_new_tokens=3, block_size=3)
+    chain = run_turn(by_host(pair), PROMPT, wanted)
+    decoder = Decoder(pair.target, pair.drafter, CONTEXT)
+    decoder.rounds, decoder.auto = DeviceRounds(decoder, tiles=TILES, draft_tiles=DRAFT_TILES), Steady(FLAT)
+    trees = run_turn(decoder, PROMPT, replace(wanted, block_size="auto"))
+    assert trees.ids == chain.ids
+    first, same = chain.rounds[1], trees.rounds[1]
+    assert same.draft_ids[: len(first.draft_ids)] == first.draft_ids[: len(same.draft_ids)]
+    assert_caches_equal_recomputation(decoder)

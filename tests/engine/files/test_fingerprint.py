@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.files import fingerprint as module
+from engine.files.fingerprint import fingerprint
+
+
+def write(folder: Path, **files: bytes) -> Path:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name.replace("_", ".")).write_bytes(content)
+    return folder
+
+
+def test_the_same_weights_have_the_same_fingerprint(tmp_path: Path) -> None:
+    weights = bytes(range(256)) * 64
+    first = write(tmp_path / "a", config_json=b"{}", model_safetensors=weights, notes_txt=b"one")
+    second = write(tmp_path / "b", config_json=b"{}", model_safetensors=weights, notes_txt=b"two")
+    assert fingerprint(first) == fingerprint(second)
+    assert len(fingerprint(first)) == 16
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"config_json": b"{ }", "model_safetensors": bytes(20_000)},
+        {"config_json": b"{}", "model_safetensors": bytes(19_999)},
+        {"config_json": b"{}", "model_safetensors": bytes(19_999) + b"x"},
+        {"config_json": b"{}", "other_safetensors": bytes(20_000)},
+    ],
+)
+def test_other_weights_have_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, bytes], whole: bool
+) -> None:
+    if not whole:
+        monkeypatch.setattr(module, "WHOLE_FILE", 1000)
+    first = write(tmp_path / "a", config_json=b"{}", model_safetensors=bytes(20_000))
+    assert fingerprint(first) != fingerprint(write(tmp_path / "b", **changed))
+
+
+def test_a_large_file_is_sampled_from_its_first_byte_to_its_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WHOLE_FILE", 1000)
+    monkeypatch.setattr(module, "SAMPLES", 4)
+    monkeypatch.setattr(module, "SAMPLE", 10)
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(bytes(2000))
+    parts = list(module._parts(path, 2000))
+    assert [len(part) for part in parts] == [10] * 4
+    path.write_bytes(bytes(1999) + b"x")
+    assert list(module._parts(path, 2000))[-1].endswith(b"x")

@@ -1,0 +1,106 @@
+"""Tensors through staging buffers: the same bytes, whatever the pieces; a GPU only changes where they arrive."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from engine.errors import WeightsFailure
+from engine.files import pinned_reader as staging
+from engine.files.pinned_reader import HANDOVER, READERS, read_staged, stored_tensors
+from engine.loading.checkpoint import _read_tensors
+from tests.engine.conftest import CPU
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[str, Tensor]]:
+    """A file of many sizes and dtypes, read in pieces of 1000 bytes: most tensors span several."""
+    monkeypatch.setattr(staging, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(staging, "BYTES_AHEAD", 8000)
+    generator = torch.Generator().manual_seed(0)
+    dtypes = (torch.bfloat16, torch.float32, torch.float16)
+    tensors = {
+        f"layer.{index}": torch.randn(index * 37, 5, generator=generator).to(dtypes[index % 3]) for index in range(40)
+    }
+    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    return tmp_path / "model.safetensors", load_file(tmp_path / "model.safetensors")
+
+
+def test_every_tensor_arrives_whole(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    path, tensors = stored
+    arrived = dict(read_staged(stored_tensors(path, tensors), CPU))
+    assert arrived.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert arrived[name].dtype is tensor.dtype and torch.equal(arrived[name], tensor), name
+
+
+def test_tensors_come_in_the_order_of_the_file(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    """So that a disk reads forward."""
+    path, tensors = stored
+    found = stored_tensors(path, reversed(tensors))
+    assert [tensor.offset for tensor in found] == sorted(tensor.offset for tensor in found)
+    assert [name for name, _ in read_staged(found, CPU)] == [tensor.name for tensor in found]
+
+
+def test_who_loads_may_be_in_inference_mode(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    """The readers are threads, and the mode is a thread's own."""
+    path, tensors = stored
+    with torch.inference_mode():
+        arrived = dict(read_staged(stored_tensors(path, tensors), CPU))
+    assert all(torch.equal(arrived[name], tensor) for name, tensor in tensors.items())
+
+
+def test_readers_get_the_interpreter_sooner_while_they_read(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    before = sys.getswitchinterval()
+    arriving = read_staged(stored_tensors(*stored), CPU)
+    next(arriving)
+    assert sys.getswitchinterval() == pytest.approx(HANDOVER) != pytest.approx(before)
+    arriving.close()
+    assert sys.getswitchinterval() == pytest.approx(before)
+
+
+def test_the_host_holds_only_the_buffers(
+    stored: tuple[Path, dict[str, Tensor]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, tensors = stored
+    made = []
+    monkeypatch.setattr(staging, "_Buffer", lambda device, make=staging._Buffer: made.append(1) or make(device))
+    for _ in read_staged(stored_tensors(path, tensors), CPU):
+        pass
+    assert len(made) == 2 * READERS
+
+
+def test_a_file_that_shrinks_is_reported(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    path, tensors = stored
+    found = stored_tensors(path, tensors)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 10)
+    with pytest.raises(WeightsFailure, match="ends too early"):
+        list(read_staged(found, CPU))
+    assert not _readers()
+
+
+def test_whoever_stops_listening_stops_the_readers(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    path, tensors = stored
+    reading = read_staged(stored_tensors(path, tensors), CPU)
+    next(reading)
+    reading.close()  # type: ignore[attr-defined]
+    assert not _readers()
+
+
+def _readers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("weights")]
+
+
+@pytest.mark.gpu
+def test_a_gpu_gets_the_same_bytes(stored: tuple[Path, dict[str, Tensor]]) -> None:
+    path, tensors = stored
+    names = list(tensors)
+    for name, tensor in _read_tensors(dict.fromkeys(names, path), names, torch.device("cuda", 0)):
+        assert torch.equal(tensor.cpu(), tensors[name]), name

@@ -1,0 +1,247 @@
+"""Loading: what is wrong with a checkpoint is said in words, with a next step, before anything is loaded."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from engine.models.gemma4.modules.modules import Gemma4
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from engine.errors import DeviceFailure, EngineFailure, WeightsFailure
+from engine.loading.checkpoint import load_drafter, load_target, pick_device
+from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
+from tests.engine.conftest import CPU, TinyPair, no_progress
+
+PREFIX = "model.language_model."
+
+
+@pytest.fixture
+def folder(dense_pair: TinyPair, tmp_path: Path) -> Path:
+    """A target that may be broken."""
+    return Path(shutil.copytree(dense_pair.folder / "target", tmp_path / "target"))
+
+
+def edit_config(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    edit(config)
+    path.write_text(json.dumps(config))
+
+
+def edit_weights(folder: Path, edit: Callable[[dict[str, Tensor]], None]) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    edit(weights)
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+def split_into_shards(folder: Path, count: int) -> None:
+    """The same checkpoint as the large ones come: several files and an index."""
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    names = sorted(weights)
+    weight_map = {}
+    for shard in range(count):
+        file = f"model-{shard + 1:05}-of-{count:05}.safetensors"
+        part = {name: weights[name] for name in names[shard::count]}
+        save_file(part, folder / file, metadata={"format": "pt"})
+        weight_map |= dict.fromkeys(part, file)
+    index = {"metadata": {"total_size": sum(t.nbytes for t in weights.values())}, "weight_map": weight_map}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def refusal(folder: Path, load: Callable[[], object] | None = None) -> WeightsFailure:
+    """Loading fails with a message and a hint, and no weight was read before it did."""
+    progress: list[int] = []
+    with pytest.raises(WeightsFailure) as caught:
+        (load or (lambda: load_target(folder, CPU, lambda phase, done, total: progress.append(done))))()
+    assert str(caught.value) and caught.value.hint
+    assert progress == []
+    return caught.value
+
+
+def assert_same_weights(a: Gemma4, b: Gemma4) -> None:
+    ours, theirs = a.state_dict(), b.state_dict()
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+# --- what loads
+
+
+def test_a_sharded_checkpoint(dense_pair: TinyPair, folder: Path) -> None:
+    split_into_shards(folder, 3)
+    assert_same_weights(load_target(folder, CPU, no_progress), dense_pair.target)
+
+
+def test_other_parts_of_the_checkpoint_stay_on_disk(dense_pair: TinyPair, folder: Path) -> None:
+    others = ("vision_tower.encoder.layers.0.weight", "embed_vision.embedding_projection.weight", "audio_tower.x")
+    edit_weights(folder, lambda weights: weights.update({f"model.{name}": torch.zeros(3) for name in others}))
+    assert_same_weights(load_target(folder, CPU, no_progress), dense_pair.target)
+
+
+def test_bf16_weights_become_fp32_on_the_cpu(dense_pair: TinyPair, folder: Path) -> None:
+    def halve(weights: dict[str, Tensor]) -> None:
+        weights.update({name: tensor.bfloat16() for name, tensor in weights.items()})
+
+    edit_weights(folder, halve)
+    target = load_target(folder, CPU, no_progress)
+    for name, tensor in target.state_dict().items():
+        assert tensor.dtype is torch.float32
+        assert torch.equal(tensor, dense_pair.target.state_dict()[name].bfloat16().float()), name
+
+
+def test_progress_counts_every_byte(folder: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    target = load_target(folder, CPU, lambda *args: told.append(args))
+    total = sum(parameter.nbytes for parameter in target.parameters())
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert told[-1] == ("target", total, total) and len(told) == len(list(target.parameters()))
+
+
+# --- what doesn't
+
+
+def test_an_empty_folder(tmp_path: Path) -> None:
+    assert "config.json" in str(refusal(tmp_path))
+
+
+def test_a_config_without_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    assert "model.safetensors" in refusal(folder).hint
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1, 2]", "{}", '{"text_config": 3}'])
+def test_a_damaged_config(content: str, folder: Path) -> None:
+    (folder / "config.json").write_text(content)
+    refusal(folder)
+
+
+@pytest.mark.parametrize("field", ["hidden_size", "layer_types", "rope_parameters", "vocab_size", "sliding_window"])
+def test_a_config_that_lacks_a_field(field: str, folder: Path) -> None:
+    edit_config(folder, lambda config: config["text_config"].pop(field))
+    assert field in str(refusal(folder))
+
+
+@pytest.mark.parametrize("share", [0, 0.0001, 0.01, 0.3, 0.9, 0.9999])
+def test_a_truncated_file(share: float, folder: Path) -> None:
+    path = folder / "model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    assert "damaged or incomplete" in str(refusal(folder))
+
+
+def test_a_truncated_shard(folder: Path) -> None:
+    split_into_shards(folder, 3)
+    path = folder / "model-00002-of-00003.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    assert path.name in str(refusal(folder))
+
+
+def test_a_missing_shard(folder: Path) -> None:
+    split_into_shards(folder, 3)
+    (folder / "model-00003-of-00003.safetensors").unlink()
+    assert "model-00003-of-00003.safetensors" in str(refusal(folder))
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"weight_map": 1}'])
+def test_a_damaged_index(content: str, folder: Path) -> None:
+    split_into_shards(folder, 2)
+    (folder / "model.safetensors.index.json").write_text(content)
+    refusal(folder)
+
+
+def test_an_index_that_points_to_the_wrong_shard(folder: Path) -> None:
+    split_into_shards(folder, 2)
+    path = folder / "model.safetensors.index.json"
+    index = json.loads(path.read_text())
+    index["weight_map"] = dict.fromkeys(index["weight_map"], "model-00001-of-00002.safetensors")
+    path.write_text(json.dumps(index))
+    assert "model-00001-of-00002.safetensors" in str(refusal(folder))
+
+
+@pytest.mark.parametrize("name", ["layers.1.layer_scalar", "embed_tokens.weight", "layers.0.self_attn.v_proj.weight"])
+def test_a_missing_tensor(name: str, folder: Path) -> None:
+    edit_weights(folder, lambda weights: weights.__delitem__(PREFIX + name))
+    assert PREFIX + name in str(refusal(folder))
+
+
+def test_a_surplus_tensor(folder: Path) -> None:
+    """A full-attention layer has no v_proj where keys are values; one that is there belongs to another config."""
+    surplus = PREFIX + "layers.2.self_attn.v_proj.weight"
+    edit_weights(folder, lambda weights: weights.update({surplus: torch.zeros(32, 64)}))
+    assert surplus in str(refusal(folder))
+
+
+def test_a_wrong_shape(folder: Path) -> None:
+    name = PREFIX + "layers.0.mlp.up_proj.weight"
+    edit_weights(folder, lambda weights: weights.update({name: torch.zeros(95, 64)}))
+    error = str(refusal(folder))
+    assert name in error and "[95, 64]" in error and "[96, 64]" in error
+
+
+def test_another_architecture(folder: Path) -> None:
+    edit_config(folder, lambda config: config["text_config"].update(model_type="llama"))
+    assert "llama" in str(refusal(folder))
+
+
+def test_per_layer_embeddings_are_refused(folder: Path) -> None:
+    edit_config(folder, lambda config: config["text_config"].update(hidden_size_per_layer_input=256))
+    assert "E2B" in str(refusal(folder))
+
+
+# --- drafters
+
+
+def refuse_drafter(folder: Path, target: Gemma4) -> WeightsFailure:
+    return refusal(folder, lambda: load_drafter(folder, target, no_progress))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_target_layers": 30},
+        {"hidden_size": 128},
+        {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [0, 3]}},
+    ],
+    ids=["depth", "width", "taps"],
+)
+def test_a_drafter_for_another_target(changes: dict[str, Any], dense_pair: TinyPair, tmp_path: Path) -> None:
+    write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 2], 3) | changes)
+    refuse_drafter(tmp_path, dense_pair.target)
+
+
+def test_a_target_is_not_a_drafter(dense_pair: TinyPair, folder: Path) -> None:
+    assert "DFlashDraftModel" in str(refuse_drafter(folder, dense_pair.target))
+
+
+@pytest.mark.parametrize("field", ["block_size", "head_dim", "num_hidden_layers", "dflash_config"])
+def test_a_drafter_config_that_lacks_a_field(field: str, dense_pair: TinyPair, tmp_path: Path) -> None:
+    write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 2], 3))
+    edit_config(tmp_path, lambda config: config.pop(field))
+    refuse_drafter(tmp_path, dense_pair.target)
+
+
+def test_a_truncated_drafter(dense_pair: TinyPair, tmp_path: Path) -> None:
+    write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 2], 3))
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    assert "damaged or incomplete" in str(refuse_drafter(tmp_path, dense_pair.target))
+
+
+# --- devices
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a CUDA device")
+def test_devices_without_a_gpu() -> None:
+    assert pick_device("auto") == pick_device("cpu") == CPU
+    with pytest.raises(DeviceFailure) as caught:
+        pick_device("cuda")
+    assert caught.value.hint and isinstance(caught.value, EngineFailure)

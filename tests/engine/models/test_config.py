@@ -1,0 +1,220 @@
+"""The published configs, read into the values they are known to have, and the parameters that follow from them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from engine.models.dflash.modules.modules import DFlashDrafter
+from engine.models.gemma4.modules.modules import Gemma4
+
+from engine.config import DrafterConfig, MoeConfig, RopeConfig, TargetConfig
+from engine.errors import WeightsFailure
+from tests.engine.checkpoints import FULL, SLIDING, target_config
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+
+
+def read(name: str) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((CONFIGS / f"{name}.config.json").read_text())
+    return config
+
+
+# --- targets. name: layers, hidden, dense, query heads, key heads of sliding and of full layers, parameters
+
+TARGETS = {
+    "gemma-4-26B-A4B-it": (30, 2816, 2112, 16, 8, 2, 25_233_141_790),
+    "gemma-4-31B-it": (60, 5376, 21504, 32, 16, 4, 30_697_345_340),
+    "gemma-4-12B-it": (48, 3840, 15360, 16, 8, 1, 11_907_350_320),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_targets(name: str) -> None:
+    depth, hidden, dense, heads, sliding_kv, full_kv, _ = TARGETS[name]
+    config = TargetConfig.from_json(read(name))
+    assert (len(config.layers), config.hidden_size, config.intermediate_size) == (depth, hidden, dense)
+    assert (config.vocab_size, config.max_context) == (262144, 262144)
+    assert (config.logit_softcap, config.rms_norm_eps) == (30.0, 1e-6)
+    assert {1, 106} <= set(config.stop_token_ids)
+    assert config.moe == (MoeConfig(128, 8, 704) if "A4B" in name else None)
+    for index, layer in enumerate(config.layers):
+        assert (layer.num_heads, layer.scale, layer.causal) == (heads, 1.0, True)
+        if index % 6 == 5:
+            assert (layer.kind, layer.num_kv_heads, layer.head_dim, layer.window) == (FULL, full_kv, 512, None)
+            assert layer.rope == RopeConfig(1e6, 512, 0.25) and layer.value_is_key
+        else:
+            assert (layer.kind, layer.num_kv_heads, layer.head_dim, layer.window) == (SLIDING, sliding_kv, 256, 1024)
+            assert layer.rope == RopeConfig(1e4, 256) and not layer.value_is_key
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_target_parameters(name: str) -> None:
+    with torch.device("meta"):
+        model = Gemma4(TargetConfig.from_json(read(name)))
+    assert sum(parameter.numel() for parameter in model.parameters()) == TARGETS[name][-1]
+    assert list(model.buffers()) == []
+
+
+def expected_tensors_26b() -> dict[str, tuple[int, ...]]:
+    """The published tensors of the 26B model's text part, below ``model.language_model.``."""
+    tensors: dict[str, tuple[int, ...]] = {"embed_tokens.weight": (262144, 2816), "norm.weight": (2816,)}
+    norms = ["input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"]
+    norms += ["post_feedforward_layernorm_1", "post_feedforward_layernorm_2", "pre_feedforward_layernorm_2"]
+    for n in range(30):
+        full = n in (5, 11, 17, 23, 29)
+        q, k, d = (8192, 1024, 512) if full else (4096, 2048, 256)
+        layer: dict[str, tuple[int, ...]] = {f"{norm}.weight": (2816,) for norm in norms}
+        layer |= {
+            "layer_scalar": (1,),
+            "self_attn.q_proj.weight": (q, 2816),
+            "self_attn.k_proj.weight": (k, 2816),
+            "self_attn.o_proj.weight": (2816, q),
+            "self_attn.q_norm.weight": (d,),
+            "self_attn.k_norm.weight": (d,),
+            "mlp.gate_proj.weight": (2112, 2816),
+            "mlp.up_proj.weight": (2112, 2816),
+            "mlp.down_proj.weight": (2816, 2112),
+            "router.proj.weight": (128, 2816),
+            "router.scale": (2816,),
+            "router.per_expert_scale": (128,),
+            "experts.gate_up_proj": (128, 1408, 2816),
+            "experts.down_proj": (128, 2816, 704),
+        }
+        if not full:
+            layer["self_attn.v_proj.weight"] = (k, 2816)
+        tensors |= {f"layers.{n}.{name}": shape for name, shape in layer.items()}
+    return tensors
+
+
+def test_target_tensor_names_and_shapes() -> None:
+    with torch.device("meta"):
+        model = Gemma4(TargetConfig.from_json(read("gemma-4-26B-A4B-it")))
+    tensors = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    assert tensors == expected_tensors_26b()
+    assert len(tensors) == 657
+
+
+@pytest.mark.parametrize("name", ["gemma-4-31B-it", "gemma-4-12B-it"])
+def test_dense_targets_have_no_expert_tensors(name: str) -> None:
+    with torch.device("meta"):
+        names = [name for name, _ in Gemma4(TargetConfig.from_json(read(name))).named_parameters()]
+    assert not [name for name in names if re.search(r"router|experts|layernorm_[12]", name)]
+
+
+def test_stop_tokens_of_the_generation_config_win() -> None:
+    config = read("gemma-4-26B-A4B-it")
+    assert TargetConfig.from_json(config).stop_token_ids == (1, 106, 50)
+    assert TargetConfig.from_json(config, {"eos_token_id": [1, 106]}).stop_token_ids == (1, 106)
+    assert TargetConfig.from_json(config, {"eos_token_id": 7}).stop_token_ids == (7,)
+    assert TargetConfig.from_json(config, {"temperature": 1.0}).stop_token_ids == (1, 106, 50)
+    assert TargetConfig.from_json({**config, "eos_token_id": None}).stop_token_ids == ()
+
+
+def test_configs_saved_again_by_transformers_read_the_same() -> None:
+    """It moves the two ``global_*`` fields into overrides per layer."""
+    saved = target_config([SLIDING, FULL, SLIDING, FULL], moe=True).to_dict()
+    assert "per_layer_config" in saved["text_config"] and "global_head_dim" not in saved["text_config"]
+    plain = json.loads(json.dumps(saved))
+    del plain["text_config"]["per_layer_config"]
+    plain["text_config"] |= {"global_head_dim": 32, "num_global_key_value_heads": 1}
+    assert asdict(TargetConfig.from_json(saved)) == asdict(TargetConfig.from_json(plain))
+    assert TargetConfig.from_json(saved).layers[1].head_dim == 32
+
+
+@pytest.mark.parametrize("name", ["gemma-4-E2B-it", "gemma-4-E4B-it"])
+def test_per_layer_embeddings_are_refused(name: str) -> None:
+    with pytest.raises(WeightsFailure, match="per-layer embeddings") as caught:
+        TargetConfig.from_json(read(name))
+    assert "26B" in caught.value.hint
+
+
+# --- drafters. name: hidden, MLP, query heads, tapped layers, target's depth, parameters
+
+DRAFTERS = {
+    "gemma-4-26B-A4B-it-DFlash": (2816, 5632, 32, (1, 6, 11, 17, 22, 27), 30, 429_689_088),
+    "gemma-4-31B-it-DFlash": (5376, 10752, 64, (1, 12, 23, 35, 46, 57), 60, 1_535_967_488),
+    "gemma4-12B-it-DFlash": (3840, 7680, 32, (1, 10, 19, 27, 36, 45), 48, 727_496_960),
+}
+
+
+@pytest.mark.parametrize("name", DRAFTERS)
+def test_drafters(name: str) -> None:
+    hidden, dense, heads, taps, depth, _ = DRAFTERS[name]
+    config = DrafterConfig.from_json(read(name))
+    assert (config.hidden_size, config.intermediate_size, config.rms_norm_eps) == (hidden, dense, 1e-6)
+    assert (config.block_size, config.mask_token_id) == (16, 4)
+    assert (config.target_layer_ids, config.num_target_layers) == (taps, depth)
+    assert (config.embedding_scale, config.logit_softcap) == (None, 30.0)
+    assert [layer.kind for layer in config.layers] == [SLIDING] * 4 + [FULL]
+    for layer in config.layers:
+        assert (layer.num_heads, layer.num_kv_heads, layer.head_dim) == (heads, 8, 128)
+        assert layer.scale == 128**-0.5 and layer.rope == RopeConfig(1e6, 128)
+        sliding = layer.kind == SLIDING
+        assert (layer.causal, layer.window) == ((True, 2048) if sliding else (False, None))
+
+
+@pytest.mark.parametrize("name", DRAFTERS)
+def test_drafter_parameters(name: str) -> None:
+    with torch.device("meta"):
+        model = DFlashDrafter(DrafterConfig.from_json(read(name)))
+    tensors = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    hidden, dense, heads, taps, _, total = DRAFTERS[name]
+    assert sum(parameter.numel() for parameter in model.parameters()) == total
+    assert len(tensors) == 3 + 5 * 11 and tensors["fc.weight"] == (hidden, len(taps) * hidden)
+    layer = {name.removeprefix("layers.4."): shape for name, shape in tensors.items() if name.startswith("layers.4.")}
+    assert layer == {
+        "input_layernorm.weight": (hidden,),
+        "post_attention_layernorm.weight": (hidden,),
+        "self_attn.q_proj.weight": (heads * 128, hidden),
+        "self_attn.k_proj.weight": (1024, hidden),
+        "self_attn.v_proj.weight": (1024, hidden),
+        "self_attn.o_proj.weight": (hidden, heads * 128),
+        "self_attn.q_norm.weight": (128,),
+        "self_attn.k_norm.weight": (128,),
+        "mlp.gate_proj.weight": (dense, hidden),
+        "mlp.up_proj.weight": (dense, hidden),
+        "mlp.down_proj.weight": (hidden, dense),
+    }
+    assert tensors.keys() - {f"layers.{n}.{key}" for n in range(5) for key in layer} == {
+        "fc.weight",
+        "hidden_norm.weight",
+        "norm.weight",
+    }
+
+
+def test_dflash_config_wins_over_the_top_level() -> None:
+    config = read("gemma-4-26B-A4B-it-DFlash")
+    config["dflash_config"] |= {"block_size": 8, "causal": False}
+    parsed = DrafterConfig.from_json({**config, "mask_token_id": 9})
+    assert (parsed.block_size, parsed.mask_token_id) == (8, 4)
+    assert not any(layer.causal for layer in parsed.layers)
+
+
+@pytest.mark.parametrize("is_causal", [True, False])
+def test_causality_of_the_config_wins_over_the_default(is_causal: bool) -> None:
+    config = DrafterConfig.from_json({**read("gemma-4-26B-A4B-it-DFlash"), "is_causal": is_causal})
+    assert {layer.causal for layer in config.layers} == {is_causal}
+
+
+def test_a_drafter_without_layer_types_is_all_full() -> None:
+    config = read("gemma-4-26B-A4B-it-DFlash")
+    del config["layer_types"]
+    layers = DrafterConfig.from_json(config).layers
+    assert [(layer.kind, layer.causal, layer.window) for layer in layers] == [(FULL, False, None)] * 5
+
+
+def test_another_drafter_architecture_is_refused() -> None:
+    config = {**read("gemma-4-26B-A4B-it-DFlash"), "architectures": ["DFlash2DraftModel"]}
+    with pytest.raises(WeightsFailure, match="DFlash2DraftModel"):
+        DrafterConfig.from_json(config)
+
+
+def test_configs_are_values() -> None:
+    config = TargetConfig.from_json(read("gemma-4-26B-A4B-it"))
+    assert replace(config, vocab_size=5) != config == TargetConfig.from_json(read("gemma-4-26B-A4B-it"))

@@ -1,0 +1,52 @@
+"""A drafter that reads its weights in 8 bits drafts as one whose weights were rounded so."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+import torch
+from engine.models.dflash.modules.draft_pass import DrafterRows, RoundRows
+from engine.models.dflash.modules.modules import DFlashDrafter
+from engine.models.dflash.modules.weights import DraftWeights
+from engine.models.gemma4.modules.modules import Gemma4
+
+from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
+from engine.kv_cache.cache import Cache
+from measure.engine.draft_in_8_bits import rounded_drafter
+from tests.engine.conftest import CPU, TinyPair
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+CONTEXT, INGESTED, BLOCK = 64, 11, 7
+
+
+def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: QuantisedWeight | None) -> torch.Tensor:
+    """Of a block of 7 behind 11 positions that it was told of."""
+    cache = Cache(drafter.config.layers, CONTEXT, MAX_ROWS, torch.float32, CPU)
+    generator = torch.Generator().manual_seed(3)
+    width = len(drafter.config.target_layer_ids) * drafter.config.hidden_size
+    features = torch.randn(MAX_ROWS, width, generator=generator)
+    where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (INGESTED, BLOCK, 0, INGESTED)))
+    tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
+    rows = DrafterRows(drafter, target, cache, features, tokens, where, embedding=embedding)
+    rows.ingest()
+    rows.draft()
+    return rows._buffers.normed[:BLOCK].clone()
+
+
+@torch.inference_mode()
+def test_8_bits_are_the_only_difference(dense_pair: TinyPair) -> None:
+    target, rounded = deepcopy(dense_pair.target), rounded_drafter(dense_pair.drafter)
+    copy = QuantisedWeight.of(target.embed_tokens.weight)
+    in_8_bits = hidden_states(deepcopy(dense_pair.drafter), target, copy)
+    torch.testing.assert_close(in_8_bits, hidden_states(rounded, target, None), atol=1e-4, rtol=1e-4)
+    whole = hidden_states(deepcopy(dense_pair.drafter), target, None)
+    assert not torch.allclose(in_8_bits, whole, atol=1e-4, rtol=1e-4)
+
+
+def test_a_copy_is_half_of_what_bf16_takes(dense_pair: TinyPair) -> None:
+    drafter = deepcopy(dense_pair.drafter).bfloat16()
+    whole, copy = DraftWeights.of(drafter, in_8_bits=False), DraftWeights.of(drafter, in_8_bits=True)
+    assert 0.5 < copy.nbytes / whole.nbytes < 0.55  # four bytes for the scale of each row come on top

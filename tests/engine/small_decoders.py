@@ -1,0 +1,142 @@
+"""Helpers for tests of the decoding loop: run a turn, script a drafter, recompute the caches."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import pytest
+import torch
+from engine.models.dflash.modules.modules import DFlashDrafter, Draft
+from engine.models.gemma4.modules.modules import Gemma4
+from torch import Tensor
+
+from engine.commands import GenerationSettings
+from engine.decoding.decoder import Decoder, Poll, Prefilled, PrefillStarted, Prompt, Round
+from engine.kv_cache.cache import Cache
+from tests.engine.checkpoints import VOCAB_SIZE
+
+MAX_CONTEXT = 2048
+
+Proposal = Callable[[int, int, int], Sequence[int]]
+"""(position of the anchor, anchor, how many) -> drafted ids."""
+
+
+def settings(**values: object) -> GenerationSettings:
+    return GenerationSettings(**({"max_new_tokens": 40} | values))  # type: ignore[arg-type]
+
+
+def prompt_ids(length: int, seed: int = 0) -> tuple[int, ...]:
+    rng = random.Random(f"prompt {seed}")
+    return tuple(rng.randrange(107, VOCAB_SIZE) for _ in range(length))
+
+
+def set_stops(monkeypatch: pytest.MonkeyPatch, target: Gemma4, *ids: int) -> None:
+    """These tokens end an answer, and no others."""
+    monkeypatch.setattr(target, "config", replace(target.config, stop_token_ids=ids))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one turn of a decoder yielded."""
+
+    num_reused: int
+    rounds: tuple[Round, ...]
+
+    @property
+    def ids(self) -> list[int]:
+        return [token for done in self.rounds for token in done.emitted]
+
+    @property
+    def finish(self) -> str | None:
+        return self.rounds[-1].finish if self.rounds else None
+
+
+def run_turn(
+    decoder: Decoder,
+    ids: Sequence[int],
+    wanted: GenerationSettings | Poll,
+    stable_length: int | None = None,
+) -> Answer:
+    """Decodes to the end, with fixed settings or those that a poll gives."""
+    poll = (lambda: wanted) if isinstance(wanted, GenerationSettings) else wanted
+    stable = len(ids) if stable_length is None else stable_length
+    reused, rounds = -1, []
+    for progress in decoder.decode(Prompt(tuple(ids), stable), poll):
+        match progress:
+            case PrefillStarted():
+                reused = progress.num_reused
+            case Round():
+                rounds.append(progress)
+            case Prefilled():
+                assert reused >= 0 and not rounds
+    return Answer(reused, tuple(rounds))
+
+
+class ScriptedDrafter:
+    """Takes in context as the real drafter does, but proposes what a test tells it to."""
+
+    def __init__(self, real: DFlashDrafter, proposal: Proposal):
+        self.config = real.config
+        self.proposal = proposal
+        self._real = real
+
+    def ingest(self, features: Tensor, cache: Cache) -> None:
+        self._real.ingest(features, cache)
+
+    def draft(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Draft:
+        self._real.draft(target, anchor, block_size, cache)
+        ids = list(self.proposal(cache.length, anchor, block_size - 1))
+        return Draft(torch.tensor(ids), torch.full((block_size - 1,), 0.5))
+
+
+def scripted(real: DFlashDrafter, proposal: Proposal) -> DFlashDrafter:
+    return cast(DFlashDrafter, ScriptedDrafter(real, proposal))
+
+
+def oracle(text: Sequence[int]) -> Proposal:
+    """Proposes what follows in ``text``, prompt and answer together; past its end, anything."""
+    padded = [*text, *[0] * 32]
+    return lambda position, _, count: padded[position + 1 : position + 1 + count]
+
+
+def faulty(proposal: Proposal, error_rate: float, seed: int) -> Proposal:
+    """Gets each token wrong with a probability."""
+    rng = random.Random(seed)
+
+    def propose(position: int, anchor: int, count: int) -> list[int]:
+        right = proposal(position, anchor, count)
+        return [(token + 1) % VOCAB_SIZE if rng.random() < error_rate else token for token in right]
+
+    return propose
+
+
+@torch.inference_mode()
+def assert_caches_equal_recomputation(decoder: Decoder) -> None:
+    """What the next query would read from every layer equals what a fresh pass over the same tokens writes."""
+    target, drafter, tokens = decoder.target, decoder.drafter, decoder.tokens
+    assert decoder.cache.length == len(tokens)
+    if not tokens:
+        return
+    taps = drafter.config.target_layer_ids if drafter is not None else ()
+    fresh = _whole(target.config.layers)
+    features = target(torch.tensor(tokens), 0, fresh, taps).features
+    _assert_same_view(decoder.cache, fresh, len(tokens))
+    if drafter is not None and decoder.draft_cache is not None and decoder.draft_cache.length > 0:
+        length = decoder.draft_cache.length
+        fresh_draft = _whole(drafter.config.layers)
+        drafter.ingest(features[:length], fresh_draft)
+        _assert_same_view(decoder.draft_cache, fresh_draft, length)
+
+
+def _whole(layers: Sequence[object]) -> Cache:
+    return Cache(layers, MAX_CONTEXT, MAX_CONTEXT, torch.float32, torch.device("cpu"))  # type: ignore[arg-type]
+
+
+def _assert_same_view(ours: Cache, fresh: Cache, length: int) -> None:
+    for layer, recomputed in zip(ours.layers, fresh.layers, strict=True):
+        first = layer.first_visible(length)
+        for actual, expected in zip(layer.read(first, length), recomputed.read(first, length), strict=True):
+            torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)

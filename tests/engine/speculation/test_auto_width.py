@@ -1,0 +1,102 @@
+"""The verify width chosen every round: the text stays the same, the books are right, and it is not slower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from engine.commands import GenerationSettings, Message
+from engine.decoding.decoder import Decoder
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.speculation.verify_width import Auto, Choice, CostTable, RoundCosts
+from engine.tokenizer import ChatTokenizer
+from engine.tuning.costs import time_rounds
+from tests.engine.conftest import CPU, no_progress
+from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn
+
+PROMPTS = ("Write a quicksort in Python", "Hello, how are you?", "what is 47 + 38?")
+COSTLY = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
+
+
+class Erratic:
+    """Verifies another number of drafts every round, and now and then drafts nothing."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+        self.told = 0
+
+    def begin(self) -> None:
+        pass
+
+    def wants_draft(self, context: int) -> bool:
+        return self.rounds % 5 != 3
+
+    def pause(self, context: int) -> Choice | None:
+        return None
+
+    def choose(self, confidences: Sequence[float], context: int) -> Choice:
+        return Choice(self.rounds * 7 % (len(confidences) + 1))
+
+    def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
+        assert num_accepted <= num_verified <= len(confidences)
+        self.rounds += 1
+        self.told += num_accepted
+
+
+@pytest.fixture(scope="module")
+def decoder(bundled_pair: Path) -> Decoder:
+    target = load_target(bundled_pair / "target", CPU, no_progress)
+    return Decoder(target, load_drafter(bundled_pair / "drafter", target, no_progress), 2048)
+
+
+def ask(decoder: Decoder, bundled_pair: Path, prompt: str, **settings: object) -> Answer:
+    ids = ChatTokenizer(bundled_pair / "target").prompt([Message("user", prompt)], thinking=False).ids
+    decoder.clear()
+    return run_turn(decoder, ids, GenerationSettings(max_new_tokens=96, **settings))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.8, "seed": 4}], ids=["greedy", "warm"])
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_no_choice_changes_the_text(
+    prompt: str, sampling: dict[str, float], decoder: Decoder, bundled_pair: Path
+) -> None:
+    plain = ask(decoder, bundled_pair, prompt, speculation=False, **sampling)
+    for policy in (Auto(COSTLY), Erratic()):
+        decoder.auto = policy
+        assert ask(decoder, bundled_pair, prompt, block_size="auto", **sampling).ids == plain.ids
+        assert_caches_equal_recomputation(decoder)
+
+
+def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Path) -> None:
+    policy = decoder.auto = Erratic()
+    rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
+    drafted = [done for done in rounds if done.draft_ids]
+    assert 0 < len(drafted) < len(rounds) == policy.rounds
+    for done in drafted:
+        assert 1 <= len(done.draft_ids) <= 15 and done.choice == Choice(done.verify_width - 1)
+        assert len(done.target_probabilities) == min(done.num_accepted + 1, done.verify_width - 1)
+        whole = "bonus" if done.verify_width > 1 else "plain"
+        assert done.verdicts[-1] == ("corrected" if done.num_accepted < done.verify_width - 1 else whole)
+    assert all(done.verdicts == ("plain",) for done in rounds if not done.draft_ids)
+    assert policy.told == sum(done.num_accepted for done in drafted)
+
+
+def test_whole_drafts_are_verified_where_nobody_chooses(decoder: Decoder, bundled_pair: Path) -> None:
+    decoder.auto = None
+    rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
+    assert all(done.verify_width == len(done.draft_ids) + 1 and done.choice is None for done in rounds)
+
+
+def test_costs_are_timed_for_every_width_and_grow(decoder: Decoder) -> None:
+    table = time_rounds(decoder, list(range(20, 40)))
+    assert table is not None and table.contexts[0] == 128
+    for costs in table.costs:
+        assert len(costs.verify) == 16 and costs.draft > 0 and costs.plain > 0 and costs.ingest > 0
+        assert list(costs.verify) == sorted(costs.verify)
+    assert decoder.cache.length == 0 and decoder.tokens == []
+
+
+def test_a_target_alone_has_no_costs_to_choose_by(bundled_pair: Path) -> None:
+    assert time_rounds(Decoder(load_target(bundled_pair / "target", CPU, no_progress), None, 256), [5]) is None

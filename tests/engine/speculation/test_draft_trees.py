@@ -1,0 +1,48 @@
+"""What ``python -m measure.engine.draft_trees`` plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.commands import GenerationSettings
+from engine.decoding.decoder import Decoder
+from engine.demo.confirm import questions
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.speculation.trees import AutoTrees, accepted_path, best_first
+from engine.speculation.verify_width import Auto
+from engine.tokenizer import ChatTokenizer
+from engine.tuning.record import record_blocks, record_drafts
+from engine.tuning.sweep import record_answers
+from measure.engine.recorded_costs import recorded_tables
+from tests.engine.conftest import CPU, no_progress
+
+
+def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
+    """First choices are what is drafted today, and where a further one was right the tree follows it."""
+    torch.set_num_threads(1)
+    target = load_target(bundled_pair / "target", CPU, no_progress)
+    drafter = load_drafter(bundled_pair / "drafter", target, no_progress)
+    settings = GenerationSettings(temperature=1.0, seed=3, max_new_tokens=60)
+    prompt = next(ids for domain, ids in questions(1) if domain == "explain")
+    blocks = record_blocks(target, drafter, prompt, settings)
+    chains = record_drafts(target, drafter, prompt, settings)
+    assert len(blocks) == len(chains) > 20
+    for block, anchor in zip(blocks, chains, strict=True):
+        assert block.chain().num_right == anchor.num_right
+        assert block.chain().confidences == pytest.approx(anchor.confidences)
+        assert all(position == tuple(sorted(position, reverse=True)) for position in block.chances)
+    longer = [len(accepted_path(best_first(block.chances), block.said)) - block.chain().num_right for block in blocks]
+    assert max(longer) > 0
+
+
+@pytest.mark.parametrize("policy", [Auto, AutoTrees])
+def test_answers_are_recorded_with_the_choices_that_auto_needs(bundled_pair: Path, policy: type[Auto]) -> None:
+    target = load_target(bundled_pair / "target", CPU, no_progress)
+    decoder = Decoder(target, load_drafter(bundled_pair / "drafter", target, no_progress), 512)
+    decoder.auto = policy(recorded_tables()["31B uniform"])
+    (recording,) = record_answers(decoder, ChatTokenizer(bundled_pair / "target"), ["what is 47 + 38?"], [0.0], 12)
+    assert len(recording.anchors) > 5
+    assert [block.chain() for block in recording.blocks] == (list(recording.anchors) if policy is AutoTrees else [])

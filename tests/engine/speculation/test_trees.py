@@ -1,0 +1,269 @@
+"""Trees of drafts: which nodes, in which rows, what is accepted of them, and how many of them are verified."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from math import prod
+
+import pytest
+
+from engine.speculation.trees import (
+    CHOICES,
+    ROWS,
+    AutoTrees,
+    Chances,
+    Node,
+    Together,
+    accepted_path,
+    best_first,
+    in_rows,
+    path_to,
+)
+from engine.speculation.verify_width import PRIOR_WEIGHT, Auto, CostTable, Fixed, RoundCosts
+from engine.tuning.files import load_recordings
+from engine.tuning.play import Anchor, Block, play, play_trees
+from measure.engine.played_auto import chains, play_auto, scattered
+from measure.engine.policy_figures import AHEAD, SIZES, SURE, adversarial, collapse
+from measure.engine.record_drafts import FILE as DRAFTS
+from measure.engine.recorded_costs import recorded_tables, tree_tables
+
+TABLES = recorded_tables()
+DENSE_TABLES = list(tree_tables())
+RECORDINGS = load_recordings(DRAFTS)
+DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))
+FORK = [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.3), Node(0, 1, 1, 0.2), Node(3, 2, 0, 0.15), Node(1, 2, 1, 0.1)]
+"""
+     anchor
+    /      \\
+  1: a      3: b
+  /   \\        \\
+2: a  5: b     4: a
+"""
+
+
+def marginals(seed: int, depth: int) -> tuple[tuple[float, ...], ...]:
+    rng = random.Random(seed)
+    weights = [sorted((rng.random() ** 4 for _ in range(CHOICES)), reverse=True) for _ in range(depth)]
+    return tuple(tuple(each / sum(position) for each in position) for position in weights)
+
+
+def choices_to(tree: list[Node], row: int) -> tuple[int, ...]:
+    """From the anchor on."""
+    return tuple(tree[each - 1].choice for each in path_to(tree, row)[1:])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_tree_holds_the_likeliest_nodes_and_parents_come_first(seed: int) -> None:
+    chances = marginals(seed, depth=5)
+    tree = best_first(chances)
+    assert len(tree) == ROWS - 1
+    paths = [choices_to(tree, row) for row in range(1, ROWS)]
+    assert len(set(paths)) == len(paths)
+    for row, (node, path) in enumerate(zip(tree, paths, strict=True), 1):
+        assert node.parent < row and node.depth == len(path)
+        assert node.chance == pytest.approx(prod(map(lambda position, choice: position[choice], chances, path)))
+    every = (prod(position) for depth in range(1, len(chances) + 1) for position in product(*chances[:depth]))
+    assert [node.chance for node in tree] == pytest.approx(sorted(every, reverse=True)[: ROWS - 1])
+
+
+def test_a_drafter_that_is_sure_makes_a_chain() -> None:
+    tree = best_first([(0.97, 0.01, 0.01, 0.01)] * (ROWS - 1))
+    assert [(node.parent, node.depth, node.choice) for node in tree] == [(row, row + 1, 0) for row in range(ROWS - 1)]
+    assert in_rows(tree) == tree
+
+
+def test_no_node_lies_behind_the_end_of_the_text() -> None:
+    assert [node.choice for node in best_first([(0.5, 0.3, 0.1, 0.05)])] == [0, 1, 2, 3]
+    assert best_first([]) == in_rows([]) == []
+
+
+@pytest.mark.parametrize("rows", range(1, ROWS + 1))
+def test_fewer_rows_take_the_first_of_the_same_nodes(rows: int) -> None:
+    chances = marginals(3, depth=6)
+    assert best_first(chances, rows) == best_first(chances)[: rows - 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("count", [0, 1, 7, ROWS - 1])
+def test_rows_hold_the_same_nodes_the_trunk_in_front(seed: int, count: int) -> None:
+    nodes = best_first(marginals(seed, depth=8))[:count]
+    tree = in_rows(nodes)
+
+    def known(tree: list[Node]) -> set[tuple[tuple[int, ...], float]]:
+        return {(choices_to(tree, row), node.chance) for row, node in enumerate(tree, 1)}
+
+    assert known(tree) == known(nodes) and len(tree) == count
+    trunk = 1
+    for row, node in enumerate(tree, 1):
+        assert node.parent < row and node.depth == 1 + (tree[node.parent - 1].depth if node.parent else 0) <= row
+        on_trunk = not any(choices_to(tree, row))
+        assert not on_trunk or (node.depth == row == trunk), "first choices stand where a chain's do, before all others"
+        trunk += on_trunk
+
+
+def test_a_path_has_a_row_for_each_depth() -> None:
+    assert [path_to(FORK, row) for row in range(6)] == [[0], [0, 1], [0, 1, 2], [0, 3], [0, 3, 4], [0, 1, 5]]
+    swapped = [Node(0, 1, 1, 0.5), Node(0, 1, 0, 0.3), Node(2, 2, 0, 0.2)]
+    assert [(node.parent, node.choice) for node in in_rows(swapped)] == [(0, 0), (1, 0), (0, 1)]
+    assert path_to(in_rows(swapped), 2) == [0, 1, 2]
+
+
+def test_what_the_text_says_is_accepted_as_far_as_the_tree_goes() -> None:
+    assert accepted_path(FORK, (0, 0, 0)) == [1, 2]
+    assert accepted_path(FORK, (0, 1)) == [1, 5]
+    assert accepted_path(FORK, (1, 0)) == [3, 4]
+    assert accepted_path(FORK, (1, 1, 0)) == [3]
+    assert accepted_path(FORK, (0, -1, 0)) == [1]
+    assert accepted_path(FORK, (2, 0)) == accepted_path(FORK, ()) == []
+
+
+def single(anchor: Anchor) -> Block:
+    wrong = len(anchor.confidences) - anchor.num_right
+    return Block(tuple((each,) for each in anchor.confidences), (0,) * anchor.num_right + (-1,) * wrong)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_with_one_choice_a_position_it_decides_as_auto_does(name: str) -> None:
+    """Round by round, with all that decided it; wrong drafts in between make both rest and try."""
+    table = TABLES[name]
+    for recording in RECORDINGS[::9]:
+        wrong = [Anchor(anchor.confidences, 0) for anchor in recording.anchors[:100]]
+        anchors = [*recording.anchors, *wrong, *recording.anchors[:100]]
+        auto, trees, position = Auto(table), AutoTrees(table), 0
+        while position < len(anchors):
+            anchor, context = anchors[position], recording.prompt_length + position
+            block = single(anchor)
+            assert block.chain() == anchor
+            drafts = auto.wants_draft(context)
+            assert trees.wants_draft(context) == drafts and trees.trying == auto.trying
+            if drafts:
+                choice = auto.choose(anchor.confidences, context)
+                tree, found = trees.tree(block.chances, context)
+                assert found == choice
+                assert [(node.parent, node.depth, node.choice) for node in tree] == [
+                    (row, row + 1, 0) for row in range(choice.num_verified)
+                ]
+                path = accepted_path(tree, block.said)
+                auto.observe(anchor.confidences, choice.num_verified, len(path), context)
+                trees.saw(block.chances, tree, path, context)
+                position += len(path)
+            else:
+                assert trees.pause(context) == auto.pause(context)
+                auto.observe((), 0, 0, context)
+                trees.observe((), 0, 0, context)
+            position += 1
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_chain_played_as_trees_takes_as_long(name: str) -> None:
+    for recording in RECORDINGS[::9]:
+        blocks = [single(anchor) for anchor in recording.anchors]
+        played = play_trees(AutoTrees(TABLES[name]), blocks, TABLES[name], recording.prompt_length)
+        assert played == play(Auto(TABLES[name]), recording.anchors, TABLES[name], recording.prompt_length)
+
+
+def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
+    trees, chances = AutoTrees(DENSE), marginals(1, depth=8)
+    tree, choice = trees.tree(chances, 0)
+    nodes, costs = best_first(chances), DENSE.at(0).verify
+    # Nothing was observed yet: what the drafter gives its choices is their chance.
+    assert tree == in_rows(nodes[: choice.num_verified]) and choice.num_verified > 0
+    worth = [
+        sum(node.chance for node in nodes[:count]) - choice.price * costs[count] for count in range(len(nodes) + 1)
+    ]
+    assert worth[choice.num_verified] == pytest.approx(max(worth))
+    edge = min(choice.num_verified, len(nodes) - 1)
+    assert choice.chance == nodes[edge].chance
+    assert choice.cost_ms == costs[edge + 1] - costs[edge]
+    assert choice.price == trees.price(0)
+
+
+def test_a_try_verifies_one_node() -> None:
+    trees, position = AutoTrees(DENSE), ((0.9, 0.05, 0.03, 0.01),) * 15
+    tries = 0
+    for _ in range(400):
+        if trees.wants_draft(0):
+            tree, choice = trees.tree(position, 0)
+            if trees.trying:
+                tries += 1
+                assert choice.num_verified == len(tree) == 1
+            trees.saw(position, tree, [], 0)
+        else:
+            trees.observe((), 0, 0, 0)
+    assert tries > 3
+
+
+def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
+    """On the device the next round leaves before the last one is known. What fell in it still teaches."""
+    trees, position = AutoTrees(DENSE), ((0.6, 0.2, 0.1, 0.05),) * 15
+    for _ in range(100):
+        assert trees.wants_draft(0)
+        tree, _ = trees.tree(position, 0)
+        trees.saw(position, tree, [], 0)
+        if trees.price(0) == 1 / DENSE.at(0).rest and not trees.wants_draft(0):
+            break
+    else:
+        pytest.fail("it never rests")
+    price, seen = trees.price(0), trees.calibration.chance(0.6)
+    trees.saw(position, tree, [1, 2], 0)
+    assert trees.price(0) == price
+    assert trees.calibration.chance(0.6) > seen
+    for _ in range(4):
+        assert not trees.wants_draft(0)
+        trees.observe((), 0, 0, 0)
+    assert trees.wants_draft(0) and trees.trying
+
+
+def test_only_choices_behind_what_was_accepted_teach() -> None:
+    chances = ((0.55, 0.35), (0.65, 0.25))
+    trees = AutoTrees(DENSE)
+    trees.saw(chances, FORK, [3], 0)  # b, and then neither of a's children; the one behind b fell
+    assert trees.calibration.chance(0.55) == pytest.approx(fallen(0.55))
+    assert trees.calibration.chance(0.65) == pytest.approx(fallen(0.65))
+    found = Together()
+    assert all(found.chance(chance) == pytest.approx(chance) for chance in (0.01, 0.05, 0.25, 0.35))
+    found.observe(0.35, accepted=True)  # not the choice of 0.25 behind a
+    assert trees.others.chance(0.25) == found.chance(0.25) > 0.25
+
+
+def fallen(confidence: float) -> float:
+    """What is left of a confidence after one such draft fell."""
+    return confidence * PRIOR_WEIGHT / (PRIOR_WEIGHT + 1)
+
+
+def test_chances_are_no_more_than_one_in_all_and_fall() -> None:
+    trees = AutoTrees(DENSE)
+    for _ in range(200):
+        trees.others.observe(0.15, accepted=True)
+        trees.calibration.observe(0.45, accepted=True)
+    position: Chances = [(0.45, 0.3, 0.15, 0.1)]
+    nodes = best_first([trees._worth(each) for each in position])
+    assert [node.choice for node in nodes] == [0, 1, 2, 3]
+    assert sum(node.chance for node in nodes) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("ahead", AHEAD, ids=["short", "long"])
+@pytest.mark.parametrize("name", DENSE_TABLES)
+@pytest.mark.parametrize("confidence", SURE)
+def test_trees_that_are_never_right_cost_little(name: str, ahead: int, confidence: float) -> None:
+    """Over 2000 tokens at least 0.97 of plain decoding, however sure the drafter is of itself."""
+    assert adversarial(name, TABLES[name], confidence, ahead) >= 0.97
+
+
+@pytest.mark.parametrize("ahead", AHEAD, ids=["short", "long"])
+@pytest.mark.parametrize("name", DENSE_TABLES)
+@pytest.mark.parametrize("confidence", [0.2, 0.99])
+def test_it_comes_back_after_a_collapse(name: str, ahead: int, confidence: float) -> None:
+    """Within 5 % of somebody who knew beforehand which way is best for which part, in the mean of ten texts."""
+    assert collapse(name, TABLES[name], confidence, ahead) >= 0.95
+
+
+@pytest.mark.parametrize("ahead", AHEAD, ids=["short", "long"])
+@pytest.mark.parametrize("name", DENSE_TABLES)
+@pytest.mark.parametrize("confidence", [0.2, 0.5, 0.8, 0.95])
+def test_trees_are_near_the_best_fixed_width_without_knowing_it(name: str, ahead: int, confidence: float) -> None:
+    """On drafts whose confidence says little about which of them are good."""
+    blocks, table = scattered(6000, confidence, seed=1), TABLES[name]
+    best = min(play(Fixed(size), chains(blocks), table, ahead).milliseconds for size in SIZES)
+    assert best / play_auto(name, table, blocks, ahead).milliseconds >= 0.97

@@ -1,0 +1,168 @@
+"""The choice of how much to verify: arithmetic, learning, resting, and the texts it must not lose on."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate, pairwise
+from operator import mul
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.speculation.verify_width import Auto, Calibration, CostTable, Fixed, RoundCosts
+from engine.tuning.play import Anchor, play, play_oracle
+from measure.engine.recorded_costs import recorded_tables
+
+DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))
+"""A dense model: a pass over 16 rows costs hardly more than over one."""
+EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
+"""A mixture of experts: every row brings experts of its own."""
+TABLES = {"dense": DENSE, "experts": EXPERTS, **recorded_tables()}
+
+
+def drafts(count: int, chance: float, seed: int) -> list[Anchor]:
+    """Drafts whose confidence scatters around ``chance`` and says exactly how likely they are."""
+    rng = random.Random(seed)
+    anchors = []
+    for _ in range(count):
+        confidences = tuple(min(max(rng.gauss(chance, 0.12), 0.02), 0.99) for _ in range(15))
+        right = [rng.random() < confidence for confidence in confidences]
+        anchors.append(Anchor(confidences, right.index(False) if False in right else 15))
+    return anchors
+
+
+def wrong(count: int, confidence: float) -> list[Anchor]:
+    return [Anchor((confidence,) * 15, 0)] * count
+
+
+def best_fixed_size(anchors: list[Anchor], table: CostTable) -> int:
+    """The best of all fixed block sizes; 1 is plain decoding."""
+    return min(range(1, 17), key=lambda size: play(Fixed(size), anchors, table).milliseconds)
+
+
+def test_costs_between_two_contexts_grow_evenly() -> None:
+    table = CostTable((100, 200), (RoundCosts(1, (2, 4)), RoundCosts(3, (6, 12))))
+    assert table.at(150) == RoundCosts(2, (4, 8))
+    assert table.at(0) == table.at(100) == RoundCosts(1, (2, 4))
+    assert table.at(200) == table.at(9999) == RoundCosts(3, (6, 12))
+    assert table.at(100).plain == 2 and table.at(100).round(1) == 5
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=15), st.sampled_from(sorted(TABLES)))
+def test_the_choice_is_the_width_worth_most(confidences: list[float], name: str) -> None:
+    auto = Auto(TABLES[name])
+    choice = auto.choose(confidences, 0)
+    costs = TABLES[name].at(0)
+    kept = list(accumulate(confidences, mul))  # nothing was observed yet: confidence is the chance
+    worth = [1 + sum(kept[:width]) - choice.price * costs.verify[width] for width in range(len(confidences) + 1)]
+    edge = min(choice.num_verified, len(kept) - 1)
+    assert choice.chance == pytest.approx(kept[edge])
+    assert choice.cost_ms == costs.verify[edge + 1] - costs.verify[edge]
+    assert worth[choice.num_verified] == pytest.approx(max(worth))
+
+
+def test_a_sure_draft_is_verified_whole_and_a_doubtful_one_is_not() -> None:
+    auto = Auto(EXPERTS)
+    assert auto.choose([0.99] * 15, 0).num_verified == 15
+    assert auto.choose([0.01] * 15, 0).num_verified == 0
+    assert Auto(DENSE).choose([0.5] * 15, 0).num_verified > auto.choose([0.5] * 15, 0).num_verified
+
+
+def test_confidence_is_worth_what_was_seen_of_it() -> None:
+    calibration = Calibration()
+    assert calibration.chance(0.85) == pytest.approx(0.85)
+    for index in range(400):
+        calibration.observe(0.85, accepted=index % 2 == 0)
+    assert calibration.chance(0.85) == pytest.approx(0.5, abs=0.06)
+    assert calibration.chance(0.82) < calibration.chance(0.89)
+    assert calibration.chance(0.25) == pytest.approx(0.25)
+
+
+def test_only_reached_positions_teach() -> None:
+    """A draft behind the first that fell, or that was not verified, says nothing."""
+    auto = Auto(EXPERTS)
+    auto.observe((0.95, 0.75, 0.55, 0.35), num_verified=3, num_accepted=1, context=0)
+    auto.observe((0.95, 0.75, 0.15, 0.35), num_verified=2, num_accepted=2, context=0)
+    assert auto.calibration.chance(0.55) == pytest.approx(0.55)
+    assert auto.calibration.chance(0.35) == pytest.approx(0.35)
+    assert auto.calibration.chance(0.15) == pytest.approx(0.15)
+    assert auto.calibration.chance(0.95) > 0.95
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("confidence", [0.1, 0.5, 0.9, 0.99, 1.0])
+def test_a_drafter_that_is_never_right_costs_little(table: CostTable, confidence: float) -> None:
+    """Over 2000 tokens at least 0.97 of plain decoding, however sure the drafter is of itself."""
+    anchors = wrong(2000, confidence)
+    plain = play(Fixed(1), anchors, table).milliseconds
+    assert plain / play(Auto(table), anchors, table).milliseconds >= 0.97
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("chance", [0.2, 0.5, 0.8, 0.95])
+def test_it_is_near_the_best_fixed_width_without_knowing_it(table: CostTable, chance: float) -> None:
+    """On drafts whose confidence says little about which of them are good, the best fixed width is hard to beat."""
+    anchors = drafts(6000, chance, seed=1)
+    best = play(Fixed(best_fixed_size(anchors, table)), anchors, table).milliseconds
+    assert best / play(Auto(table), anchors, table).milliseconds >= 0.97
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("confidence", [0.2, 0.9, 0.99])
+def test_it_comes_back_after_a_collapse(table: CostTable, confidence: float) -> None:
+    """Within 5 % of somebody who knew beforehand which width is best for which part, in the mean of ten texts."""
+    best = best_fixed_size(drafts(20_000, 0.9, seed=7), table)
+    known = auto = 0.0
+    for seed in range(10):
+        good, bad, again = drafts(600, 0.9, seed), wrong(600, confidence), drafts(600, 0.9, seed + 100)
+        known += sum(
+            play(Fixed(size), part, table).milliseconds for size, part in ((best, good), (1, bad), (best, again))
+        )
+        auto += play(Auto(table), [*good, *bad, *again], table).milliseconds
+    assert known / auto >= 0.95
+
+
+def test_a_rest_ends_where_the_drafter_is_as_sure_as_before() -> None:
+    """Confidence that was worth nothing for a while must not keep everybody from looking again."""
+    sure = [Anchor((0.99,) * 15, 15)] * 600
+    for table in TABLES.values():
+        anchors = [*sure, *wrong(600, 0.99), *sure]
+        assert play(Auto(table), anchors[1200:], table).rounds <= 600 // 14
+        with_rest, alone = play(Auto(table), anchors, table), play(Fixed(1), anchors, table)
+        assert with_rest.rounds < 600 + 3 * 48 + 2 * 600 // 8
+        assert with_rest.milliseconds < alone.milliseconds
+
+
+def test_a_try_is_one_draft_also_when_rounds_are_asked_for_ahead() -> None:
+    """On the device the next round leaves before the last one is known."""
+    auto, drafted, asked = Auto(EXPERTS), 0, []
+    for _ in range(400):
+        asked.append(auto.wants_draft(0))
+        drafted += asked[-1]
+        if len(asked) > 1:
+            confidences = (0.9,) * 15 if asked[-2] else ()
+            auto.observe(confidences, 1 if confidences else 0, 0, 0)
+    resting = asked[100:]
+    assert not any(before and after for before, after in pairwise(resting))
+    assert 300 / 50 <= sum(resting) <= 300 / 40 + 1
+
+
+def test_no_policy_beats_the_oracle() -> None:
+    for name, table in TABLES.items():
+        anchors = drafts(800, 0.8, seed=3)
+        known = play_oracle(anchors, table)
+        assert known.tokens == 800
+        for policy in (Auto(table), *map(Fixed, range(1, 17))):
+            assert play(policy, anchors, table).milliseconds >= known.milliseconds - 1e-6 or policy == Fixed(1), name
+    whole = [Anchor((0.5,) * 15, 15)] * 16
+    assert play_oracle(whole, DENSE).milliseconds == pytest.approx(DENSE.at(0).round(15))
+
+
+def test_playing_counts_every_token_once() -> None:
+    anchors = [Anchor((0.9, 0.9), 2), Anchor((0.9, 0.9), 1), Anchor((0.9, 0.9), 0), Anchor((0.9, 0.9), 0)]
+    table = CostTable((0,), (RoundCosts(1.0, (2.0, 3.0, 4.0)),))
+    assert play(Fixed(3), anchors, table) == (played := play(Fixed(3), anchors, table))
+    assert (played.tokens, played.rounds, played.milliseconds) == (4, 2, 10.0)
+    assert play(Fixed(1), anchors, table).milliseconds == 4 * 2.0
+    assert play(Fixed(3), anchors, table).tok_s == 400
