@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.rounds.cells.lenses import Lens, Reading, Shade
-from dflash_tui.core.rounds.cells.travel import Traveller
+from dflash_tui.core.rounds.lenses import Lens, Reading, Shade
+from dflash_tui.core.rounds.travel import Traveller
 
 from .widgets.token_log import TokenLog
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.governor import FrameGovernor
-from dflash_tui.core.rounds.cells.stretch import Happening, Rewind, Stretch
+from dflash_tui.core.rounds.stretch import Happening, Rewind, Stretch
 from engine.events import EngineReady, TurnFinished
 
 from .source import EventQueue

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from dflash_tui.core.rounds.cells.stretch import Happening, Rewind, Stretch
-from dflash_tui.core.sessions.sessions.sessions import SessionLog
+from dflash_tui.core.rounds.stretch import Happening, Rewind, Stretch
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import EngineSource
 from dflash_tui.core.traces.replaying import ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter

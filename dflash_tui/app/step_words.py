@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from textual.binding import ActiveBinding
 
-from dflash_tui.core.rounds.cells.inspection import Inspection
-from dflash_tui.core.rounds.cells.slow_motion import SlowMotion
+from dflash_tui.core.rounds.inspection import Inspection
+from dflash_tui.core.rounds.slow_motion import SlowMotion
 
 from .key_names import keys_in_force
 

@@ -9,8 +9,8 @@ from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.spans import Span
 from dflash_tui.core.conversation.transcript import recall
-from dflash_tui.core.sessions.sessions.archive import reopen
-from dflash_tui.core.sessions.sessions.sessions import Conversation
+from dflash_tui.core.sessions.archive import reopen
+from dflash_tui.core.sessions.sessions import Conversation
 from dflash_tui.core.text.fences import describe_blocks
 
 from .widgets.prompt import Prompt

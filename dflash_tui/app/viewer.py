@@ -12,10 +12,10 @@ from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.figures.moments import snapshot_at
 from dflash_tui.core.figures.statistics import TurnSnapshot
-from dflash_tui.core.rounds.cells.inspection import Inspection, inspect
-from dflash_tui.core.rounds.cells.playback import FULL, Quiz
-from dflash_tui.core.rounds.cells.slow_motion import SlowMotion
-from dflash_tui.core.rounds.cells.travel import Place, Traveller
+from dflash_tui.core.rounds.inspection import Inspection, inspect
+from dflash_tui.core.rounds.playback import FULL, Quiz
+from dflash_tui.core.rounds.slow_motion import SlowMotion
+from dflash_tui.core.rounds.travel import Place, Traveller
 from engine.events import Step
 
 from .lens_view import LensView

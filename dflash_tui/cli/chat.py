@@ -11,8 +11,8 @@ from typing import Any, get_args
 import click
 
 from dflash_tui.core.conversation.start import Start
-from dflash_tui.core.sessions.sessions.prompts import PromptHistory
-from dflash_tui.core.sessions.sessions.sessions import SessionLog
+from dflash_tui.core.sessions.prompts import PromptHistory
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import EngineFactory
 from engine.commands import AUTO, AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER

@@ -10,7 +10,7 @@ from typing import Literal
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.saving import SavingError, save_block
-from dflash_tui.core.sessions.sessions.sessions import Conversation, SessionLog
+from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.source import EngineFactory
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message

@@ -14,7 +14,7 @@ from dflash_tui.core.conversation.reducer import turn_summary
 from dflash_tui.core.conversation.slash import Argument, SlashError, parse_slash
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.tables import GaugeFacts, tables
-from dflash_tui.core.sessions.sessions.sessions import SessionLog
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import EngineFactory
 from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Close, EngineOptions, GenerationSettings

@@ -14,8 +14,8 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.gpu import GpuMonitor
-from dflash_tui.core.race.race.race import Joules, Race, lanes_for
-from dflash_tui.core.race.race.report import HOW, race_object, race_remarks, race_table
+from dflash_tui.core.race.race import Joules, Race, lanes_for
+from dflash_tui.core.race.report import HOW, race_object, race_remarks, race_table
 from dflash_tui.core.source import EngineFactory, EngineSource
 from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Event

@@ -13,7 +13,7 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.formats import FORMATS, Format, render
-from dflash_tui.core.sessions.sessions.archive import (
+from dflash_tui.core.sessions.archive import (
     SessionSummary,
     conversation_markdown,
     delete_session,
@@ -23,8 +23,8 @@ from dflash_tui.core.sessions.sessions.archive import (
     reopen,
     reopen_latest,
 )
-from dflash_tui.core.sessions.sessions.session_document import conversation_document
-from dflash_tui.core.sessions.sessions.sessions import Conversation, SessionLog
+from dflash_tui.core.sessions.session_document import conversation_document
+from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 
 from .output import FileOutput, StandardOutput
 from .problems import Problem

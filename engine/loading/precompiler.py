@@ -22,7 +22,13 @@ from ..decoding.decoder import Decoder  # noqa: E402
 from ..decoding.device_rounds import DeviceRounds  # noqa: E402
 from ..kernels.decode.quantised import QuantisedWeight  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
-from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, read_target_config, target_shape
+from .checkpoint import (  # noqa: E402
+    compute_dtype,
+    drafter_shape,
+    read_drafter_config,
+    read_target_config,
+    target_shape,
+)
 from .memory_plan import META  # noqa: E402
 from .precompile import Order  # noqa: E402
 

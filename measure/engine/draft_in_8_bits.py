@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor, nn
 
 from engine.commands import GenerationSettings
@@ -23,6 +21,8 @@ from engine.hub.pairs import BUNDLED_PAIR
 from engine.kernels.decode.head import capped_logits
 from engine.kernels.decode.quantised import QuantisedWeight
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
 from engine.tuning.record import drafted_answer
 
 Drafts = tuple[tuple[int, ...], ...]

@@ -25,9 +25,6 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.decode_pass import TargetRows
-from engine.models.gemma4.modules.modules import Experts, Gemma4
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration
@@ -43,6 +40,9 @@ from engine.kernels.reference.attention import sdpa_attention
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter, load_target
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.decode_pass import TargetRows
+from engine.models.gemma4.modules import Experts, Gemma4
 from measure.gpu.check_rounds import OracleRounds, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report

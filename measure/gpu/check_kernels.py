@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-from engine.sampling.sampling.sampling import sample
 from torch import Tensor
 
 from engine.bench.routing import forced_scores
@@ -41,6 +40,7 @@ from engine.kernels.reference.attention import reference_attention
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype
+from engine.sampling.sampling import sample
 from measure.gpu.prompt_checks import check_prompts
 from measure.gpu.report import Report
 from measure.gpu.shared_memory import LoadedKernels

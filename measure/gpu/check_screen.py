@@ -43,11 +43,10 @@ if find_spec("platformdirs") is None:  # it would name a folder, which is given 
     stand_in.user_state_dir = tempfile.gettempdir  # type: ignore[attr-defined]
     sys.modules["platformdirs"] = stand_in
 
-from dflash_tui.core.sessions.sessions.sessions import SessionLog
-
 from dflash_tui.app.pump import FramePump
 from dflash_tui.app.source import EventQueue
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.sessions.sessions import SessionLog
 
 QUESTION = "Write a quicksort in Python"
 ACCEPTANCE, BLOCK = 7.8, 16

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 import torch
-from engine.sampling.sampling.sampling import sample
 
 from engine.bench.kernels import time_launches
 from engine.bench.shapes import SHAPES, Shape, read_shape
@@ -25,6 +24,7 @@ from engine.kernels.round.move_accepted import RowStores, adopt_rows, reference_
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype
+from engine.sampling.sampling import sample
 from engine.speculation.trees import AutoTrees, path_to
 from engine.speculation.verify_width import CostTable, RoundCosts
 from measure.gpu.report import Report

@@ -8,8 +8,6 @@ from copy import deepcopy
 from dataclasses import replace
 
 import torch
-from engine.models.gemma4.modules.modules import Gemma4
-from engine.models.gemma4.modules.prefill_pass import TargetPrompt
 from torch import Tensor
 
 from engine.bench.routing import force_routing, forced_scores
@@ -18,6 +16,8 @@ from engine.bench.weights import random_pair
 from engine.kernels.prefill.route import reference_routing, route_many, router_scores
 from engine.kv_cache.cache import Cache
 from engine.models.attention_backends import SDPA
+from engine.models.gemma4.modules import Gemma4
+from engine.models.gemma4.prefill_pass import TargetPrompt
 from measure.gpu.report import Report
 
 SLACK = 256

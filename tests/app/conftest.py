@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import SessionLog
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.app.source import Emit, EventQueue
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.screen_options import Look
 from engine.commands import Command, GenerationSettings
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from string import ascii_letters
 from typing import Any
 
-from dflash_tui.core.sessions.sessions.sessions import sessions_directory
 from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
@@ -30,6 +29,7 @@ from textual.widgets import Static
 from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.core.lesson.bundled import open_lesson
+from dflash_tui.core.sessions.sessions import sessions_directory
 from dflash_tui.core.settings.screen_options import Look
 from dflash_tui.core.traces.bundled import find_trace
 from engine.events import accepted_in

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import load_session
 from textual import events
 from textual.widgets import Static
 
@@ -16,6 +15,7 @@ from dflash_tui.app.widgets.prompt import MAX_CHARACTERS
 from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header, StatusLine
+from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.text.fences import find_blocks
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dflash_tui.core.sessions.sessions.sessions import load_session
-
 from dflash_tui.core.conversation.reducer import THOUGHT_HEAD
 from dflash_tui.core.conversation.spans import Span
+from dflash_tui.core.sessions.sessions import load_session
 from engine.commands import Ask
 
 from .conftest import Driver, Launch

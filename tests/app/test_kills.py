@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.archive import reopen
-from dflash_tui.core.sessions.sessions.sessions import load_session
+
+from dflash_tui.core.sessions.archive import reopen
+from dflash_tui.core.sessions.sessions import load_session
 
 from .test_process import chat, only_session
 

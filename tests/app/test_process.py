@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import load_session, sessions_directory
 
 from dflash_tui.core.files.log_file import log_file
+from dflash_tui.core.sessions.sessions import load_session, sessions_directory
 
 from .terminal import Terminal
 

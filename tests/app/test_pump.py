@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import SessionLog
 
 from dflash_tui.app.pump import FramePump
 from dflash_tui.app.source import EventQueue
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.sessions.sessions import SessionLog
 from engine.commands import GenerationSettings
 
 from .conftest import Launch

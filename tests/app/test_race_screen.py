@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from dflash_tui.core.race.race.race import ALONE
 from textual.widgets import Static
 
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.race.race import ALONE
 from engine.commands import Ask, Stop
 from engine.events import EngineError
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import SessionLog
 from textual.pilot import Pilot
 
 from dflash_tui.app.application import ChatApp
@@ -21,6 +20,7 @@ from dflash_tui.app.widgets.replay_bar import ReplayBar
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC
 from dflash_tui.core.traces.reader import read_trace

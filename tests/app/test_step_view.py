@@ -6,8 +6,6 @@ import asyncio
 import time
 
 import pytest
-from dflash_tui.core.rounds.cells.history import StepHistory
-from dflash_tui.core.rounds.cells.travel import Place
 from textual.color import Color
 from textual.geometry import Region
 
@@ -18,6 +16,8 @@ from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.app.widgets.step_view import StepView
 from dflash_tui.core.figures.moments import snapshot_at
+from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.travel import Place
 from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
 
 from .colour_vision import contrast

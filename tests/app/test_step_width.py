@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dflash_tui.core.rounds.cells.history import StepHistory
-from dflash_tui.core.rounds.cells.inspection import inspect
-
 from dflash_tui.app.widgets.step_table import Scene, scene_lines
+from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.inspection import inspect
 from engine.events import WidthChoice
 from tests.core.events_for_tests import make_step
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import load_session
 from textual.widgets import Markdown
 from textual.widgets._toast import Toast
 
@@ -12,6 +11,7 @@ from dflash_tui.app.widgets.queued import QueuedQuestions
 from dflash_tui.app.widgets.rendered import RenderedView
 from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.status import Header
+from dflash_tui.core.sessions.sessions import load_session
 from engine.commands import Ask, Stop
 from engine.events import EngineError
 

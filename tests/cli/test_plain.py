@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import SessionLog, load_session
 
 from dflash_tui.cli.plain import PlainChat
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from engine.commands import EngineOptions, GenerationSettings
 from engine.events import EngineError, Event
 

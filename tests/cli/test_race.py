@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from dflash_tui.core.race.race.race import ALONE
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.race.race import ALONE
 from engine.commands import AUTO
 from engine.events import EngineError
 

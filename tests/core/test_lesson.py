@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.race.race.race import as_race
 
 from dflash_tui.core.export.document import Origin, Prose
 from dflash_tui.core.export.formats import render
@@ -15,6 +14,7 @@ from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import Page, lesson_document, lesson_pages
 from dflash_tui.core.lesson.parsing import LessonError, parse_lesson, read_lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
+from dflash_tui.core.race.race import as_race
 
 from .answers_for_tests import make_answer, plain_answer
 

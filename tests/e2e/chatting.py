@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dflash_tui.core.sessions.sessions.sessions import Turn, load_session
+from dflash_tui.core.sessions.sessions import Turn, load_session
 
 from .terminal import Terminal
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.race.race.clock import RaceClock
-from dflash_tui.core.race.race.race import RaceResult, as_race
-from dflash_tui.core.race.race.report import race_document
 
 from dflash_tui.core.export.document import Origin, collect
 from dflash_tui.core.export.formats import render
+from dflash_tui.core.race.clock import RaceClock
+from dflash_tui.core.race.race import RaceResult, as_race
+from dflash_tui.core.race.report import race_document
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.reader import read_trace
 from tests.core.answers_for_tests import hostile_document

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 from transformers import Gemma4ForConditionalGeneration
 
 from engine.decoding import decoder
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter, write_tokenizer
 from tests.engine.small_decoders import set_stops
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
 from engine.kv_cache.cache import Cache
+from engine.models.gemma4.modules import Gemma4
 
 BF16_STEPS = 4
 """Two logits may change places when they are at most this many bf16 roundings apart."""

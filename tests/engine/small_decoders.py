@@ -9,13 +9,13 @@ from typing import cast
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter, Draft
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Poll, Prefilled, PrefillStarted, Prompt, Round
 from engine.kv_cache.cache import Cache
+from engine.models.dflash.modules import DFlashDrafter, Draft
+from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import VOCAB_SIZE
 
 MAX_CONTEXT = 2048

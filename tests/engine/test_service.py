@@ -14,7 +14,6 @@ from queue import Queue
 from typing import Any, TypeVar
 
 import pytest
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
 from engine.commands import AUTO, Adjust, Ask, Close, Command, EngineOptions, GenerationSettings, Message, Stop
@@ -30,6 +29,7 @@ from engine.events import (
     event_from_dict,
     event_to_dict,
 )
+from engine.models.gemma4.modules import Gemma4
 from engine.service import EngineService
 from engine.tokenizer import ChatTokenizer
 from tests.engine.conftest import TinyPair

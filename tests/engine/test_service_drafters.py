@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter, Draft
-from engine.models.gemma4.modules.modules import Gemma4
-from engine.sampling.sampling.sampling import Samples, sample
 from torch import Tensor
 
 from engine.commands import EngineOptions
 from engine.decoding import decoder
 from engine.events import TurnFinished
 from engine.kv_cache.cache import Cache
+from engine.models.dflash.modules import DFlashDrafter, Draft
+from engine.models.gemma4.modules import Gemma4
+from engine.sampling.sampling import Samples, sample
 from engine.tokenizer import ChatTokenizer
 from tests.engine.test_service import Session, ask, check_steps, running
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 
 from engine.config import DrafterConfig, TargetConfig
 from engine.errors import WeightsFailure
 from engine.files.shards import missing_weights
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, KnownPair, find_pair, known_drafter
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 OFFLINE = Fetching(offline=True)

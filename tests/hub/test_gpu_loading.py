@@ -9,11 +9,11 @@ from threading import Event, Thread
 
 import pytest
 import torch
-from engine.models.gemma4.modules.modules import Gemma4
 from safetensors.torch import save_file
 
 from engine.config import TargetConfig
 from engine.loading.checkpoint import TARGET_PREFIX, load_target
+from engine.models.gemma4.modules import Gemma4
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 NUM_LAYERS = 6

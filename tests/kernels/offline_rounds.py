@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 
 from engine.config import DrafterConfig, TargetConfig
 from engine.decoding.decoder import Decoder
@@ -25,6 +23,8 @@ from engine.kernels.round.grow import NUM_TREE_NUMBERS, grow_tree
 from engine.kernels.round.move_accepted import RowStores, adopt_rows
 from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.tree_rows import TreeRows
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"

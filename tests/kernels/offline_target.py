@@ -9,9 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from engine.models.gemma4.modules.decode_pass import TargetRows
-from engine.models.gemma4.modules.modules import Gemma4
-from engine.models.gemma4.modules.prefill_pass import TargetPrompt
 
 from engine.config import TargetConfig
 from engine.kernels.decode.head import HeadOutput, head_rows
@@ -20,6 +17,9 @@ from engine.kernels.decode.tiles import DRAFT_TILES
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
+from engine.models.gemma4.decode_pass import TargetRows
+from engine.models.gemma4.modules import Gemma4
+from engine.models.gemma4.prefill_pass import TargetPrompt
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"

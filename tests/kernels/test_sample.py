@@ -6,7 +6,6 @@ import random
 
 import pytest
 import torch
-from engine.sampling.sampling.sampling import sample
 from torch import Tensor
 
 from engine.kernels.decode.head import HeadOutput
@@ -14,6 +13,7 @@ from engine.kernels.decode.tiles import Tiles
 from engine.kernels.round import sample as kernels
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.round.tree_rows import TreeRows
+from engine.sampling.sampling import sample
 from tests.engine.sampling.chi_square import chi_square_p
 from tests.kernels.drawn_trees import drawn_tree, posed
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine.models.gemma4.modules.decode_pass import TargetRows
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
 from engine.kernels.decode.tiles import TargetTiles, Tiles
@@ -18,6 +16,8 @@ from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
+from engine.models.gemma4.decode_pass import TargetRows
+from engine.models.gemma4.modules import Gemma4
 from engine.models.layers import linear
 from engine.models.merged_weights import side_by_side
 from engine.speculation.trees import Node, path_to

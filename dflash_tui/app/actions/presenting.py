@@ -20,7 +20,7 @@ from ..notices import tell_saved
 from .action import Action
 
 if TYPE_CHECKING:
-    from dflash_tui.core.race.race.race import RaceResult
+    from dflash_tui.core.race.race import RaceResult
 
     from ..screens.chat import ChatScreen
 
@@ -34,7 +34,7 @@ RACE_RUNS = 3
 
 def race(screen: ChatScreen, argument: Argument) -> None:
     """The target alone, DFlash at the block size of the slider, and at half of it; for auto, at the largest instead."""
-    from dflash_tui.core.race.race.race import Race, lanes_for
+    from dflash_tui.core.race.race import Race, lanes_for
 
     from ..screens.race import RaceScreen
 

@@ -13,7 +13,7 @@ from textual.app import SuspendNotSupported
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.files.saving import save_text
-from dflash_tui.core.sessions.sessions.archive import (
+from dflash_tui.core.sessions.archive import (
     ArchiveError,
     SessionSummary,
     conversation_markdown,

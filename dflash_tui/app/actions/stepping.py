@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.rounds.cells.lenses import LENSES, next_lens
+from dflash_tui.core.rounds.lenses import LENSES, next_lens
 
 from .action import Action
 

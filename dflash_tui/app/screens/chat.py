@@ -19,7 +19,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.conversation.starters import STARTERS
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
-from dflash_tui.core.sessions.sessions.sessions import SessionLog
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import BlockSize, Close, GenerationSettings, Stop
 

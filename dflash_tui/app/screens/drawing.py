@@ -13,7 +13,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts
-from dflash_tui.core.rounds.cells.stretch import Happening, Rewind
+from dflash_tui.core.rounds.stretch import Happening, Rewind
 from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import MIN_BLOCK_SIZE
 from engine.events import EngineReady, TurnFinished

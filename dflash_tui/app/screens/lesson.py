@@ -20,8 +20,8 @@ from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.lesson.pages import Figure, Page, lesson_document
 from dflash_tui.core.lesson.parsing import Lesson
 from dflash_tui.core.lesson.progress import keep_place, read_place
-from dflash_tui.core.race.race.clock import RaceClock
-from dflash_tui.core.rounds.cells.playback import PHASES
+from dflash_tui.core.race.clock import RaceClock
+from dflash_tui.core.rounds.playback import PHASES
 
 from ..notices import tell_saved
 from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines

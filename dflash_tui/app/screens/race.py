@@ -20,9 +20,9 @@ from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines, token_spans
 from dflash_tui.core.files.saving import save_text
-from dflash_tui.core.race.race.clock import LaneClock, RaceClock
-from dflash_tui.core.race.race.race import Race, RaceResult
-from dflash_tui.core.race.race.report import HOW, race_document, race_remarks, race_table
+from dflash_tui.core.race.clock import LaneClock, RaceClock
+from dflash_tui.core.race.race import Race, RaceResult
+from dflash_tui.core.race.report import HOW, race_document, race_remarks, race_table
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineError, Event, TurnFinished
 

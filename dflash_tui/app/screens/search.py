@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
-from dflash_tui.core.sessions.sessions.prompts import PromptHistory
+from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.text.harmless import sanitise
 
 from .picker import PickerScreen

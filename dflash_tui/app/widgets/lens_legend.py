@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from dflash_tui.core.rounds.cells.lenses import LEGENDS, Lens, Shade
+from dflash_tui.core.rounds.lenses import LEGENDS, Lens, Shade
 
 from .round_strip import legend
 

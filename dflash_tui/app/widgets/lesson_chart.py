@@ -9,7 +9,7 @@ from textual.content import Content
 from dflash_tui.core.export.document import Answer
 from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import name_of
-from dflash_tui.core.race.race.clock import RaceClock
+from dflash_tui.core.race.clock import RaceClock
 
 from ..glyphs import axis, bars, scaled
 

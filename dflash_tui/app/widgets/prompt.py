@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
-from dflash_tui.core.sessions.sessions.prompts import PromptHistory
+from dflash_tui.core.sessions.prompts import PromptHistory
 
 from ..completion import Candidate
 

@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.rounds.cells.stretch import Happening
-from dflash_tui.core.rounds.cells.travel import Place
+from dflash_tui.core.rounds.stretch import Happening
+from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST, ReplaySource
 from engine.events import TurnStarted
 

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.rounds.cells.cells import Fate, RoundCell, round_cells, round_summary, show_blanks
+from dflash_tui.core.rounds.cells import Fate, RoundCell, round_cells, round_summary, show_blanks
 from dflash_tui.core.text.wrapping import shortened
 from engine.events import Step
 

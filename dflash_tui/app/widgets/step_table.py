@@ -11,10 +11,10 @@ from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.figures.statistics import MAX_DRAFT, num_verified
-from dflash_tui.core.rounds.cells.cells import END_MARK
-from dflash_tui.core.rounds.cells.inspection import Column, Inspection, Outcome
-from dflash_tui.core.rounds.cells.playback import PHASES, Phase
-from dflash_tui.core.rounds.cells.trees import ChoiceFate, Further
+from dflash_tui.core.rounds.cells import END_MARK
+from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
+from dflash_tui.core.rounds.playback import PHASES, Phase
+from dflash_tui.core.rounds.trees import ChoiceFate, Further
 from engine.events import DraftToken, EmittedToken
 
 from ..glyphs import bars

@@ -28,7 +28,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.conversation.marks import Mark
 from dflash_tui.core.conversation.spans import Look, Span
-from dflash_tui.core.rounds.cells.lenses import Shade
+from dflash_tui.core.rounds.lenses import Shade
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
 from .lens_legend import SHADE_STYLES

@@ -14,9 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 
-from engine.sampling.sampling.philox import uniform
-
 from engine.events import Step
+from engine.sampling.philox import uniform
 
 from ..export.document import Answer, is_set
 from .parsing import FigureRequest, LessonError, Stop, TextLine

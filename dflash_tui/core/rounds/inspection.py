@@ -1,8 +1,8 @@
 """One round taken apart: what was drafted at each position, what the target chose there, and what became of it.
 
 The target samples every position itself, with one uniform number of its own (:mod:`engine.sampling.philox`), and a
-draft is accepted when it *is* that sample; at temperature 0 the choice is the most likely token. So every verdict can be
-said in one sentence.
+draft is accepted when it *is* that sample; at temperature 0 the choice is the most likely token. So every verdict can
+be said in one sentence.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.sampling.sampling.philox import uniform
-
 from engine.events import DraftToken, EmittedToken, Step
+from engine.sampling.philox import uniform
 
 from ..figures.statistics import MAX_DRAFT, num_verified
 from .cells import show_blanks

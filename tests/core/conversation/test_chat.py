@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.session_lines import Round
-from dflash_tui.core.sessions.sessions.sessions import Conversation, Turn
 
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.sessions.session_lines import Round
+from dflash_tui.core.sessions.sessions import Conversation, Turn
 from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 

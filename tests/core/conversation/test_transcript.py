@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.session_document import conversation_document
-from dflash_tui.core.sessions.sessions.sessions import CUT_OFF, Conversation, SessionLog, load_session
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +13,8 @@ from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.spans import Span
 from dflash_tui.core.conversation.transcript import recall
 from dflash_tui.core.export.document import Answer, Heading, Prose
+from dflash_tui.core.sessions.session_document import conversation_document
+from dflash_tui.core.sessions.sessions import CUT_OFF, Conversation, SessionLog, load_session
 from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics
 
 from ..events_for_tests import make_step, rounds

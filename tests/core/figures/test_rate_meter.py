@@ -3,11 +3,11 @@ from __future__ import annotations
 from itertools import accumulate
 
 import pytest
-from dflash_tui.core.rounds.cells.history import StepHistory
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.core.figures.rate_meter import RateMeter
+from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.traces.packing import SECOND
 from tests.core.events_for_tests import make_step
 

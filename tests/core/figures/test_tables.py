@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dflash_tui.core.rounds.cells.history import StepHistory
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import PositionRate, RoundCost, TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts, Table, tables
+from dflash_tui.core.rounds.history import StepHistory
 from engine.events import EngineReady, Step, TurnFinished, TurnStarted, TurnStatistics
 from tests.core.events_for_tests import make_step, rounds
 

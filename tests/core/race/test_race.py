@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from dflash_tui.core.race.race.clock import RaceClock
-from dflash_tui.core.race.race.race import ALONE, Race, RaceResult, as_race, lanes_for
-from dflash_tui.core.race.race.report import describe_divergence, race_object, race_table
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dflash_tui.core.race.clock import RaceClock
+from dflash_tui.core.race.race import ALONE, Race, RaceResult, as_race, lanes_for
+from dflash_tui.core.race.report import describe_divergence, race_object, race_table
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, Event, TurnFinished, TurnStarted
 

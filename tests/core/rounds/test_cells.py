@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from dflash_tui.core.rounds.cells.cells import round_cells, round_summary, show_blanks
 from hypothesis import given
 
+from dflash_tui.core.rounds.cells import round_cells, round_summary, show_blanks
 from engine.events import Step
 from tests.core.events_for_tests import make_step, rounds
 

@@ -4,11 +4,11 @@ from itertools import accumulate
 from random import Random
 
 import pytest
-from dflash_tui.core.rounds.cells.history import CHECKPOINT, StepHistory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.figures.statistics import AcceptanceStatistics, num_verified
+from dflash_tui.core.rounds.history import CHECKPOINT, StepHistory
 from engine.events import Step
 from tests.core.events_for_tests import make_step, rounds
 from tests.core.traces.steps import turns

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from dflash_tui.core.rounds.cells.history import StepHistory
-from dflash_tui.core.rounds.cells.inspection import Inspection, inspect, inspect_step
-from engine.sampling.sampling.philox import uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.figures.statistics import num_verified
+from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.inspection import Inspection, inspect, inspect_step
 from engine.events import DraftToken, EmittedToken, Step, WidthChoice
+from engine.sampling.philox import uniform
 
 from ..events_for_tests import make_step, rounds
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dflash_tui.core.rounds.cells.history import StepHistory
-from dflash_tui.core.rounds.cells.lenses import LEGENDS, LENSES, Lens, Reading, bin_of, next_lens
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.lenses import LEGENDS, LENSES, Lens, Reading, bin_of, next_lens
 from engine.events import DraftToken, EmittedToken, Step
 
 FEW = settings(max_examples=30, deadline=None)

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from dflash_tui.core.rounds.cells.history import StepHistory
-from dflash_tui.core.rounds.cells.playback import FULL, PHASES, SLOWEST, Player, Quiz, phase_starts, round_seconds
-from dflash_tui.core.rounds.cells.slow_motion import SlowMotion
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Player, Quiz, phase_starts, round_seconds
+from dflash_tui.core.rounds.slow_motion import SlowMotion
 from engine.events import Step
 
 from ..events_for_tests import make_step, rounds

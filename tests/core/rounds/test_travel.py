@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from dflash_tui.core.rounds.cells.history import StepHistory
-from dflash_tui.core.rounds.cells.travel import Place, Traveller
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.figures.statistics import is_corrected
+from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.travel import Place, Traveller
 from engine.events import Step
 
 from ..events_for_tests import rounds

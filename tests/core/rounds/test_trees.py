@@ -6,13 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from dflash_tui.core.rounds.cells.cells import round_cells, round_summary
-from dflash_tui.core.rounds.cells.history import StepHistory
-from dflash_tui.core.rounds.cells.inspection import Inspection, inspect_step
-from dflash_tui.core.rounds.cells.lenses import Reading, bin_of
-from dflash_tui.core.rounds.cells.playback import Phase, Quiz
-from dflash_tui.core.rounds.cells.slow_motion import SlowMotion
-from dflash_tui.core.rounds.cells.trees import accepted_drafts, further_choices, num_positions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +16,13 @@ from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import to_json
 from dflash_tui.core.figures.statistics import AcceptanceStatistics, is_corrected, num_verified
 from dflash_tui.core.lesson.facts import round_facts
+from dflash_tui.core.rounds.cells import round_cells, round_summary
+from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.inspection import Inspection, inspect_step
+from dflash_tui.core.rounds.lenses import Reading, bin_of
+from dflash_tui.core.rounds.playback import Phase, Quiz
+from dflash_tui.core.rounds.slow_motion import SlowMotion
+from dflash_tui.core.rounds.trees import accepted_drafts, further_choices, num_positions
 from engine.events import EmittedToken, Step, TurnFinished, TurnStarted, WidthChoice, event_from_dict
 from engine.statistics import TurnMeter
 

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.archive import (
+
+from dflash_tui.core.sessions.archive import (
     ArchiveError,
     OpenElsewhere,
     conversation_markdown,
@@ -18,8 +19,7 @@ from dflash_tui.core.sessions.sessions.archive import (
     reopen,
     reopen_latest,
 )
-from dflash_tui.core.sessions.sessions.sessions import SessionLog, append_title, load_session
-
+from dflash_tui.core.sessions.sessions import SessionLog, append_title, load_session
 from engine.events import EmittedToken, EngineReady, Step, TurnFinished
 
 

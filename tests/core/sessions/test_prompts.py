@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.prompts import HISTORY_NAME, READ, PromptHistory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from dflash_tui.core.sessions.prompts import HISTORY_NAME, READ, PromptHistory
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)

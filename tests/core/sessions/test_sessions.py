@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import SessionLog, load_session, sessions_directory
 
+from dflash_tui.core.sessions.sessions import SessionLog, load_session, sessions_directory
 from engine.commands import Message
 from engine.events import EmittedToken, EngineError, EngineReady, LoadProgress, Step, TurnFinished, TurnStatistics
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from dflash_tui.core.rounds.cells.history import CHECKPOINT
-from dflash_tui.core.rounds.cells.stretch import Happening, Rewind, Stretch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.rounds.history import CHECKPOINT
+from dflash_tui.core.rounds.stretch import Happening, Rewind, Stretch
 from dflash_tui.core.text.wrapping import Document
 from dflash_tui.core.traces import format, replaying
 from dflash_tui.core.traces.bundled import TRACES, bundled_traces, find_trace

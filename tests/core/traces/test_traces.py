@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.rounds.cells.stretch import Stretch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer, TurnState
+from dflash_tui.core.rounds.stretch import Stretch
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, TREE_VERSION
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation

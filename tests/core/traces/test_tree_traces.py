@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from dflash_tui.core.sessions.sessions.sessions import SessionLog, load_session
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, TREE_VERSION
 from dflash_tui.core.traces.frames import FrameWriter

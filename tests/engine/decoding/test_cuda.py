@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
 from engine.decoding.decoder import Decoder
 from engine.kv_cache.cache import Cache
 from engine.loading import checkpoint
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.gemma4.modules import Gemma4
 from tests.engine.conftest import TinyPair, no_progress
 from tests.engine.divergence import first_divergence
 from tests.engine.small_decoders import faulty, oracle, prompt_ids, run_turn, scripted, set_stops, settings

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.sampling.sampling.sampling import sample
 
 from engine.commands import GenerationSettings
 from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.kv_cache.cache import Cache
+from engine.models.dflash.modules import DFlashDrafter
+from engine.sampling.sampling import sample
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import (
     MAX_CONTEXT,

@@ -12,8 +12,6 @@ from typing import Any, cast
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Prompt, Round
@@ -23,6 +21,8 @@ from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles
 from engine.kernels.round.accept import CURSOR, WIDTH
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
 from engine.speculation.trees import AutoTrees
 from engine.speculation.verify_width import Auto, CostTable, RoundCosts
 from engine.tuning import costs

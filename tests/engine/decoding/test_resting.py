@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.engine.small_decoders.test_device_rounds import (
+from tests.engine.decoding.test_device_rounds import (
     DENSE,
     PROMPT,
     Pair,

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
 from engine.commands import EngineOptions
@@ -23,7 +21,9 @@ from engine.errors import WeightsFailure
 from engine.events import EngineReady, TurnFinished
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
-from engine.models.gemma4.modules import modules as gemma4
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
+from engine.models.gemma4 import modules as gemma4
 from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, VOCAB_SIZE, WINDOW, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import oracle, prompt_ids, run_turn, scripted, settings

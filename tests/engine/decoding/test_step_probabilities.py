@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine.sampling.sampling.sampling import target_probabilities
 from torch import Tensor
 
 from engine.commands import Ask, GenerationSettings, Message
@@ -17,6 +16,7 @@ from engine.decoding.decoder import Decoder, Round
 from engine.events import PROBABILITY_STEPS, Event, Step, rounded
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.runner import Runner
+from engine.sampling.sampling import target_probabilities
 from engine.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import MAX_CONTEXT, faulty, oracle, prompt_ids, run_turn, scripted, settings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.engine.small_decoders.test_device_rounds import CONTEXT, DRAFT_TILES, PROMPT, TILES, Pair, by_host, spoken
+from tests.engine.decoding.test_device_rounds import CONTEXT, DRAFT_TILES, PROMPT, TILES, Pair, by_host, spoken
 
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Round
@@ -149,7 +149,7 @@ def test_a_stop_token_ends_the_answer_inside_a_tree(pair: Pair, monkeypatch: pyt
 
 @pytest.mark.parametrize(("count", "max_context"), [(2, CONTEXT), (40, 34)])
 def test_limits_are_exact(count: int, max_context: int, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.engine.small_decoders.test_tree_rounds.CONTEXT", max_context)
+    monkeypatch.setattr("tests.engine.decoding.test_tree_rounds.CONTEXT", max_context)
     text = spoken(pair, settings(max_new_tokens=12))
     answer = run_turn(with_trees(pair, text), PROMPT, GenerationSettings(max_new_tokens=count))
     assert len(answer.ids) == min(count, max_context - len(PROMPT))

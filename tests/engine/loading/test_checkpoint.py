@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import torch
-from engine.models.gemma4.modules.modules import Gemma4
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from engine.errors import DeviceFailure, EngineFailure, WeightsFailure
 from engine.loading.checkpoint import load_drafter, load_target, pick_device
+from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 

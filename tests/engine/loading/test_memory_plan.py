@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine.models.dflash.modules.weights import DraftWeights
 
 from engine.commands import AttentionBackend
 from engine.config import TargetConfig
@@ -21,6 +20,7 @@ from engine.kv_cache.cache import Cache
 from engine.loading import memory_plan as plan_module
 from engine.loading.memory_plan import MemoryPlan, plan_memory
 from engine.models import attention_backends as backends
+from engine.models.dflash.weights import DraftWeights
 from tests.engine.conftest import CPU, TinyPair
 
 CUDA = torch.device("cuda", 0)

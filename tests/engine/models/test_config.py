@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 
 from engine.config import DrafterConfig, MoeConfig, RopeConfig, TargetConfig
 from engine.errors import WeightsFailure
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import FULL, SLIDING, target_config
 
 CONFIGS = Path(__file__).parents[1] / "configs"

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 from transformers import Gemma4ForConditionalGeneration, Qwen3Config
 
@@ -20,6 +18,8 @@ from engine.commands import Message
 from engine.decoding.decoder import Decoder
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
 from engine.tokenizer import ChatTokenizer
 from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress

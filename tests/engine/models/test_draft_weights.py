@@ -6,14 +6,14 @@ from copy import deepcopy
 
 import pytest
 import torch
-from engine.models.dflash.modules.draft_pass import DrafterRows, RoundRows
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.dflash.modules.weights import DraftWeights
-from engine.models.gemma4.modules.modules import Gemma4
 
 from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
+from engine.models.dflash.draft_pass import DrafterRows, RoundRows
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.dflash.weights import DraftWeights
+from engine.models.gemma4.modules import Gemma4
 from measure.engine.draft_in_8_bits import rounded_drafter
 from tests.engine.conftest import CPU, TinyPair
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
 
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
+from engine.models.dflash.modules import DFlashDrafter
 from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.models.reference_drafter import ReferenceDrafter

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor, nn
 
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
+from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import DRAFT_WINDOW, VOCAB_SIZE, WINDOW
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.published import PUBLISHED, Reference, write_published

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 from transformers import Gemma4ForConditionalGeneration
 
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
+from engine.models.gemma4.modules import Gemma4
 from tests.engine.checkpoints import VOCAB_SIZE, WINDOW
 from tests.engine.conftest import CPU, TinyPair, no_progress
 

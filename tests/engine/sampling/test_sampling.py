@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 import torch
-from engine.sampling.sampling.philox import uniform
-from engine.sampling.sampling.sampling import num_accepted, sample, target_probabilities
 from torch import Tensor
 
+from engine.sampling.philox import uniform
+from engine.sampling.sampling import num_accepted, sample, target_probabilities
 from tests.engine.sampling.chi_square import chi_square_p
 
 WORD = 2**32

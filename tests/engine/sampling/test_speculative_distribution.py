@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from engine.models.gemma4.modules.modules import Gemma4
-from engine.sampling.sampling.sampling import target_probabilities
 
 from engine.decoding.decoder import Decoder
 from engine.kv_cache.cache import Cache
+from engine.models.gemma4.modules import Gemma4
+from engine.sampling.sampling import target_probabilities
 from tests.engine.conftest import CPU, TinyPair
 from tests.engine.sampling.chi_square import chi_square_p
 from tests.engine.small_decoders import prompt_ids, run_turn, scripted, set_stops, settings

@@ -13,8 +13,6 @@ from statistics import fmean
 
 import pytest
 import torch
-from engine.models.dflash.modules.modules import DFlashDrafter
-from engine.models.gemma4.modules.modules import Gemma4
 from torch import Tensor
 
 from engine.demo.confirm import questions
@@ -23,6 +21,8 @@ from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
 from measure.engine.draft_in_8_bits import drafted_by_both, rounded_drafter
 from tests.engine.conftest import CPU, no_progress
 
