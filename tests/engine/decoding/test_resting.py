@@ -7,6 +7,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+
+from engine.commands import GenerationSettings
+from engine.decoding import device_rounds
+from engine.decoding.decoder import Decoder, Prompt
+from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
+from engine.speculation.verify_width import Auto, CostTable, RoundCosts
 from tests.engine.decoding.test_device_rounds import (
     DENSE,
     PROMPT,
@@ -18,12 +24,6 @@ from tests.engine.decoding.test_device_rounds import (
     pair,
     spoken,
 )
-
-from engine.commands import GenerationSettings
-from engine.decoding import device_rounds
-from engine.decoding.decoder import Decoder, Prompt
-from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
-from engine.speculation.verify_width import Auto, CostTable, RoundCosts
 from tests.engine.small_decoders import (
     Answer,
     assert_caches_equal_recomputation,

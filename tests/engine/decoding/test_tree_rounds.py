@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.engine.decoding.test_device_rounds import CONTEXT, DRAFT_TILES, PROMPT, TILES, Pair, by_host, spoken
 
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Round
@@ -20,6 +19,7 @@ from engine.speculation.trees import CHOICES, AutoTrees, Node
 from engine.speculation.verify_width import Auto, CostTable, RoundCosts
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.decoding.test_device_rounds import CONTEXT, DRAFT_TILES, PROMPT, TILES, Pair, by_host, spoken
 from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn, set_stops, settings
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
