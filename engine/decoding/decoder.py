@@ -18,7 +18,7 @@ from ..kv_cache.cache import Cache, Snapshot
 from ..models.attention_backends import TRITON
 from ..models.dflash.modules import DFlashDrafter
 from ..models.gemma4.modules import Gemma4, TargetOutput
-from ..models.gemma4.prefill_pass import TargetPrompt
+from ..models.gemma4.prefill_pass import PrefillPass
 from ..sampling.sampling import Samples, num_accepted, sample
 from ..speculation.verify_width import Policy
 from .rounds import Outcome, Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
@@ -49,7 +49,7 @@ class Decoder:
         self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
         # Where every layer attends with Triton, kernels do the rest of a prompt as well.
         fused = target.attention_backend == TRITON.name
-        self.read: PromptPass = TargetPrompt(target, self.cache) if fused else target
+        self.read: PromptPass = PrefillPass(target, self.cache) if fused else target
         """Runs a piece of a prompt."""
         self.draft_cache: Cache | None = None
         if drafter is not None:

@@ -41,7 +41,7 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
-from engine.models.gemma4.decode_pass import TargetRows
+from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Experts, Gemma4
 from measure.gpu.check_rounds import OracleRounds, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
@@ -309,7 +309,7 @@ def exact_experts(experts: Experts, x: Tensor, weights: Tensor, ids: Tensor) -> 
 
 def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
     """Logits [n, vocab] of a text by the kernels of decoding rounds, 16 rows at a time."""
-    rows = TargetRows(decoder.target, decoder.cache, *torch.zeros(2, 1, dtype=torch.int32, device=decoder.device))
+    rows = DecodePass(decoder.target, decoder.cache, *torch.zeros(2, 1, dtype=torch.int32, device=decoder.device))
     assert rows.out.logits is not None
     logits = []
     for start in range(0, len(ids), MAX_ROWS):

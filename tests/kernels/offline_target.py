@@ -17,9 +17,9 @@ from engine.kernels.decode.tiles import DRAFT_TILES
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
-from engine.models.gemma4.decode_pass import TargetRows
+from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
-from engine.models.gemma4.prefill_pass import TargetPrompt
+from engine.models.gemma4.prefill_pass import PrefillPass
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -40,13 +40,13 @@ def launches_of(name: str) -> list[Launch]:
     target.prepare()
     cache = Cache(config.layers, CONTEXT, 64, torch.bfloat16, META)
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=META) for _ in range(2))
-    passes = TargetRows(target, cache, cursor, rows, taps=(1,))
+    passes = DecodePass(target, cache, cursor, rows, taps=(1,))
     with record() as launches:
         passes.forward()
         passes.forward(max_rows=1)
         if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap
             passes.forward(tree=TreeRows.allocate(META))
-        TargetPrompt(target, cache)(torch.zeros(PROMPT, dtype=torch.int64, device=META), 0, cache, taps=(1,))
+        PrefillPass(target, cache)(torch.zeros(PROMPT, dtype=torch.int64, device=META), 0, cache, taps=(1,))
         _launch_draft_head(config)
     return distinct(launches)
 

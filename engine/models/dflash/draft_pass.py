@@ -1,6 +1,6 @@
 """The drafter as kernel launches alone: committed rows enter its context, and a block is drafted behind the anchor.
 
-``dflash.DFlashDrafter`` holds the weights and defines what is computed. Like ``target_rows`` this allocates nothing
+``dflash.DFlashDrafter`` holds the weights and defines what is computed. Like ``decode_pass`` this allocates nothing
 and reads nothing back, so both steps can be captured in a CUDA graph.
 """
 
@@ -50,7 +50,7 @@ class _Layer:
     weights: LayerWeights
 
 
-class DrafterRows:
+class DraftPass:
     """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
 
     def __init__(

@@ -55,7 +55,7 @@ class DraftAttention(nn.Module):
     def store(self, x: Tensor, end: int, cache: LayerCache, frequencies: Tensor) -> None:
         """Writes the ``keys_values`` of context rows x [n, hidden] up to ``end`` into the cache, in two launches.
 
-        Lays the projections' weights side by side, as ``DrafterRows`` does.
+        Lays the projections' weights side by side, as ``DraftPass`` does.
         """
         weight = side_by_side(self.q_proj, self.k_proj, self.v_proj)[self.q_proj.out_features :]
         norms = HeadNorms(

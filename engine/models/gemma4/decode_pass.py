@@ -1,6 +1,6 @@
 """The target's forward pass of at most 16 rows, as kernel launches alone: what a decoding round runs.
 
-``gemma4.Gemma4`` holds the weights and defines what is computed; prompts go through ``target_prompt``. Here nothing is
+``gemma4.Gemma4`` holds the weights and defines what is computed; prompts go through ``prefill_pass``. Here nothing is
 allocated, nothing is read back and no launch depends on the data, so a pass can be captured in a CUDA graph. Rows
 come from ``ids``, stand at the cursor, and their number may change from one replay to the next.
 """
@@ -23,7 +23,7 @@ from ...kernels.decode.tiles import TargetTiles, target_tiles
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kv_cache.cache import Cache
-from .kernel_layers import RoutedExperts, TargetLayer, target_layers
+from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
 from .modules import DecoderLayer, Gemma4
 
 
@@ -54,7 +54,7 @@ class _Buffers:
         self.pairs = rows(top_k, hidden)
 
 
-class TargetRows:
+class DecodePass:
     """The forward pass, bound to one cache and to the tensors that say which rows run."""
 
     def __init__(
@@ -84,7 +84,7 @@ class TargetRows:
         self._buffers = _Buffers(target.config, self.tiles, dtype, device)
         capacities = [layer.capacity for layer in cache.layers]
         self._scratch = AttendScratch(target.config.layers, capacities, device)
-        self._layers = target_layers(target, cache)
+        self._layers = kernel_layers(target, cache)
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
@@ -118,7 +118,7 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _attend(self, layer: TargetLayer, max_rows: int, tree: TreeRows | None) -> None:
+    def _attend(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         """From the normed residual to the residual after attention, normed for what follows."""
         config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
@@ -150,7 +150,7 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _feed_forward(self, layer: TargetLayer, features: Tensor | None, max_rows: int) -> None:
+    def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
         """From the residual after attention to the layer's output, normed for the next."""
         buffers, tiles, routed = self._buffers, self.tiles, layer.routed
         if routed is None:
@@ -170,7 +170,7 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _run_experts(self, layer: TargetLayer, routed: RoutedExperts, max_rows: int) -> None:
+    def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
         """The dense MLP and the experts beside it."""
         buffers, tiles, weights, found = self._buffers, self.tiles, routed.experts, self._buffers.assignment
         router = RouterRows(

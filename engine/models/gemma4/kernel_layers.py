@@ -23,7 +23,7 @@ class RoutedExperts:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetLayer:
+class KernelLayer:
     """One layer as the kernels read it."""
 
     config: AttentionConfig
@@ -39,7 +39,7 @@ class TargetLayer:
     feed_forward_join: FeedForwardJoin
 
 
-def target_layers(target: Gemma4, cache: Cache) -> list[TargetLayer]:
+def kernel_layers(target: Gemma4, cache: Cache) -> list[KernelLayer]:
     modules = [module for module in target.layers if isinstance(module, DecoderLayer)]
     # Each layer's last kernel applies the norm of what comes next.
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
@@ -49,11 +49,11 @@ def target_layers(target: Gemma4, cache: Cache) -> list[TargetLayer]:
     ]
 
 
-def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> TargetLayer:
+def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> KernelLayer:
     attention, mlp, sparse = module.self_attn, module.mlp, module.has_experts
     projections = [attention.q_proj, attention.k_proj, *([] if attention.v_proj is None else [attention.v_proj])]
     q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
-    return TargetLayer(
+    return KernelLayer(
         config=attention.config,
         cache=cache,
         frequencies=frequencies,
