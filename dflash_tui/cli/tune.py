@@ -54,7 +54,8 @@ def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple
     from engine.tuning.sweep import record_answers, sweep
 
     with loaded_pair(options) as (runner, status):
-        costs = runner.know_costs()
+        runner.learn_costs()
+        costs = runner.costs
         if costs is None:
             raise UsageFailure("What rounds cost on this device is not known.", "dflash-chat bench measures it.")
         progress = status.counting("recording, answers done")

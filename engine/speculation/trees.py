@@ -99,6 +99,21 @@ def in_rows(nodes: Sequence[Node]) -> list[Node]:
     return [nodes[old - 1]._replace(parent=new_row[nodes[old - 1].parent]) for old in order]
 
 
+def branches(tree: Sequence[Node]) -> list[list[int]]:
+    """Rows from the anchor's to each that none follows; of a chain, all of its rows."""
+    parents = {node.parent for node in tree}
+    return [path_to(tree, row) for row in range(len(tree) + 1) if row not in parents]
+
+
+def placed(parents: Sequence[int], choices: Sequence[int], chances: Chances) -> list[Node]:
+    """The tree whose rows behind the anchor's have these parents and choices, by what the drafter gave them."""
+    tree = [Node(0, 0, 0, 1.0)]
+    for parent, choice in zip(parents, choices, strict=True):
+        before = tree[parent]
+        tree.append(Node(parent, before.depth + 1, choice, before.chance * chances[before.depth][choice]))
+    return tree[1:]
+
+
 def path_to(tree: Sequence[Node], row: int) -> list[int]:
     """Rows from the anchor's to this one, one for each depth."""
     path = [row]

@@ -32,7 +32,8 @@ from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditi
 from engine.bench.shapes import PERIOD, configs_of, shorten
 from engine.commands import GenerationSettings
 from engine.config import DrafterConfig, TargetConfig
-from engine.decoding.decoder import Decoder, HostRounds, Prompt, Round
+from engine.decoding.decoder import Decoder, Prompt, Round
+from engine.decoding.host_rounds import HostRounds
 from engine.decoding.rounds import Rounds
 from engine.kernels.decode.head import capped_logits
 from engine.kernels.decode.rope import rope_table
@@ -213,7 +214,7 @@ def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma
 def answer(decoder: Decoder, rounds: Rounds, prompt: Sequence[int], settings: GenerationSettings) -> Told:
     """An answer from nothing: its tokens, how many were drafts, and the seconds it took."""
     decoder.clear()
-    decoder.rounds = rounds
+    decoder.use_rounds(rounds)
     started = time.perf_counter()
     events = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
     made = [event for event in events if isinstance(event, Round)]

@@ -99,16 +99,16 @@ def check_shape(decoder: Decoder, tokens: int, blocks: Sequence[int], report: Re
     prompt = [rng.randrange(vocab) for _ in range(PROMPT_LENGTH)]
     host = decoder.rounds
     for way in WAYS:
-        decoder.rounds = device_rounds(decoder)
+        decoder.use_rounds(device_rounds(decoder))
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
             _compare(f"{way.name}, block {block}, real drafts", plain, rounds, report)
-        decoder.rounds = OracleRounds(decoder, spoiled([*prompt, *plain]))
+        decoder.use_rounds(OracleRounds(decoder, spoiled([*prompt, *plain])))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
             _compare(f"{way.name}, block {block}, drafts right but every {WRONG_EVERY}th", plain, rounds, report)
-        decoder.rounds = host
+        decoder.use_rounds(host)
         if way.temperature == 0:
             _compare_with_host(decoder, prompt, plain, way.settings(tokens, None), report)
 
@@ -207,7 +207,7 @@ def main() -> int:
         del target, drafter, decoder
     if options.prompts:
         decoder = bundled_decoder(device)
-        decoder.rounds = device_rounds(decoder)
+        decoder.use_rounds(device_rounds(decoder))
         prompts = held_out_prompts(options.prompts)
         check_bundled(decoder, prompts, options.tokens, report)
         if options.soak:

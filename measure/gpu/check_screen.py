@@ -160,7 +160,7 @@ def main() -> int:
     runner = Runner(Decoder(target, drafter, options.tokens + 512), FoldedTokenizer(shape.target.vocab_size))
     runner.decoder.script = acceptance_script(ACCEPTANCE, BLOCK, 64)
     if device.type == "cuda":
-        runner.decoder.rounds = device_rounds(runner.decoder)
+        runner.decoder.use_rounds(device_rounds(runner.decoder))
     for_nobody(runner, min(options.tokens, 200))  # warm
     alone, watched, loads = [], [], []
     sys.setswitchinterval(SWITCH_INTERVAL)

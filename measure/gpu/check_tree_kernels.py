@@ -11,13 +11,13 @@ import sys
 from collections.abc import Callable, Sequence
 
 import torch
+from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
 
 from engine.bench.kernels import time_launches
 from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.kernels.decode.head import HeadOutput, pick_rows
 from engine.kernels.decode.tiles import DRAFT_TILES
 from engine.kernels.round.accept import RoundState
-from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices, reference_choices
 from engine.kernels.round.grow import grow_tree, tree_numbers
 from engine.kernels.round.move_accepted import RowStores, adopt_rows, reference_adopt
@@ -25,8 +25,9 @@ from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSett
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype
 from engine.sampling.sampling import sample
-from engine.speculation.trees import AutoTrees, path_to
-from engine.speculation.verify_width import CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import path_to
+from engine.speculation.verify_width import Auto
 from measure.gpu.report import Report
 from tests.kernels.drawn_trees import drawn_chances, drawn_tree, moved, posed
 from tests.kernels.tree_rounds import NO_SCRIPT, Grown, Pass
@@ -75,7 +76,7 @@ class TreeChecks:
     def grown(self) -> None:
         rows = 0
         for seed in range(self.count):
-            rng, policy = random.Random(seed), AutoTrees(COSTS)
+            rng, policy = random.Random(seed), Auto(COSTS)
             for _ in range(seed):
                 policy.calibration.observe(rng.random(), rng.random() < 0.5)
                 policy.others.observe(rng.random(), rng.random() < 0.3)
@@ -88,7 +89,7 @@ class TreeChecks:
         self.report.line("trees grown", f"{self.count} of {rows / self.count:.1f} drafts, as the policy has them")
         state, choices = RoundState.allocate(self.device, TREE_RECORD_SIZE), Choices.allocate(self.device)
         choices.probabilities.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]))
-        numbers, scripted = tree_numbers(AutoTrees(COSTS), 0).to(self.device), NO_SCRIPT.to(self.device)
+        numbers, scripted = tree_numbers(Auto(COSTS), 0).to(self.device), NO_SCRIPT.to(self.device)
         ids = torch.zeros(17, dtype=torch.int64, device=self.device)
         placed, parents = posed([])
         placed, parents = moved(placed, self.device), parents.to(self.device)

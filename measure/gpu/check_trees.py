@@ -25,8 +25,9 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds, Kind
 from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.toolchain.jit import MAX_ROWS
-from engine.speculation.trees import CHOICES, AutoTrees
-from engine.speculation.verify_width import CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import CHOICES
+from engine.speculation.verify_width import Auto
 from engine.tuning.costs import TYPICAL, WIDTHS
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report
@@ -59,7 +60,7 @@ class OracleTrees(DeviceRounds):
         self._trees.choices.probabilities.copy_(self._given.expand(MAX_ROWS, CHOICES))
 
 
-class Steady(AutoTrees):
+class Steady(Auto):
     """Always the whole tree: it learns nothing."""
 
     def saw(self, chances: object, tree: object, path: object, context: int) -> None:
@@ -70,10 +71,10 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
     rng = random.Random(length)
     prompt = [rng.randrange(decoder.target.config.vocab_size) for _ in range(length)]
     for way in WAYS:
-        decoder.rounds, decoder.auto = device_rounds(decoder), None
+        decoder.rounds, decoder.policy = device_rounds(decoder), None
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         again = tokens_of(answer(decoder, prompt, way.settings(tokens, 16)))
-        decoder.rounds, decoder.auto = OracleTrees(decoder, [*prompt, *plain]), Steady(FLAT)
+        decoder.rounds, decoder.policy = OracleTrees(decoder, [*prompt, *plain]), Steady(FLAT)
         rounds = answer(decoder, prompt, replace(way.settings(tokens, 16), block_size=AUTO))
         ids = tokens_of(rounds)
         part = next((i for i, (a, b) in enumerate(zip(plain, ids, strict=False)) if a != b), len(ids))

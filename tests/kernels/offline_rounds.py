@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
 
 from engine.config import DrafterConfig, TargetConfig
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.round.accept import MAX_SCRIPT, RoundState
-from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices
 from engine.kernels.round.grow import NUM_TREE_NUMBERS, grow_tree
 from engine.kernels.round.move_accepted import RowStores, adopt_rows

@@ -79,6 +79,11 @@ class DraftTree:
         parents = torch.zeros(MAX_ROWS, dtype=torch.int32, device=device)
         return cls(TreeRows.allocate(device), parents, choices, AcceptedPath.allocate(device))
 
+    def pose(self, tree: Sequence[Node]) -> None:
+        """Makes the rows those of a tree, given in their order."""
+        self.rows.pose(tree)
+        self.parents[1 : len(tree) + 1] = torch.tensor([node.parent for node in tree], dtype=torch.int32)
+
 
 def reference_path(tree: Sequence[Node], tokens: Sequence[int], said: Sequence[int]) -> list[int]:
     """Rows of the drafts that the target says, one behind the other.
@@ -105,9 +110,7 @@ def accept_rows(
     _launch(state, ids, head, sampled, drafter_probability, None)
 
 
-def accept_tree(
-    state: RoundState, ids: Tensor, tree: DraftTree, head: HeadOutput, sampled: SampledRows | None
-) -> None:
+def accept_tree(state: RoundState, ids: Tensor, tree: DraftTree, head: HeadOutput, sampled: SampledRows | None) -> None:
     """``accept_rows`` for a tree, whose ``path`` it fills; ``sampled`` must have been asked for the first choices."""
     assert state.record.shape == (TREE_RECORD_SIZE,)
     _launch(state, ids, head, sampled, tree.choices.probabilities, tree)
@@ -264,9 +267,7 @@ def _accept(
     if not TREE:
         accepted = tl.min(tl.where(judged & (draft == said), 16, lane), 0)
     token = tl.where(lane < accepted, draft, said)
-    emitted = _end_round(
-        state, before, waiting, last, stop, width, accepted, token, row, by_drafter, given, of_draft
-    )
+    emitted = _end_round(state, before, waiting, last, stop, width, accepted, token, row, by_drafter, given, of_draft)
     if TREE:
         tl.store(path_count, tl.where(width > 0, emitted, 0))
         if width > 0:

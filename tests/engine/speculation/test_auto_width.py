@@ -10,7 +10,8 @@ import pytest
 from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.speculation.verify_width import Auto, Choice, CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.verify_width import Auto, Choice
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.costs import time_rounds
 from tests.engine.conftest import CPU, no_progress
@@ -64,13 +65,13 @@ def test_no_choice_changes_the_text(
 ) -> None:
     plain = ask(decoder, bundled_pair, prompt, speculation=False, **sampling)
     for policy in (Auto(COSTLY), Erratic()):
-        decoder.auto = policy
+        decoder.use_policy(policy)
         assert ask(decoder, bundled_pair, prompt, block_size="auto", **sampling).ids == plain.ids
         assert_caches_equal_recomputation(decoder)
 
 
 def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Path) -> None:
-    policy = decoder.auto = Erratic()
+    policy = decoder.policy = Erratic()
     rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
     drafted = [done for done in rounds if done.draft_ids]
     assert 0 < len(drafted) < len(rounds) == policy.rounds
@@ -84,7 +85,7 @@ def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Pa
 
 
 def test_whole_drafts_are_verified_where_nobody_chooses(decoder: Decoder, bundled_pair: Path) -> None:
-    decoder.auto = None
+    decoder.use_policy(None)
     rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
     assert all(done.verify_width == len(done.draft_ids) + 1 and done.choice is None for done in rounds)
 

@@ -11,7 +11,7 @@ from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.demo.confirm import questions
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.speculation.trees import AutoTrees, accepted_path, best_first
+from engine.speculation.trees import accepted_path, best_first
 from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.record import record_blocks, record_drafts
@@ -38,11 +38,11 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
     assert max(longer) > 0
 
 
-@pytest.mark.parametrize("policy", [Auto, AutoTrees])
+@pytest.mark.parametrize("policy", [Auto, Auto])
 def test_answers_are_recorded_with_the_choices_that_auto_needs(bundled_pair: Path, policy: type[Auto]) -> None:
     target = load_target(bundled_pair / "target", CPU, no_progress)
     decoder = Decoder(target, load_drafter(bundled_pair / "drafter", target, no_progress), 512)
-    decoder.auto = policy(recorded_tables()["31B uniform"])
+    decoder.use_policy(policy(recorded_tables()["31B uniform"]))
     (recording,) = record_answers(decoder, ChatTokenizer(bundled_pair / "target"), ["what is 47 + 38?"], [0.0], 12)
     assert len(recording.anchors) > 5
-    assert [block.chain() for block in recording.blocks] == (list(recording.anchors) if policy is AutoTrees else [])
+    assert [block.chain() for block in recording.blocks] == (list(recording.anchors) if policy is Auto else [])

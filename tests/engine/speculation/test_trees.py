@@ -8,21 +8,12 @@ from math import prod
 
 import pytest
 
-from engine.speculation.trees import (
-    CHOICES,
-    ROWS,
-    AutoTrees,
-    Chances,
-    Node,
-    Together,
-    accepted_path,
-    best_first,
-    in_rows,
-    path_to,
-)
-from engine.speculation.verify_width import PRIOR_WEIGHT, Auto, CostTable, Fixed, RoundCosts
+from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import CHOICES, ROWS, Chances, Node, accepted_path, best_first, in_rows, path_to
+from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.files import load_recordings
-from engine.tuning.play import Anchor, Block, play, play_trees
+from engine.tuning.play import Anchor, Block, play
 from measure.engine.played_auto import chains, play_auto, scattered
 from measure.engine.policy_figures import AHEAD, SIZES, SURE, adversarial, collapse
 from measure.engine.record_drafts import FILE as DRAFTS
@@ -130,7 +121,7 @@ def test_with_one_choice_a_position_it_decides_as_auto_does(name: str) -> None:
     for recording in RECORDINGS[::9]:
         wrong = [Anchor(anchor.confidences, 0) for anchor in recording.anchors[:100]]
         anchors = [*recording.anchors, *wrong, *recording.anchors[:100]]
-        auto, trees, position = Auto(table), AutoTrees(table), 0
+        auto, trees, position = Auto(table), Auto(table), 0
         while position < len(anchors):
             anchor, context = anchors[position], recording.prompt_length + position
             block = single(anchor)
@@ -146,12 +137,12 @@ def test_with_one_choice_a_position_it_decides_as_auto_does(name: str) -> None:
                 ]
                 path = accepted_path(tree, block.said)
                 auto.observe(anchor.confidences, choice.num_verified, len(path), context)
-                trees.saw(block.chances, tree, path, context)
+                trees.observe(block.chances, tree, path, context)
                 position += len(path)
             else:
                 assert trees.pause(context) == auto.pause(context)
-                auto.observe((), 0, 0, context)
-                trees.observe((), 0, 0, context)
+                auto.observe((), (), (), context)
+                trees.observe((), (), (), context)
             position += 1
 
 
@@ -159,12 +150,12 @@ def test_with_one_choice_a_position_it_decides_as_auto_does(name: str) -> None:
 def test_a_chain_played_as_trees_takes_as_long(name: str) -> None:
     for recording in RECORDINGS[::9]:
         blocks = [single(anchor) for anchor in recording.anchors]
-        played = play_trees(AutoTrees(TABLES[name]), blocks, TABLES[name], recording.prompt_length)
+        played = play(Auto(TABLES[name]), blocks, TABLES[name], recording.prompt_length)
         assert played == play(Auto(TABLES[name]), recording.anchors, TABLES[name], recording.prompt_length)
 
 
 def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
-    trees, chances = AutoTrees(DENSE), marginals(1, depth=8)
+    trees, chances = Auto(DENSE), marginals(1, depth=8)
     tree, choice = trees.tree(chances, 0)
     nodes, costs = best_first(chances), DENSE.at(0).verify
     # Nothing was observed yet: what the drafter gives its choices is their chance.
@@ -180,7 +171,7 @@ def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
 
 
 def test_a_try_verifies_one_node() -> None:
-    trees, position = AutoTrees(DENSE), ((0.9, 0.05, 0.03, 0.01),) * 15
+    trees, position = Auto(DENSE), ((0.9, 0.05, 0.03, 0.01),) * 15
     tries = 0
     for _ in range(400):
         if trees.wants_draft(0):
@@ -188,40 +179,40 @@ def test_a_try_verifies_one_node() -> None:
             if trees.trying:
                 tries += 1
                 assert choice.num_verified == len(tree) == 1
-            trees.saw(position, tree, [], 0)
+            trees.observe(position, tree, [], 0)
         else:
-            trees.observe((), 0, 0, 0)
+            trees.observe((), (), (), 0)
     assert tries > 3
 
 
 def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
     """On the device the next round leaves before the last one is known. What fell in it still teaches."""
-    trees, position = AutoTrees(DENSE), ((0.6, 0.2, 0.1, 0.05),) * 15
+    trees, position = Auto(DENSE), ((0.6, 0.2, 0.1, 0.05),) * 15
     for _ in range(100):
         assert trees.wants_draft(0)
         tree, _ = trees.tree(position, 0)
-        trees.saw(position, tree, [], 0)
+        trees.observe(position, tree, [], 0)
         if trees.price(0) == 1 / DENSE.at(0).rest and not trees.wants_draft(0):
             break
     else:
         pytest.fail("it never rests")
     price, seen = trees.price(0), trees.calibration.chance(0.6)
-    trees.saw(position, tree, [1, 2], 0)
+    trees.observe(position, tree, [1, 2], 0)
     assert trees.price(0) == price
     assert trees.calibration.chance(0.6) > seen
     for _ in range(4):
         assert not trees.wants_draft(0)
-        trees.observe((), 0, 0, 0)
+        trees.observe((), (), (), 0)
     assert trees.wants_draft(0) and trees.trying
 
 
 def test_only_choices_behind_what_was_accepted_teach() -> None:
     chances = ((0.55, 0.35), (0.65, 0.25))
-    trees = AutoTrees(DENSE)
-    trees.saw(chances, FORK, [3], 0)  # b, and then neither of a's children; the one behind b fell
+    trees = Auto(DENSE)
+    trees.observe(chances, FORK, [3], 0)  # b, and then neither of a's children; the one behind b fell
     assert trees.calibration.chance(0.55) == pytest.approx(fallen(0.55))
     assert trees.calibration.chance(0.65) == pytest.approx(fallen(0.65))
-    found = Together()
+    found = PooledCalibration()
     assert all(found.chance(chance) == pytest.approx(chance) for chance in (0.01, 0.05, 0.25, 0.35))
     found.observe(0.35, accepted=True)  # not the choice of 0.25 behind a
     assert trees.others.chance(0.25) == found.chance(0.25) > 0.25
@@ -233,7 +224,7 @@ def fallen(confidence: float) -> float:
 
 
 def test_chances_are_no_more_than_one_in_all_and_fall() -> None:
-    trees = AutoTrees(DENSE)
+    trees = Auto(DENSE)
     for _ in range(200):
         trees.others.observe(0.15, accepted=True)
         trees.calibration.observe(0.45, accepted=True)

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculation.verify_width import Auto, Calibration, CostTable, Fixed, RoundCosts
+from engine.speculation.calibration import Calibration
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.play import Anchor, play, play_oracle
 from measure.engine.recorded_costs import recorded_tables
 
