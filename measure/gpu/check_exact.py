@@ -33,6 +33,7 @@ from engine.bench.shapes import PERIOD, configs_of, shorten
 from engine.commands import GenerationSettings
 from engine.config import DrafterConfig, TargetConfig
 from engine.decoding.decoder import Decoder, Prompt, Round
+from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
 from engine.decoding.rounds import Rounds
 from engine.kernels.decode.head import capped_logits
@@ -44,7 +45,7 @@ from engine.loading.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Experts, Gemma4
-from measure.gpu.check_rounds import OracleRounds, device_rounds, spoiled
+from measure.gpu.check_rounds import OracleLaunches, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report
 from tests.engine.checkpoints import (
@@ -242,7 +243,7 @@ def check_answers(target: Gemma4, drafter: DFlashDrafter, tokens: int, report: R
         warm = replace(settings, temperature=temperature, seed=5)
         plain = answer(decoder, device_rounds(decoder), prompt, replace(warm, speculation=False))
         report.line(f"T {temperature}, plain", str(plain))
-        oracle = OracleRounds(decoder, spoiled([*prompt, *plain.ids]))
+        oracle = DeviceRounds(OracleLaunches(decoder, spoiled([*prompt, *plain.ids])))
         for what, rounds in (("the drafter's own", device_rounds(decoder)), ("right but every fifth", oracle)):
             told = answer(decoder, rounds, prompt, warm)
             report.line(f"T {temperature}, drafts {what}", str(told))

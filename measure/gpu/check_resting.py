@@ -51,10 +51,10 @@ def told(
     decoder: Decoder, prompt: Sequence[int], settings: GenerationSettings, together: int
 ) -> tuple[list[Round], int, list[Tensor]]:
     """The rounds, how much the drafter knows in the end, and copies of its context, told of so many tokens at once."""
-    rounds_of_device.TOGETHER = together
+    rounds_of_device.INGEST_BATCH = together
     decoder.use_policy(Seldom(COSTLY))
     made = answer(decoder, prompt, settings)
-    rounds_of_device.TOGETHER = MAX_ROWS
+    rounds_of_device.INGEST_BATCH = MAX_ROWS
     decoder.use_policy(None)
     cache = decoder.draft_cache
     assert cache is not None

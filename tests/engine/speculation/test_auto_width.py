@@ -11,7 +11,8 @@ from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.verify_width import Auto, Choice
+from engine.speculation.trees import ROWS, Chances, Node, chain
+from engine.speculation.verify_width import Auto, Choice, Policy
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.costs import time_rounds
 from tests.engine.conftest import CPU, no_progress
@@ -21,29 +22,24 @@ PROMPTS = ("Write a quicksort in Python", "Hello, how are you?", "what is 47 + 3
 COSTLY = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
 
 
-class Erratic:
+class Erratic(Policy):
     """Verifies another number of drafts every round, and now and then drafts nothing."""
 
     def __init__(self) -> None:
         self.rounds = 0
         self.told = 0
 
-    def begin(self) -> None:
-        pass
-
     def wants_draft(self, context: int) -> bool:
         return self.rounds % 5 != 3
 
-    def pause(self, context: int) -> Choice | None:
-        return None
+    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+        tree = chain(self.rounds * 7 % (len(chances) + 1))
+        return tree, Choice(len(tree))
 
-    def choose(self, confidences: Sequence[float], context: int) -> Choice:
-        return Choice(self.rounds * 7 % (len(confidences) + 1))
-
-    def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
-        assert num_accepted <= num_verified <= len(confidences)
+    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+        assert len(path) <= len(tree) <= len(chances)
         self.rounds += 1
-        self.told += num_accepted
+        self.told += len(path)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +67,8 @@ def test_no_choice_changes_the_text(
 
 
 def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Path) -> None:
-    policy = decoder.policy = Erratic()
+    policy = Erratic()
+    decoder.use_policy(policy)
     rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
     drafted = [done for done in rounds if done.draft_ids]
     assert 0 < len(drafted) < len(rounds) == policy.rounds

@@ -10,7 +10,20 @@ import pytest
 
 from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
-from engine.speculation.trees import CHOICES, ROWS, Chances, Node, accepted_path, best_first, in_rows, path_to
+from engine.speculation.trees import (
+    CHOICES,
+    ROWS,
+    Chances,
+    Node,
+    accepted_path,
+    best_first,
+    branches,
+    chain,
+    in_rows,
+    is_chain,
+    path_to,
+    placed,
+)
 from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.files import load_recordings
 from engine.tuning.play import Anchor, Block, play
@@ -109,54 +122,44 @@ def test_what_the_text_says_is_accepted_as_far_as_the_tree_goes() -> None:
     assert accepted_path(FORK, (2, 0)) == accepted_path(FORK, ()) == []
 
 
-def single(anchor: Anchor) -> Block:
-    wrong = len(anchor.confidences) - anchor.num_right
-    return Block(tuple((each,) for each in anchor.confidences), (0,) * anchor.num_right + (-1,) * wrong)
-
-
 @pytest.mark.parametrize("name", TABLES)
-def test_with_one_choice_a_position_it_decides_as_auto_does(name: str) -> None:
-    """Round by round, with all that decided it; wrong drafts in between make both rest and try."""
-    table = TABLES[name]
+def test_where_positions_have_one_choice_the_tree_is_a_chain(name: str) -> None:
+    """Also while it rests and tries, as wrong drafts make it do."""
+    table, tries = TABLES[name], 0
     for recording in RECORDINGS[::9]:
         wrong = [Anchor(anchor.confidences, 0) for anchor in recording.anchors[:100]]
-        anchors = [*recording.anchors, *wrong, *recording.anchors[:100]]
-        auto, trees, position = Auto(table), Auto(table), 0
-        while position < len(anchors):
-            anchor, context = anchors[position], recording.prompt_length + position
-            block = single(anchor)
-            assert block.chain() == anchor
-            drafts = auto.wants_draft(context)
-            assert trees.wants_draft(context) == drafts and trees.trying == auto.trying
-            if drafts:
-                choice = auto.choose(anchor.confidences, context)
-                tree, found = trees.tree(block.chances, context)
-                assert found == choice
-                assert [(node.parent, node.depth, node.choice) for node in tree] == [
-                    (row, row + 1, 0) for row in range(choice.num_verified)
-                ]
-                path = accepted_path(tree, block.said)
-                auto.observe(anchor.confidences, choice.num_verified, len(path), context)
-                trees.observe(block.chances, tree, path, context)
-                position += len(path)
+        auto, drafts, position = Auto(table), [*recording.anchors, *wrong, *wrong], 0
+        while position < len(drafts):
+            anchor, path = drafts[position], []
+            assert Block(anchor.chances, anchor.said).chain() == anchor
+            if auto.wants_draft(position):
+                tries += auto.trying
+                tree, choice = auto.choose(anchor.chances, position)
+                assert is_chain(tree) and len(tree) == choice.num_verified
+                path = accepted_path(tree, anchor.said)
+                assert path == list(range(1, min(anchor.num_right, len(tree)) + 1))
+                auto.observe(anchor.chances, tree, path, position)
             else:
-                assert trees.pause(context) == auto.pause(context)
-                auto.observe((), (), (), context)
-                trees.observe((), (), (), context)
-            position += 1
+                auto.observe((), (), (), position)
+            position += 1 + len(path)
+    assert tries > 0
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_chain_played_as_trees_takes_as_long(name: str) -> None:
-    for recording in RECORDINGS[::9]:
-        blocks = [single(anchor) for anchor in recording.anchors]
-        played = play(Auto(TABLES[name]), blocks, TABLES[name], recording.prompt_length)
-        assert played == play(Auto(TABLES[name]), recording.anchors, TABLES[name], recording.prompt_length)
+def test_branches_are_the_ways_from_the_anchor_to_a_leaf() -> None:
+    assert branches(FORK) == [path_to(FORK, row) for row in range(1, 6) if row not in {n.parent for n in FORK}]
+    assert branches(chain(3)) == [[0, 1, 2, 3]] and branches(()) == [[0]]
+
+
+def test_a_tree_is_known_by_its_parents_and_choices() -> None:
+    chances = marginals(2, depth=6)
+    tree = in_rows(best_first(chances))
+    same = placed([node.parent for node in tree], [node.choice for node in tree], chances)
+    assert [node._replace(chance=pytest.approx(node.chance)) for node in tree] == same
 
 
 def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
     trees, chances = Auto(DENSE), marginals(1, depth=8)
-    tree, choice = trees.tree(chances, 0)
+    tree, choice = trees.choose(chances, 0)
     nodes, costs = best_first(chances), DENSE.at(0).verify
     # Nothing was observed yet: what the drafter gives its choices is their chance.
     assert tree == in_rows(nodes[: choice.num_verified]) and choice.num_verified > 0
@@ -175,7 +178,7 @@ def test_a_try_verifies_one_node() -> None:
     tries = 0
     for _ in range(400):
         if trees.wants_draft(0):
-            tree, choice = trees.tree(position, 0)
+            tree, choice = trees.choose(position, 0)
             if trees.trying:
                 tries += 1
                 assert choice.num_verified == len(tree) == 1
@@ -190,7 +193,7 @@ def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
     trees, position = Auto(DENSE), ((0.6, 0.2, 0.1, 0.05),) * 15
     for _ in range(100):
         assert trees.wants_draft(0)
-        tree, _ = trees.tree(position, 0)
+        tree, _ = trees.choose(position, 0)
         trees.observe(position, tree, [], 0)
         if trees.price(0) == 1 / DENSE.at(0).rest and not trees.wants_draft(0):
             break
