@@ -13,8 +13,9 @@ import torch
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
-from engine.models.gemma4.modules import Gemma4, TargetOutput
+from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.prefill_pass import PrefillPass
+from engine.models.target import TargetOutput
 from tests.engine.conftest import no_progress
 from tests.engine.models.published import PUBLISHED, write_published
 from tests.engine.small_decoders import prompt_ids

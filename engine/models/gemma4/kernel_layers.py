@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ...config import AttentionConfig
 from ...kernels.decode.norm import AttentionJoin, FeedForwardJoin
 from ...kernels.decode.rope import HeadNorms
 from ...kv_cache.cache import Cache, LayerCache
+from ...layer_config import AttentionConfig
 from ..merged_weights import side_by_side
 from .modules import DecoderLayer, Experts, Gemma4, Router
 

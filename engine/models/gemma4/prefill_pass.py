@@ -1,6 +1,6 @@
 """The target's forward pass over a piece of a prompt, with fused kernels between the products.
 
-``gemma4.Gemma4`` holds the weights and defines what is computed. Its modules take some eighty small operations a
+``modules.Gemma4`` holds the weights and defines what is computed. Its modules take some eighty small operations a
 layer, which cost a GPU as much as the products, and its host more than a short prompt; here it is sixteen.
 """
 
@@ -18,8 +18,9 @@ from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_for
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
+from ..target import TargetOutput
 from .kernel_layers import KernelLayer, kernel_layers
-from .modules import DecoderLayer, Gemma4, TargetOutput
+from .modules import DecoderLayer, Gemma4
 
 
 class PrefillPass:
