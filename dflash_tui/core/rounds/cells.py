@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,15 +20,15 @@ these are the drafter's first choices; the accepted may be others."""
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 
 
-END_OF_TURN = "<turn|>"
-"""The end mark's own text: a drafted token says no channel to know it by."""
+END_OF_TURN = re.compile(r"<\|?\w*(?:turn|end|eot|eos|return)\w*\|>|<eos>|</s>")
+"""What end marks look like in any family: a drafted token says no channel to know them by."""
 END_MARK = "‹end›"
 """What it is called wherever a round is shown."""
 
 
 def show_blanks(text: str) -> str:
     """A token with its blanks shown, the end mark by its name, and nothing that a terminal would act on."""
-    if text == END_OF_TURN:
+    if END_OF_TURN.fullmatch(text):
         return END_MARK
     return sanitise(text.translate(_BLANKS)) or "∅"
 
