@@ -55,7 +55,7 @@ def test_the_end_mark_has_one_name_drafted_or_written() -> None:
     assert [show_blanks(cell.text) for cell in cells if cell.fate in ("rejected", "corrected")] == ["‹end›", "‹end›"]
 
 
-@pytest.mark.parametrize("mark", ["<turn|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|return|>", "<eos>", "</s>"])
+@pytest.mark.parametrize("mark", ["<turn|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|return|>", "</s>"])
 def test_every_family_s_end_mark_has_one_name(mark: str) -> None:
     assert show_blanks(mark) == "‹end›"
 
