@@ -9,8 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+import torch
+
 from .errors import WeightsFailure
 from .files.json_fields import Fields
+from .kv_cache.layer_cache import FullCache, LayerCache, RingCache
 
 LayerKind = Literal["sliding_attention", "full_attention"]
 Json = Mapping[str, Any]
@@ -48,6 +51,13 @@ class AttentionConfig:
     """``attention_k_eq_v``: values are the raw output of ``k_proj``, and there is no ``v_proj``."""
     causal: bool = True
     """Drafter only: whether a row of the draft block sees just the rows before it, or the whole block."""
+
+    def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LayerCache:
+        """Its empty keys and values; ``kv_cache.layer_state`` says what ``slack`` is."""
+        if self.window is None:
+            return FullCache(self.num_kv_heads, max_context, self.head_dim, dtype, device)
+        capacity = min(max_context, self.window - 1 + slack)
+        return RingCache(self.num_kv_heads, capacity, self.head_dim, dtype, device, self.window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from ..errors import DeviceFailure
 from ..hub.pairs import KNOWN_PAIRS
 from ..kernels.decode.attention import AttendScratch
 from ..kernels.decode.quantised import QuantisedWeight
-from ..kv_cache.cache import cache_bytes, capacity_of
+from ..kv_cache.cache import Cache
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
 from ..models.dflash.weights import DraftWeights
@@ -94,14 +94,20 @@ class MemoryPlan:
         return self.weights + self._caches(context) + self._scratch(context) + self.reserve
 
     def _caches(self, context: int) -> int:
-        return cache_bytes((*self.target, *self.drafter), context, PREFILL_CHUNK, compute_dtype(self.device))
+        return sum(cache.nbytes for _, cache in self._models(context))
 
     def _scratch(self, context: int) -> int:
-        models = [layers for layers in (self.target, self.drafter) if layers and self.device_rounds]
         return sum(
-            AttendScratch(layers, [capacity_of(layer, context, PREFILL_CHUNK) for layer in layers], META).nbytes
-            for layers in models
+            AttendScratch(layers, [layer.capacity for layer in cache.attention], META).nbytes
+            for layers, cache in self._models(context)
+            if self.device_rounds
         )
+
+    def _models(self, context: int) -> list[tuple[tuple[AttentionConfig, ...], Cache]]:
+        """The layers of target and drafter, and their KV caches, without memory."""
+        dtype = compute_dtype(self.device)
+        models = [layers for layers in (self.target, self.drafter) if layers]
+        return [(layers, Cache(layers, context, PREFILL_CHUNK, dtype, META)) for layers in models]
 
     def _where(self) -> str:
         return "free on the GPU" if self.device.type == "cuda" else "in this machine (the CPU computes in fp32)"

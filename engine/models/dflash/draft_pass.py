@@ -23,7 +23,8 @@ from ...kernels.decode.rope import HeadNorms
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices, pick_choices
 from ...kernels.toolchain.jit import MAX_ROWS
-from ...kv_cache.cache import Cache, LayerCache
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ..gemma4.modules import Gemma4
 from .modules import DFlashDrafter, DraftLayer
 from .weights import DraftWeights, LayerWeights
@@ -84,12 +85,12 @@ class DrafterRows:
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
         self._features, self._choices = features, choices
         self._weights = DraftWeights.of(drafter, in_8_bits)
-        parts = zip(_modules(drafter), cache.layers, self._weights.layers, strict=True)
+        parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
-        self._stores = ContextStores(cache.layers, [layer.head_norms for layer in self._layers])
+        self._stores = ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
         self._embedding = target.embed_tokens.weight if embedding is None else embedding
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
-        capacities = [layer.capacity for layer in cache.layers]
+        capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
         self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
 

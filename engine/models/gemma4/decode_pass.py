@@ -82,7 +82,7 @@ class TargetRows:
         self._target = target
         self._taps = {layer: number for number, layer in enumerate(taps)}
         self._buffers = _Buffers(target.config, self.tiles, dtype, device)
-        capacities = [layer.capacity for layer in cache.layers]
+        capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(target.config.layers, capacities, device)
         self._layers = target_layers(target, cache)
 

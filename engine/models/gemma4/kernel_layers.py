@@ -9,7 +9,8 @@ from torch import Tensor
 from ...config import AttentionConfig
 from ...kernels.decode.norm import AttentionJoin, FeedForwardJoin
 from ...kernels.decode.rope import HeadNorms
-from ...kv_cache.cache import Cache, LayerCache
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ..merged_weights import side_by_side
 from .modules import DecoderLayer, Experts, Gemma4, Router
 
@@ -45,7 +46,7 @@ def target_layers(target: Gemma4, cache: Cache) -> list[TargetLayer]:
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
     return [
         _layer(module, layer_cache, target.frequencies[module.self_attn.config.rope], next_norm)
-        for module, layer_cache, next_norm in zip(modules, cache.layers, next_norms, strict=True)
+        for module, layer_cache, next_norm in zip(modules, cache.attention, next_norms, strict=True)
     ]
 
 

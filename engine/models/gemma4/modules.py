@@ -18,7 +18,8 @@ from ...kernels.decode.norm import rms_norm
 from ...kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
 from ...kernels.reference.attention import AttentionFunction, sdpa_attention
 from ...kernels.reference.moe import experts, route
-from ...kv_cache.cache import Cache, LayerCache
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ..attention_backends import SDPA, Backend, describe
 from ..layers import GatedMLP, RMSNorm, linear
 
