@@ -73,7 +73,7 @@ def target_shape(config: TargetConfig, device: torch.device, attention: Attentio
 
     Raises ``UsageFailure`` for an attention backend that can't run every layer there.
     """
-    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--attention-backend")
+    backends = choose_backends(attention, config.attention, device, compute_dtype(device), "--attention-backend")
     with torch.device("meta"):
         model = config.build()
     model.use_attention(backends)

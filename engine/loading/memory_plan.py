@@ -16,6 +16,7 @@ from ..hub.pairs import KNOWN_PAIRS
 from ..kernels.decode.attention import AttendScratch
 from ..kernels.decode.quantised import QuantisedWeight
 from ..kv_cache.cache import Cache
+from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
@@ -37,8 +38,8 @@ META = torch.device("meta")
 class MemoryPlan:
     """Bytes that a pair needs on a device, and what the device has."""
 
-    target: tuple[AttentionConfig, ...]
-    drafter: tuple[AttentionConfig, ...]
+    target: tuple[StatefulLayer, ...]
+    drafter: tuple[StatefulLayer, ...]
     """The layers of either; without a drafter none."""
     context: int
     weights: int
@@ -94,20 +95,26 @@ class MemoryPlan:
         return self.weights + self._caches(context) + self._scratch(context) + self.reserve
 
     def _caches(self, context: int) -> int:
-        return sum(cache.nbytes for _, cache in self._models(context))
+        return sum(cache.nbytes for cache in self._empty_caches(context))
 
     def _scratch(self, context: int) -> int:
+        if not self.device_rounds:
+            return 0
+        caches = self._empty_caches(context)
+        configs = [[layer for layer in layers if isinstance(layer, AttentionConfig)] for layers in self._models]
         return sum(
             AttendScratch(layers, [layer.capacity for layer in cache.attention], META).nbytes
-            for layers, cache in self._models(context)
-            if self.device_rounds
+            for layers, cache in zip(configs, caches, strict=True)
         )
 
-    def _models(self, context: int) -> list[tuple[tuple[AttentionConfig, ...], Cache]]:
-        """The layers of target and drafter, and their KV caches, without memory."""
+    @property
+    def _models(self) -> list[tuple[StatefulLayer, ...]]:
+        return [layers for layers in (self.target, self.drafter) if layers]
+
+    def _empty_caches(self, context: int) -> list[Cache]:
+        """Of target and drafter, without memory."""
         dtype = compute_dtype(self.device)
-        models = [layers for layers in (self.target, self.drafter) if layers]
-        return [(layers, Cache(layers, context, PREFILL_CHUNK, dtype, META)) for layers in models]
+        return [Cache(layers, context, PREFILL_CHUNK, dtype, META) for layers in self._models]
 
     def _where(self) -> str:
         return "free on the GPU" if self.device.type == "cuda" else "in this machine (the CPU computes in fp32)"
@@ -139,7 +146,7 @@ def plan_memory(
     dtype = compute_dtype(device)
     with META:
         model, draft_model = config.build(), draft_config.build() if draft_config is not None else None
-    layers = (*config.layers, *draft_layers)
+    layers = (*config.attention, *draft_layers)
     device_rounds = model.has_decode_pass and why_host_rounds(attention_backend, layers, device, dtype) is None
     return MemoryPlan(
         target=config.layers,

@@ -40,8 +40,8 @@ class _Buffers:
         """The residual."""
         self.normed = rows(hidden)
         """The residual, normed for the next product: of attention, of the dense MLP, of the head."""
-        self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.layers)}
-        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.layers)}
+        self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.attention)}
+        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.attention)}
         self.output = partial_sums(tiles.output, hidden, device)
         self.act = rows(config.intermediate_size)
         self.down = partial_sums(tiles.down, hidden, device)
@@ -84,7 +84,7 @@ class DecodePass:
         self._taps = {layer: number for number, layer in enumerate(taps)}
         self._buffers = _Buffers(target.config, self.tiles, dtype, device)
         capacities = [layer.capacity for layer in cache.attention]
-        self._scratch = AttendScratch(target.config.layers, capacities, device)
+        self._scratch = AttendScratch(target.config.attention, capacities, device)
         self._layers = kernel_layers(target, cache)
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:

@@ -74,7 +74,7 @@ def test_a_speculative_continuation_reuses_what_both_caches_hold(pair: TinyPair)
     first = prompt_ids(40)
     answer = talk.ask(first, SPECULATIVE)
     held = talk.draft_length
-    assert len(first) < held <= len(talk.decoder.prefix.tokens), "the last round's rows aren't in the drafter's context yet"
+    assert len(first) < held <= talk.decoder.cache.length, "the last round's rows aren't in the drafter's context yet"
     said = (*first, *GENERATION_PROMPT, *answer.ids)
     assert talk.ask((*said, *prompt_ids(9, 1)), SPECULATIVE).num_reused == held
 
