@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from .errors import WeightsFailure
+from .errors import Load, Option, WeightsFailure
 from .files.json_fields import Fields
 
 LayerKind = Literal["sliding_attention", "full_attention"]
@@ -124,7 +124,7 @@ class DrafterConfig:
         if config.get("architectures") != ["DFlashDraftModel"]:
             raise WeightsFailure(
                 f"This drafter is a {config.get('architectures')}, not a DFlashDraftModel.",
-                "Name a DFlash drafter with --draft, for example z-lab/gemma-4-26B-A4B-it-DFlash.",
+                ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
             )
         whole = Fields(config, "the drafter's config.json")
         merged = whole.merged(whole.nested("dflash_config", {}))
@@ -158,7 +158,7 @@ def _require_supported_gemma4(text: object) -> None:
     if model_type not in known:
         raise WeightsFailure(
             f"This checkpoint is a {model_type!r} model; the engine runs Gemma 4 ({' or '.join(known)}).",
-            "Name a Gemma 4 checkpoint, or run dflash-chat without a model for the bundled pair.",
+            ("Name a Gemma 4 checkpoint, or run ", Load(), " without a model for the bundled pair."),
         )
     assert isinstance(text, Mapping)
     if text.get("hidden_size_per_layer_input") or text.get("num_kv_shared_layers"):

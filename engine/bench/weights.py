@@ -47,10 +47,10 @@ def random_pair(shape: Shape, device: torch.device, seed: int = 0) -> tuple[Gemm
     with torch.device("meta"):
         target = Gemma4(shape.target)
         drafter = None if shape.drafter is None else DFlashDrafter(shape.drafter)
-    target.use_attention(choose_backends("auto", shape.target.layers, device, dtype, "--attention-backend"))
+    target.use_attention(choose_backends("auto", shape.target.layers, device, dtype, "attention_backend"))
     _fill(target, generator, dtype).prepare()
     if drafter is not None and shape.drafter is not None:
-        drafter.use_attention(choose_backends("auto", shape.drafter.layers, device, dtype, "--attention-backend"))
+        drafter.use_attention(choose_backends("auto", shape.drafter.layers, device, dtype, "attention_backend"))
         _fill(drafter, generator, dtype).prepare()
     return target, drafter
 
