@@ -25,6 +25,7 @@ def remember() -> None:
     _promote_once()
     _look_for_overflow_at_once()
     _patch_once()
+    _calculate_at_once()
 
 
 def _describe_blocks_once() -> None:
@@ -139,3 +140,57 @@ def _patch_once() -> None:
     interpreter._patch_attr = patched
     prepare(SimpleNamespace(__globals__={"tl": tl, "core": core}))
     interpreter._patch_lang = lambda function: scope  # with nothing to take back
+
+
+_NUMBERS = {"int32": (np.int32, frozenset((int,))), "fp32": (np.float32, frozenset((int, float)))}
+"""Types whose operators take the short way, as numpy has them, and the numbers that become one of them."""
+
+
+def _calculate_at_once() -> None:
+    """Operators between tensors of one type, of one shape or with a number among them, go to numpy directly."""
+    arithmetic = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+    comparison = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}
+    for name, operation in (arithmetic | comparison).items():
+        names = (f"__{name}__", f"__r{name}__") if name in ("add", "mul") else (f"__{name}__",)
+        for operator in names:
+            slowly = getattr(tl.tensor, operator)
+            setattr(tl.tensor, operator, _operator(operation, slowly, name in comparison))
+
+
+def _operator(operation: Any, slowly: Callable[..., Any], compares: bool) -> Callable[[Any, Any], Any]:
+    def calculated(self: Any, other: Any) -> Any:
+        scalar = self.dtype
+        known = _NUMBERS.get(scalar.name)
+        if known is None:
+            return slowly(self, other)
+        if isinstance(other, tl.tensor):
+            if other.dtype.name != scalar.name:
+                return slowly(self, other)
+            values = other.handle.data
+            if self.type is other.type or not other.type.is_block():
+                kind = self.type
+            elif not self.type.is_block():
+                kind = other.type
+            else:
+                return slowly(self, other)
+        else:
+            number = core._unwrap_if_constexpr(other)
+            if type(number) not in known[1] or (known[0] is np.int32 and not -(2**31) <= number < 2**31):
+                return slowly(self, other)
+            values, kind = np.array([number], known[0]), self.type
+        if compares:
+            data, kind = operation(self.handle.data, values), kind.with_element_ty(tl.int1)
+        elif known[0] is np.int32:
+            data = _without_overflow(operation, self.handle.data, values)
+        else:
+            data = operation(self.handle.data, values)
+        return tl.tensor(interpreter.TensorHandle(data, scalar), kind)
+
+    return calculated
+
+
+def _without_overflow(operation: Any, left: Any, right: Any) -> Any:
+    wide = operation(left, right, dtype=np.int64)
+    sums = wide.astype(np.int32)
+    assert (sums == wide).all(), f"int32 overflow detected for {operation.__name__}"
+    return sums
