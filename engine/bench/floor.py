@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ..config import AttentionConfig
-from ..kernels.decode.quantised import QuantisedWeight
+from ..kernels.weights.int8 import Int8Weight
 from ..models.dflash.modules import DFlashDrafter
 from ..models.gemma4.modules import Gemma4
 from .shapes import Shape
@@ -66,7 +66,7 @@ def floor_of(shape: Shape, dtype: torch.dtype, drafts_in_8_bits: bool = False) -
     moe = shape.target.moe
     all_experts = sum(p.numel() for name, p in target.named_parameters() if ".experts." in name)
     size = dtype.itemsize
-    copy = QuantisedWeight.allocate(shape.target.vocab_size, shape.target.hidden_size, torch.device("meta"))
+    copy = Int8Weight.allocate(shape.target.vocab_size, shape.target.hidden_size, device=torch.device("meta"))
     return Floor(
         shape=shape,
         itemsize=size,

@@ -15,7 +15,7 @@ from ..decoding.decoder import PREFILL_CHUNK
 from ..errors import DeviceFailure
 from ..hub.pairs import KNOWN_PAIRS
 from ..kernels.decode.attention import AttendScratch
-from ..kernels.decode.quantised import QuantisedWeight
+from ..kernels.weights.int8 import Int8Weight
 from ..kv_cache.cache import cache_bytes, capacity_of
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
@@ -163,7 +163,7 @@ def _count_parameters(target: TargetConfig, drafter: DrafterConfig | None) -> in
 def _draft_copy(target: TargetConfig, drafter: DrafterConfig) -> int:
     with META:
         model = DFlashDrafter(drafter)
-    embedding = QuantisedWeight.allocate(target.vocab_size, target.hidden_size, META)
+    embedding = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META)
     return embedding.nbytes + DraftWeights.of(model, in_8_bits=True).nbytes
 
 

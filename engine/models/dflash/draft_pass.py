@@ -18,11 +18,12 @@ from ...kernels.decode.context_store import ContextStores, store_context
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
-from ...kernels.decode.quantised import QuantisedWeight
 from ...kernels.decode.rope import HeadNorms
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices, pick_choices
 from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache, LayerCache
 from ..gemma4.modules import Gemma4
 from .modules import DFlashDrafter, DraftLayer
@@ -62,7 +63,7 @@ class DrafterRows:
         tokens: Tensor,
         rows: RoundRows,
         tiles: DraftTiles | None = None,
-        embedding: QuantisedWeight | None = None,
+        embedding: Int8Weight | None = None,
         choices: Choices | None = None,
     ):
         """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
@@ -87,7 +88,7 @@ class DrafterRows:
         parts = zip(_modules(drafter), cache.layers, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
         self._stores = ContextStores(cache.layers, [layer.head_norms for layer in self._layers])
-        self._embedding = target.embed_tokens.weight if embedding is None else embedding
+        self._embedding = weight_of(target.embed_tokens) if embedding is None else embedding
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
         capacities = [layer.capacity for layer in cache.layers]
         self._scratch = AttendScratch(config.layers, capacities, device)

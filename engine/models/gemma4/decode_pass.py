@@ -22,6 +22,7 @@ from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_
 from ...kernels.decode.tiles import TargetTiles, target_tiles
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
 from .kernel_layers import RoutedExperts, TargetLayer, target_layers
 from .modules import DecoderLayer, Gemma4
@@ -95,11 +96,11 @@ class TargetRows:
         The rows stand as ``tree`` says, or in a chain.
         """
         self._embed(max_rows)
-        config, embedding = self._target.config, self._target.embed_tokens.weight
+        softcap, head = self._target.config.logit_softcap, weight_of(self._target.embed_tokens)
         for index, layer in enumerate(self._layers):
             self._attend(layer, max_rows, tree)
             self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
-        head_rows(self._buffers.normed, embedding, config.logit_softcap, self.out, self.tiles.head, max_rows)
+        head_rows(self._buffers.normed, head, softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
 
     def _embed(self, max_rows: int) -> None:
@@ -172,7 +173,7 @@ class TargetRows:
 
     def _run_experts(self, layer: TargetLayer, routed: RoutedExperts, max_rows: int) -> None:
         """The dense MLP and the experts beside it."""
-        buffers, tiles, weights, found = self._buffers, self.tiles, routed.experts, self._buffers.assignment
+        buffers, tiles, found = self._buffers, self.tiles, self._buffers.assignment
         router = RouterRows(
             buffers.router_input,
             routed.router.proj.weight,
@@ -185,8 +186,8 @@ class TargetRows:
         gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, buffers.splits, max_rows)
         dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)
         act, up_tiles = buffers.pair_act, tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
-        expert_gate_up_rows(buffers.expert_input, weights.gate_up_proj, found, act, up_tiles, dense, max_rows)
-        expert_down_rows(act, weights.down_proj, found, buffers.pairs, tiles.expert_down, max_rows)
+        expert_gate_up_rows(buffers.expert_input, routed.gate_up, found, act, up_tiles, dense, max_rows)
+        expert_down_rows(act, routed.down, found, buffers.pairs, tiles.expert_down, max_rows)
 
     def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
         """A tapped layer's part of the features, from a row on."""
