@@ -218,8 +218,8 @@ class Runner:
     def _choose_rounds(self, plan: MemoryPlan) -> None:
         """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room."""
         if plan.device_rounds:
-            embedding = self.decoder.target.embed_tokens.weight
-            rounds = DeviceRounds(self.decoder, Int8Weight.of(embedding) if plan.drafts_in_8_bits else None)
+            head = self.decoder.target.head
+            rounds = DeviceRounds(self.decoder, Int8Weight.of(head) if plan.drafts_in_8_bits else None)
             rounds.prepare()
             self.decoder.rounds = rounds
 

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..config import AttentionConfig, MoeConfig, TargetConfig
 from ..kernels.decode.attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.decode.dense import Activation, gate_up, partial_sums, project
 from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
@@ -26,6 +25,8 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
+from ..layer_config import AttentionConfig, MoeConfig
+from ..models.family import TargetConfig
 from .candidates import GATE_UP_AND_ROUTE_CHOICES, ROUTER_CHOICES, ROW_CHOICES, AnyTiles, attend_choices, tile_choices
 from .routing import Routing, forced_scores
 from .shapes import Shape
@@ -69,7 +70,7 @@ def copies_for(num_bytes: float) -> int:
 
 def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
     config = shape.target
-    tiles, hidden = target_tiles(config), config.hidden_size
+    tiles, hidden = target_tiles(config.moe), config.hidden_size
     for layer in dict.fromkeys(config.layers):
         kind = layer.kind.partition("_")[0]
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
@@ -223,7 +224,7 @@ def _gate_up(
 def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
     moe, hidden = config.moe, config.hidden_size
     assert moe is not None
-    tiles = target_tiles(config)
+    tiles = target_tiles(config.moe)
     scores = forced_scores(routing, 1, moe.num_experts, torch.device("cpu"))[0][:rows]
     found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
     distinct = int((found.experts >= 0).sum())
@@ -265,7 +266,7 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
 
 
 def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config).output.splits
+    hidden, splits = config.hidden_size, target_tiles(config.moe).output.splits
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
         x, dense, experts, routed = (_rows(device, dtype, hidden) for _ in range(4))
@@ -280,7 +281,7 @@ def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
 
 
 def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config).down.splits
+    hidden, splits = config.hidden_size, target_tiles(config.moe).down.splits
     top_k = config.moe.top_k if config.moe else 0
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:

@@ -6,7 +6,7 @@ is the newest token, which the caches don't hold yet; every forward pass of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 import torch
@@ -15,10 +15,8 @@ from torch import Tensor
 from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..kv_cache.cache import Cache, Snapshot
-from ..models.attention_backends import TRITON
 from ..models.dflash.modules import DFlashDrafter
-from ..models.gemma4.modules import Gemma4, TargetOutput
-from ..models.gemma4.prefill_pass import TargetPrompt
+from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, num_accepted, sample
 from ..speculation.verify_width import Policy
 from .rounds import Outcome, Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
@@ -30,26 +28,20 @@ GPU_PREFILL_CHUNK = 4096
 """Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute, and
 the fewer rows an expert gets, the more of the last tile of its products is wasted: half of them all at 2048 rows."""
 
-PromptPass = Callable[[Tensor, int, Cache, Sequence[int]], TargetOutput]
-"""What ``Gemma4.forward`` does; of the hidden states the last row is enough."""
-
 __all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", "Turn"]
 
 
 class Decoder:
     """A target, perhaps its drafter, and the caches of one conversation."""
 
-    def __init__(self, target: Gemma4, drafter: DFlashDrafter | None, max_context: int):
+    def __init__(self, target: TargetModel, drafter: DFlashDrafter | None, max_context: int):
         self.target = target
         self.drafter = drafter
         self.max_context = max_context
-        self.device = target.embed_tokens.weight.device
-        dtype = target.embed_tokens.weight.dtype
+        self.device, dtype = target.device, target.dtype
         self.prefill_chunk = GPU_PREFILL_CHUNK if self.device.type == "cuda" else PREFILL_CHUNK
         self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
-        # Where every layer attends with Triton, kernels do the rest of a prompt as well.
-        fused = target.attention_backend == TRITON.name
-        self.read: PromptPass = TargetPrompt(target, self.cache) if fused else target
+        self.read = target.prefill_pass(self.cache)
         """Runs a piece of a prompt."""
         self.draft_cache: Cache | None = None
         if drafter is not None:
@@ -274,7 +266,7 @@ class Turn:
         script = self.decoder.script_confidences
         return probabilities if script is None else tuple(script[self.num_drafted % len(script)][: len(probabilities)])
 
-    def _run(self, run: PromptPass, ids: Sequence[int]) -> TargetOutput:
+    def _run(self, run: PrefillPass, ids: Sequence[int]) -> TargetOutput:
         return run(torch.tensor(ids, device=self.decoder.device), self.cache.length, self.cache, self.taps)
 
     def _sample(self, hidden: Tensor, draft_ids: Sequence[int] = ()) -> Samples:

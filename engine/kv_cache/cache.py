@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..config import AttentionConfig
+from ..layer_config import AttentionConfig
 
 
 def capacity_of(layer: AttentionConfig, max_context: int, slack: int) -> int:

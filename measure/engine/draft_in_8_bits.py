@@ -63,7 +63,7 @@ def drafted_by_both(
     """A greedy answer, which the target writes twice: once for each drafter to draft at every token of it."""
     settings = GenerationSettings(temperature=0.0, max_new_tokens=max_new_tokens)
     written = [(token, tuple(ids)) for token, ids, _ in drafted_answer(target, drafter, prompt, settings)]
-    copy = Int8Weight.of(target.embed_tokens.weight).restored()
+    copy = Int8Weight.of(target.head).restored()
     eighth: list[tuple[int, ...]] = []
 
     def pick(norm: nn.Module, inputs: object, rows: Tensor) -> None:

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from engine.bench.routing import forced_scores
 from engine.bench.shapes import SHAPES, Shape, read_shape
-from engine.config import AttentionConfig
 from engine.kernels.decode.attention import AttendScratch, attend_rows
 from engine.kernels.decode.context_store import ContextStores, store_context
 from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
@@ -41,6 +40,7 @@ from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.kv_cache.cache import Cache
+from engine.layer_config import AttentionConfig
 from engine.loading.checkpoint import compute_dtype
 from engine.sampling.sampling import sample
 from measure.gpu.prompt_checks import check_prompts
@@ -65,7 +65,7 @@ class Checks:
         self.device, self.dtype, self.report = device, compute_dtype(device), report
         # bf16 results: one rounding, and now and then a second one where the reference rounds in between.
         self.rounding = FP32_ERROR if self.dtype is torch.float32 else 2.0**-8
-        self.tiles = target_tiles(shape.target)
+        self.tiles = target_tiles(shape.target.moe)
 
     def noise(self, *shape: int, scale: float = 1.0) -> Tensor:
         return torch.randn(shape, device=self.device, dtype=self.dtype) * scale

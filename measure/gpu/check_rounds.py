@@ -39,7 +39,7 @@ class OracleRounds(DeviceRounds):
     """Drafts what follows in a text, instead of what the drafter says; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
-        super().__init__(decoder, Int8Weight.of(decoder.target.embed_tokens.weight))
+        super().__init__(decoder, Int8Weight.of(decoder.target.head))
         self._text = torch.tensor([*text, *[0] * 64], device=decoder.device)
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=decoder.device)
 
@@ -50,7 +50,7 @@ class OracleRounds(DeviceRounds):
 
 def device_rounds(decoder: Decoder) -> DeviceRounds:
     """As the program uses them: drafting in 8 bits."""
-    return DeviceRounds(decoder, Int8Weight.of(decoder.target.embed_tokens.weight))
+    return DeviceRounds(decoder, Int8Weight.of(decoder.target.head))
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class OracleTrees(DeviceRounds):
     """Choices hold what follows in a text at four of five positions; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
-        super().__init__(decoder, Int8Weight.of(decoder.target.embed_tokens.weight))
+        super().__init__(decoder, Int8Weight.of(decoder.target.head))
         device, vocab = decoder.device, decoder.target.config.vocab_size
         padded = torch.tensor([*text, *[0] * MARGIN], device=device)
         position = torch.arange(len(padded), device=device)

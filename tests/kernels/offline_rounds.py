@@ -12,7 +12,6 @@ from pathlib import Path
 
 import torch
 
-from engine.config import DrafterConfig, TargetConfig
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.kernels.round.accept import MAX_SCRIPT, RoundState
@@ -23,7 +22,9 @@ from engine.kernels.round.move_accepted import RowStores, adopt_rows
 from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.weights.int8 import Int8Weight
+from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
@@ -34,7 +35,7 @@ CONTEXT = 32768
 
 def launches() -> list[Launch]:
     """Once per piece of machine code. The target has one layer: its kernels are ``offline_target``'s."""
-    target_config = TargetConfig.from_json(json.loads((CONFIGS / TARGET).read_text()))
+    target_config = Gemma4Config.from_json(json.loads((CONFIGS / TARGET).read_text()))
     drafter_config = DrafterConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
     with torch.device("meta"):
         target = Gemma4(replace(target_config, layers=target_config.layers[:1])).to(torch.bfloat16)

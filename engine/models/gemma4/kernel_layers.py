@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ...config import AttentionConfig
 from ...kernels.decode.norm import AttentionJoin, FeedForwardJoin
 from ...kernels.decode.rope import HeadNorms
 from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache, LayerCache
+from ...layer_config import AttentionConfig
 from ..merged_weights import side_by_side
 from .modules import DecoderLayer, Experts, Gemma4, Router
 
@@ -26,7 +26,7 @@ class RoutedExperts:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetLayer:
+class KernelLayer:
     """One layer as the kernels read it."""
 
     config: AttentionConfig
@@ -42,7 +42,7 @@ class TargetLayer:
     feed_forward_join: FeedForwardJoin
 
 
-def target_layers(target: Gemma4, cache: Cache) -> list[TargetLayer]:
+def kernel_layers(target: Gemma4, cache: Cache) -> list[KernelLayer]:
     modules = [module for module in target.layers if isinstance(module, DecoderLayer)]
     # Each layer's last kernel applies the norm of what comes next.
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
@@ -52,11 +52,11 @@ def target_layers(target: Gemma4, cache: Cache) -> list[TargetLayer]:
     ]
 
 
-def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> TargetLayer:
+def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> KernelLayer:
     attention, mlp, sparse = module.self_attn, module.mlp, module.has_experts
     projections = [attention.q_proj, attention.k_proj, *([] if attention.v_proj is None else [attention.v_proj])]
     q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
-    return TargetLayer(
+    return KernelLayer(
         config=attention.config,
         cache=cache,
         frequencies=frequencies,

@@ -1,6 +1,6 @@
 """The target's forward pass over a piece of a prompt, with fused kernels between the products.
 
-``gemma4.Gemma4`` holds the weights and defines what is computed. Its modules take some eighty small operations a
+``modules.Gemma4`` holds the weights and defines what is computed. Its modules take some eighty small operations a
 layer, which cost a GPU as much as the products, and its host more than a short prompt; here it is sixteen.
 """
 
@@ -17,17 +17,18 @@ from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_for
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
-from .kernel_layers import TargetLayer, target_layers
-from .modules import DecoderLayer, Gemma4, TargetOutput
+from ..target import TargetOutput
+from .kernel_layers import KernelLayer, kernel_layers
+from .modules import DecoderLayer, Gemma4
 
 
-class TargetPrompt:
+class PrefillPass:
     """The forward pass, bound to one cache."""
 
     def __init__(self, target: Gemma4, cache: Cache):
         """Lays the target's merged weights side by side, which its modules keep using."""
         self._target, self._cache = target, cache
-        self._layers = target_layers(target, cache)
+        self._layers = kernel_layers(target, cache)
 
     def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         """What ``Gemma4.forward`` does, but that ``hidden`` [1, hidden] is the last row's alone.
@@ -58,7 +59,7 @@ class TargetPrompt:
         cache.note_written(start + len(ids))
         return TargetOutput(normed[-1:], features)
 
-    def _heads(self, layer: TargetLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(self, layer: KernelLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
         """Queries [n, heads, head_dim] of rows that begin at ``start``, and the keys and values that they see."""
         n, config, cache = len(normed), layer.config, layer.cache
         q = normed.new_empty(n, config.num_heads, config.head_dim)
@@ -85,7 +86,7 @@ class TargetPrompt:
         )
         return q, k, v
 
-    def _finish(self, layer: TargetLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
+    def _finish(self, layer: KernelLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
         """From attention's heads to the layer's output, which x [n, hidden] becomes; returns it normed for the next.
 
         ``skipped`` rows of the piece stand before these.
@@ -98,7 +99,7 @@ class TargetPrompt:
         join_feed_forward(dense, sparse, x, layer.feed_forward_join, eps, normed, features)
         return normed
 
-    def _run_experts(self, layer: TargetLayer, x: Tensor, routed: Tensor, skipped: int) -> ExpertOutputs:
+    def _run_experts(self, layer: KernelLayer, x: Tensor, routed: Tensor, skipped: int) -> ExpertOutputs:
         assert layer.routed is not None and layer.attention_join.pre_experts is not None
         router = layer.routed.router
         scores = router_scores(routed, router.proj.weight)

@@ -307,7 +307,7 @@ def test_acceptance_can_be_scripted(pair: Pair) -> None:
 def test_drafting_in_8_bits_says_the_same(pair: Pair) -> None:
     wanted = settings(max_new_tokens=3, block_size=4)
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
-    eighth = Int8Weight.of(pair.target.embed_tokens.weight)
+    eighth = Int8Weight.of(pair.target.head)
     decoder.rounds = DeviceRounds(decoder, eighth, TILES, DRAFT_TILES)
     answer = run_turn(decoder, PROMPT, wanted)
     assert answer.ids == spoken(pair, wanted)[len(PROMPT) :]

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from engine.commands import AttentionBackend
-from engine.config import TargetConfig
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.errors import DeviceFailure, WeightsFailure
@@ -21,6 +20,7 @@ from engine.loading import memory_plan as plan_module
 from engine.loading.memory_plan import MemoryPlan, plan_memory
 from engine.models import attention_backends as backends
 from engine.models.dflash.weights import DraftWeights
+from engine.models.gemma4.config import Gemma4Config
 from tests.engine.conftest import CPU, TinyPair
 
 CUDA = torch.device("cuda", 0)
@@ -79,7 +79,7 @@ def test_8_bit_copies_are_counted_where_rounds_draft_with_them(
     drafter = dense_pair.folder / "drafter" if drafts else None
     plan = plan_memory(dense_pair.folder / "target", drafter, 2048, CUDA, backend)
     assert (plan.device_rounds, plan.drafts_in_8_bits) == expected
-    embedding = Int8Weight.of(dense_pair.target.embed_tokens.weight)
+    embedding = Int8Weight.of(dense_pair.target.head)
     # A copy: weights are laid side by side.
     copies = embedding.nbytes + DraftWeights.of(deepcopy(dense_pair.drafter), in_8_bits=True).nbytes
     assert plan.draft_copy == (copies if expected[1] else 0)
@@ -130,7 +130,7 @@ def test_a_suggested_context_is_the_largest_that_fits(plan: MemoryPlan) -> None:
 def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_path: Path) -> None:
     config = json.loads((CONFIGS / "gemma-4-26B-A4B-it.config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config))
-    layers = TargetConfig.from_json(config).layers
+    layers = Gemma4Config.from_json(config).layers
     plan = MemoryPlan(layers, (), 262_144, 50_466_283_580, gigabytes * 1_000_000_000, CUDA, True, 0)
     with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights and .* 34 MB to decode with") as caught:
         plan.check()

@@ -100,7 +100,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
     def turns() -> None:
         decoder = Decoder(target, drafter, CONTEXT)
-        decoder.rounds = DeviceRounds(decoder, Int8Weight.of(target.embed_tokens.weight))
+        decoder.rounds = DeviceRounds(decoder, Int8Weight.of(target.head))
         for length, wanted in (
             (1, settings(max_new_tokens=2)),
             (31, settings(max_new_tokens=2, temperature=0.8, top_k=40, top_p=0.9)),

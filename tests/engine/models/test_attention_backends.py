@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from engine.commands import AttentionBackend, EngineOptions
-from engine.config import AttentionConfig, RopeConfig
 from engine.errors import UsageFailure
 from engine.events import EngineReady
 from engine.kernels.reference.attention import flash_attention, reference_attention
 from engine.kernels.toolchain.jit import HAS_TRITON
 from engine.kv_cache.cache import Cache
+from engine.layer_config import AttentionConfig, RopeConfig
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models import attention_backends as backends
 from engine.models.attention_backends import (

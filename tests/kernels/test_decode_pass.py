@@ -17,7 +17,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
-from engine.models.gemma4.decode_pass import TargetRows
+from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.layers import linear
 from engine.models.merged_weights import side_by_side
@@ -68,7 +68,7 @@ class Pass:
         self.target, self.taps, self.length = target, taps, 0
         self.caches = [Cache(target.config.layers, 128, PROMPT, dtype, CPU) for _ in range(2)]
         self.cursor, self.count = (torch.zeros(1, dtype=torch.int32) for _ in range(2))
-        self.rows = TargetRows(target, self.caches[0], self.cursor, self.count, taps, LARGE)
+        self.rows = DecodePass(target, self.caches[0], self.cursor, self.count, taps, LARGE)
         self.by_modules(prompt_ids(PROMPT), both=True)
         self.commit(PROMPT)
 
