@@ -14,7 +14,7 @@ from ..decoding.decoder import PREFILL_CHUNK
 from ..errors import DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS
 from ..kernels.decode.attention import AttendScratch
-from ..kernels.decode.quantised import QuantisedWeight
+from ..kernels.weights.int8 import Int8Weight
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
@@ -173,7 +173,7 @@ def _count_parameters(*models: nn.Module | None) -> int:
 
 
 def _draft_copy(target: TargetConfig, drafter: DFlashDrafter) -> int:
-    head = QuantisedWeight.allocate(target.vocab_size, target.hidden_size, META)
+    head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META)
     return head.nbytes + DraftWeights.of(drafter, in_8_bits=True).nbytes
 
 
