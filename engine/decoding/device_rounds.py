@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from ..commands import AUTO, GenerationSettings
-from ..kernels.decode.quantised import QuantisedWeight
 from ..kernels.decode.tiles import DraftTiles, TargetTiles
 from ..kernels.round.accept import (
     ACCEPTED,
@@ -45,6 +44,7 @@ from ..kernels.round.keep_features import keep_row
 from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width, policy_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.int8 import Int8Weight
 from ..models.dflash.draft_pass import DraftPass, RoundRows
 from ..speculation.trees import AutoTrees
 from ..speculation.verify_width import Auto, Choice
@@ -99,7 +99,7 @@ class DeviceRounds:
     def __init__(
         self,
         decoder: Decoder,
-        head: QuantisedWeight | None = None,
+        head: Int8Weight | None = None,
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles | None = None,
     ):
@@ -350,11 +350,9 @@ class DeviceRounds:
     def _commit(self, turn: Turn, rows: tuple[int, ...], width: int, drafted: int, ingests: bool) -> None:
         """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
         start = turn.cache.length
-        turn.cache.note_written(start + width)
         if turn.draft_cache is not None and ingests:
-            turn.draft_cache.note_written(start + drafted)
-            turn.draft_cache.commit(start)
-        turn.commit(rows)
+            turn.draft_cache.follow(start, written=start + drafted)
+        turn.prefix.follow(rows, written=start + width)
 
     def _step(self, kind: Kind, greedy: bool) -> Step:
         """One of the pieces that rounds are made of, captured when it is first wanted."""

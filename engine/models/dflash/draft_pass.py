@@ -17,12 +17,14 @@ from ...kernels.decode.context_store import ContextStores, store_context
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
-from ...kernels.decode.quantised import QuantisedWeight
 from ...kernels.decode.rope import HeadNorms
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices
 from ...kernels.toolchain.jit import MAX_ROWS
-from ...kv_cache.cache import Cache, LayerCache
+from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.plain import PlainWeight
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..target import TargetModel
 from .modules import DFlashDrafter, DraftLayer
@@ -62,7 +64,7 @@ class DraftPass:
         tokens: Tensor,
         rows: RoundRows,
         tiles: DraftTiles | None = None,
-        head: QuantisedWeight | None = None,
+        head: Int8Weight | None = None,
         choices: Choices | None = None,
     ):
         """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
@@ -84,12 +86,12 @@ class DraftPass:
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
         self._features, self._choices = features, choices
         self._weights = DraftWeights.of(drafter, in_8_bits)
-        parts = zip(_modules(drafter), cache.layers, self._weights.layers, strict=True)
+        parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
-        self._stores = ContextStores(cache.layers, [layer.head_norms for layer in self._layers])
-        self._head = target.head if head is None else head
+        self._stores = ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
+        self._head = PlainWeight(target.head) if head is None else head
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
-        capacities = [layer.capacity for layer in cache.layers]
+        capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
         self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
 

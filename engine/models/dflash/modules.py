@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ...kernels.decode.head import capped_logits
 from ...kernels.decode.rope import HeadNorms, apply_rope, inverse_frequencies, rope_table
 from ...kernels.prefill.rope import norm_rope_split
-from ...kv_cache.cache import Cache, LayerCache
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..attention_backends import SDPA, TRITON, Backend
 from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear, use_attention
@@ -48,11 +48,12 @@ class DraftAttention(AttentionModule):
 
         Lays the projections' weights side by side, as ``DraftPass`` does.
         """
-        weight = side_by_side(self.q_proj, self.k_proj, self.v_proj)[self.q_proj.out_features :]
+        qkv = side_by_side(self.q_proj, self.k_proj, self.v_proj)
+        weight = qkv.rows(self.q_proj.out_features, qkv.shape[0])
         norms = HeadNorms(
             self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
         )
-        norm_rope_split(F.linear(x, weight), norms, frequencies, (cache.k, cache.v), None, end)
+        norm_rope_split(weight.linear(x), norms, frequencies, (cache.k, cache.v), None, end)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends block rows x [n, hidden] at start .. start + n - 1 over the context before start and the block.
@@ -117,20 +118,20 @@ class DFlashDrafter(nn.Module):
         start, end = cache.length, cache.length + features.shape[0]
         rope = None if self.attention_backend == TRITON.name else self._rope(start, end)
         context = self.hidden_norm(self.fc(features))
-        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+        cache.note_written(end)
+        for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
             assert isinstance(layer, DraftLayer)
             if rope is None:
                 layer.self_attn.store(context, end, layer_cache, self.frequencies)
             else:
                 layer_cache.write(start, *layer.self_attn.keys_values(context, rope))
-        cache.note_written(end)
         cache.commit(end)
 
     def hidden(self, block: Tensor, cache: Cache) -> Tensor:
         """Normed hidden states [n, hidden] of an embedded block [n, hidden] that starts at the cursor."""
         rope = self._rope(cache.length, cache.length + block.shape[0])
         x = block
-        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+        for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
             x = layer(x, cache.length, layer_cache, rope)
         normed: Tensor = self.norm(x)
         return normed
