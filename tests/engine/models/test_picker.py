@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import ClassVar
 
 import pytest
 import torch
@@ -23,7 +24,7 @@ CONTEXT, BLOCK, ANCHOR = 64, 7, 200
 class FollowingPicker:
     """At every position the likeliest token whose id is of another parity than the one before it, as a chain."""
 
-    reads_logits = True
+    reads_logits: ClassVar[bool] = True
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
         probabilities, ids, before = logits.softmax(dim=-1), [], anchor
