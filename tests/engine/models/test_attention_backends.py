@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.commands import AttentionBackend, EngineOptions
 from engine.config import AttentionConfig, RopeConfig
-from engine.errors import UsageFailure
+from engine.errors import Option, UsageFailure
 from engine.events import EngineReady
 from engine.kernels.reference.attention import flash_attention, reference_attention
 from engine.kernels.toolchain.jit import HAS_TRITON
@@ -51,7 +51,7 @@ def sized(pair: TinyPair, head_dim: int) -> list[AttentionConfig]:
 def refusal(layers: list[AttentionConfig], device: torch.device, dtype: torch.dtype) -> str:
     with pytest.raises(UsageFailure) as caught:
         choose_backends("flash_attn", layers, device, dtype, "attention_backend")
-    assert "--attention-backend auto" in caught.value.hint
+    assert caught.value.advice == (Option("attention_backend", "auto"),)
     return str(caught.value)
 
 
