@@ -36,7 +36,7 @@ from .events import (
 from .files.fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
-from .kernels.decode.quantised import QuantisedWeight
+from .kernels.weights.int8 import Int8Weight
 from .loading import checkpoint
 from .loading.memory_plan import MemoryPlan, plan_memory
 from .loading.precompile import Compiling, compiling_beside
@@ -218,8 +218,8 @@ class Runner:
     def _choose_rounds(self, plan: MemoryPlan) -> None:
         """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room."""
         if plan.device_rounds:
-            embedding = self.decoder.target.embed_tokens.weight
-            rounds = DeviceRounds(self.decoder, QuantisedWeight.of(embedding) if plan.drafts_in_8_bits else None)
+            head = self.decoder.target.head
+            rounds = DeviceRounds(self.decoder, Int8Weight.of(head) if plan.drafts_in_8_bits else None)
             rounds.prepare()
             self.decoder.rounds = rounds
 

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 import torch
 
 from ..commands import AttentionBackend
-from ..config import AttentionConfig
 from ..errors import Option, UsageFailure
 from ..kernels.prefill.attention import triton_attention
 from ..kernels.reference.attention import AttentionFunction, flash_attention, sdpa_attention
 from ..kernels.toolchain.jit import HAS_TRITON
+from ..layer_config import AttentionConfig
 
 FLASH_MAX_HEAD_DIM = 256
 FLASH_DTYPES = (torch.bfloat16, torch.float16)

@@ -18,7 +18,6 @@ from dflash_tui.cli.turn import real_engine
 from dflash_tui.core.advice import FLAGS, as_command
 from dflash_tui.core.source import EngineSource
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
-from engine.config import DrafterConfig, TargetConfig
 from engine.decoding.cuda_graphs import captured
 from engine.errors import EngineFailure
 from engine.events import EngineError, Event
@@ -27,6 +26,8 @@ from engine.hub.pairs import find_pair
 from engine.loading.checkpoint import pick_device, read_drafter_config
 from engine.loading.memory_plan import plan_memory
 from engine.models.attention_backends import choose_backends
+from engine.models.gemma4.config import Gemma4Config
+from engine.models.registry import drafter_config_of, family_of
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -38,8 +39,8 @@ def config(name: str) -> dict[str, Any]:
     return content
 
 
-def target() -> TargetConfig:
-    return TargetConfig.from_json(config(TARGET))
+def target() -> Gemma4Config:
+    return Gemma4Config.from_json(config(TARGET))
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +72,7 @@ def test_no_gpu() -> None:
 @pytest.mark.parametrize("option", ["attention_backend", "draft_attention_backend"])
 def test_an_attention_backend_that_cannot_be_had(option: str) -> None:
     flag = "--" + option.replace("_", "-")
-    message, hint = words_of(lambda: choose_backends("triton", target().layers, CPU, torch.bfloat16, option))
+    message, hint = words_of(lambda: choose_backends("triton", target().attention, CPU, torch.bfloat16, option))
     assert message.startswith(f"{flag} triton is not possible: ") and hint == f"Use {flag} auto, or sdpa."
 
 
@@ -85,9 +86,9 @@ def test_a_step_that_cannot_be_recorded() -> None:
 
 
 def test_another_architecture() -> None:
-    _, hint = words_of(lambda: TargetConfig.from_json({"text_config": {"model_type": "llama"}}))
+    _, hint = words_of(lambda: family_of({"text_config": {"model_type": "llama"}}))
     assert hint == "Name a Gemma 4 checkpoint, or run dflash-chat without a model for the bundled pair."
-    _, hint = words_of(lambda: DrafterConfig.from_json({"architectures": ["Eagle"]}))
+    _, hint = words_of(lambda: drafter_config_of({"architectures": ["Eagle"]}))
     assert hint == "Name a DFlash drafter with --draft, for example z-lab/gemma-4-26B-A4B-it-DFlash."
 
 

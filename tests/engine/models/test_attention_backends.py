@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from engine.commands import AttentionBackend, EngineOptions
-from engine.config import AttentionConfig, RopeConfig
 from engine.errors import Option, UsageFailure
 from engine.events import EngineReady
 from engine.kernels.reference.attention import flash_attention, reference_attention
 from engine.kernels.toolchain.jit import HAS_TRITON
 from engine.kv_cache.cache import Cache
+from engine.layer_config import AttentionConfig, RopeConfig
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models import attention_backends as backends
 from engine.models.attention_backends import (
@@ -101,7 +101,7 @@ def test_an_impossible_choice_ends_the_engine_before_it_loads(which: str, dense_
     session.service.start()
     session.service.join(60)
     error = session.events[-1]
-    assert getattr(error, "kind", None) == "usage" and f"--{which.replace('_', '-')}" in getattr(error, "hint", "")
+    assert getattr(error, "kind", None) == "usage" and f"{which}='auto'" in getattr(error, "hint", "")
 
 
 def test_what_was_picked_is_told(dense_pair: TinyPair) -> None:
