@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..kernels.decode.norm import rms_norm, rms_norm_rounded_first
 from ..kernels.reference.attention import AttentionFunction, sdpa_attention
+from ..kernels.reference.norm import rms_norm, rms_norm_rounded_first
 from ..layer_config import AttentionConfig
 from .attention_backends import Backend, describe
 

@@ -6,10 +6,10 @@ keys and values of the split among it, and what remains of norm and rope is one 
 
 from __future__ import annotations
 
+from ..shared.heads import cos_sin, norm_pairs, turn_pairs
 from ..toolchain.early_launch import early_kernel, wait_for_inputs
 from ..toolchain.jit import jit, tl
 from .attend_window import attend_split, inverse_rms, load_halves, store_halves
-from .rope import cos_sin, norm_pairs, turn_pairs
 
 
 @jit

@@ -7,11 +7,11 @@ memory: Triton 3.6.)
 
 from __future__ import annotations
 
+from ..shared.heads import cos_sin, norm_pairs, turn_pairs
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, dot, jit, tl
 from .add_splits import ALL_SPLITS, FEW_SPLITS, add_splits, add_splits_of_one_row
 from .branches import split_in_window, unpack
-from .rope import cos_sin, norm_pairs, turn_pairs
 
 NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 

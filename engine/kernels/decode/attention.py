@@ -18,13 +18,14 @@ from torch import Tensor
 from ...layer_config import AttentionConfig
 from ..reference.attention import reference_attention
 from ..round.tree_rows import TreeRows
-from ..toolchain.jit import MAX_ROWS, cdiv
+from ..shared.heads import HeadNorms
+from ..toolchain.jit import MAX_ROWS, cdiv, power_of_two
 from .add_splits import ALL_SPLITS
 from .attend_full import MOST_SPLITS, _attend_full, _combine_splits
 from .attend_one_row import _attend_one_row
 from .attend_window import _attend_window
 from .branches import most_branches
-from .rope import HeadNorms, norm_rope_store, norm_rope_store_reference
+from .rope import norm_rope_store, norm_rope_store_reference
 
 LOG2_E = log2(e)
 
@@ -267,11 +268,11 @@ def _attend_in_window(
     }
     added = ADDED_AT_ONCE // head_dim
     # A warp to a head, of which there are the group's queries, a key and a value.
-    heads = max(_power_of_two(group + 2), tiles.warps)
+    heads = max(power_of_two(group + 2), tiles.warps)
     assert layer.window is not None
     splits_of_row = cdiv(layer.window - 1, tiles.split) + 1
     if max_rows == 1 and heads <= tiles.rows and splits_of_row <= int(ALL_SPLITS):
-        added = min(_power_of_two(group), added)
+        added = min(power_of_two(group), added)
         _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
         return
     # Rows reach two splits with keys from the cursor on, at most.
@@ -282,11 +283,6 @@ def _attend_in_window(
 
 def _tensors(tree: TreeRows | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     return (None, None, None) if tree is None else (tree.depths, tree.paths, tree.trunk)
-
-
-def _power_of_two(n: int) -> int:
-    """The smallest that is no less than n."""
-    return 1 << (n - 1).bit_length()
 
 
 def _attend_to_all(

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, tl
+from ..toolchain.jit import MAX_ROWS, cdiv, power_of_two, tl
 from ..weights.matrix import Matrix, scaled
 from ..weights.weight import Weight
 from .dense import multiply_rows
@@ -106,7 +106,7 @@ def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_
         out.probability,
         out.peak,
         TILES=count,
-        BLOCK=1 << (count - 1).bit_length(),
+        BLOCK=power_of_two(count),
         num_warps=tiles.warps,
     )
 

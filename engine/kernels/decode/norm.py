@@ -9,77 +9,18 @@ each other.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
-import torch
 from torch import Tensor
 
+from ..reference.joins import AttentionJoin, FeedForwardJoin
+from ..reference.norm import rms_norm, rms_norm_rounded_first
+from ..shared.rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, tl
-from .row_math import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
+from ..toolchain.jit import MAX_ROWS, power_of_two, tl
 from .tiles import ROW_TILES, RowTiles
 
 NormStyle = Literal["gemma", "qwen"]
-
-
-def rms_norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
-    """Gemma 4's norm: scale in fp32 by a plain weight (not 1 + weight), round once at the end.
-
-    ``x`` is [..., n] of any float dtype, ``weight`` [n] or None; the result has x's shape and dtype.
-    """
-    # Where the dtypes agree, PyTorch does just that: fp32 inside and one rounding. On a GPU it is one kernel then.
-    if weight is None or weight.dtype == x.dtype:
-        return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
-    return torch.nn.functional.rms_norm(x.float(), x.shape[-1:], weight.float(), eps).to(x.dtype)
-
-
-def rms_norm_rounded_first(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """The Qwen3 norm that DFlash drafters use: round to x's dtype, then scale by the weight in that dtype."""
-    return rms_norm(x, None, eps) * weight
-
-
-class AttentionJoin(NamedTuple):
-    """Weights of ``after_attention``, [hidden] each; the last two only where a layer has experts."""
-
-    post_attention: Tensor
-    pre_feed_forward: Tensor
-    pre_experts: Tensor | None
-    router_scale: Tensor | None
-
-
-class FeedForwardJoin(NamedTuple):
-    """Weights of ``after_feed_forward``, [hidden] each but ``layer_scalar`` [1]; two only where a layer has experts."""
-
-    post_dense: Tensor | None
-    post_experts: Tensor | None
-    post_feed_forward: Tensor
-    layer_scalar: Tensor
-    next_norm: Tensor
-    """The next layer's ``input_layernorm``, or the model's final norm."""
-
-
-def reference_after_attention(
-    partials: Tensor, x: Tensor, weights: AttentionJoin, eps: float
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """The residual after attention, and that normed for the dense MLP, the experts and the router."""
-    x = x + rms_norm(partials.sum(0).to(x.dtype), weights.post_attention, eps)
-    dense = rms_norm(x, weights.pre_feed_forward, eps)
-    if weights.pre_experts is None or weights.router_scale is None:
-        return x, dense, None, None
-    routed = rms_norm(x, None, eps) * weights.router_scale * x.shape[-1] ** -0.5
-    return x, dense, rms_norm(x, weights.pre_experts, eps), routed
-
-
-def reference_after_feed_forward(
-    partials: Tensor, pairs: Tensor | None, x: Tensor, weights: FeedForwardJoin, eps: float
-) -> tuple[Tensor, Tensor]:
-    """A layer's output, and that normed for the next reader. ``pairs`` [16, top_k, hidden] are weighted."""
-    y = partials.sum(0).to(x.dtype)
-    if pairs is not None:
-        sparse = pairs.float().sum(1).to(x.dtype)
-        y = rms_norm(y, weights.post_dense, eps) + rms_norm(sparse, weights.post_experts, eps)
-    x = (x + rms_norm(y, weights.post_feed_forward, eps)) * weights.layer_scalar
-    return x, rms_norm(x, weights.next_norm, eps)
 
 
 def reference_add_and_norm(
@@ -115,7 +56,7 @@ def embed_rows(
         eps,
         HIDDEN=hidden,
         QWEN=style == "qwen",
-        BLOCK=_block(hidden),
+        BLOCK=power_of_two(hidden),
         **tiles.options,
     )
 
@@ -152,7 +93,7 @@ def after_attention(
         HIDDEN=hidden,
         SPLITS=partials.shape[0],
         EXPERTS=experts is not None,
-        BLOCK=_block(hidden),
+        BLOCK=power_of_two(hidden),
         **tiles.options,
     )
 
@@ -192,7 +133,7 @@ def after_feed_forward(
         SPLITS=partials.shape[0],
         TOP_K=0 if pairs is None else pairs.shape[1],
         TAPPED=features is not None,
-        BLOCK=_block(hidden),
+        BLOCK=power_of_two(hidden),
         **tiles.options,
     )
 
@@ -219,14 +160,9 @@ def add_and_norm(
         SPLITS=partials.shape[0],
         RESIDUAL=x is not None,
         QWEN=style == "qwen",
-        BLOCK=_block(hidden),
+        BLOCK=power_of_two(hidden),
         **tiles.options,
     )
-
-
-def _block(hidden: int) -> int:
-    """The next power of two: a row's place in registers."""
-    return 1 << (hidden - 1).bit_length()
 
 
 @early_kernel
