@@ -24,7 +24,7 @@ def linear(inputs: int, outputs: int) -> nn.Linear:
 
 
 class RMSNorm(nn.Module):
-    """RMS norm with a learned weight [size]. ``style`` picks the order of rounding; see ``kernels/norm.py``."""
+    """RMS norm with a learned weight [size]. ``style``: the order of rounding, see ``kernels/reference/norm.py``."""
 
     def __init__(self, size: int, eps: float, style: Literal["gemma", "qwen"] = "gemma"):
         super().__init__()

@@ -1,9 +1,8 @@
 """Attention of at most 16 rows over a layer's cache, with the cursor on the device, from the projection to the mix.
 
 Keys are taken in splits that start at absolute positions and are added up in their order, so that a row's bits depend
-neither on the rows beside it nor on how its keys came into the cache. ``attention.py`` and ``rope.py`` define the
-operations. Layers with a window run ``attend_window.py``, one launch, or ``attend_one_row.py``, which gives the same
-bits; the others ``rope.py`` and ``attend_full.py``, three.
+neither on the rows beside it nor on how its keys came into the cache. Layers with a window run ``attend_window.py``,
+one launch, or ``attend_one_row.py``, which gives the same bits; the others ``rope.py`` and ``attend_full.py``, three.
 """
 
 from __future__ import annotations
@@ -181,8 +180,8 @@ def attend_rows(
     """Norms and turns the heads of up to 16 rows, stores their keys and values, and attends over a layer's cache.
 
     ``projected`` [16, >= width]: rows of [queries | keys | values] side by side, without the values where the layer's
-    ``value_is_key``; the queries may be changed. ``frequencies`` fp32 [head_dim / 2] as in ``rope.py``. Rows stand at
-    cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a ring when the layer has a window;
+    ``value_is_key``; the queries may be changed. ``frequencies`` fp32 [head_dim / 2], see ``reference/rope.py``. Rows
+    stand at cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a ring if the layer has a window;
     ``cursor``, ``rows`` int32 [1] on the device. Neither they nor keys and values before the cursor may be written by
     the launch just before. ``out`` [16, heads * head_dim]; rows from ``rows`` on are left as they are, and ``max_rows``
     bounds them where a launch is recorded. Defined by ``attend_rows_reference``; a causal row's result has the same

@@ -86,7 +86,6 @@ def head_rows(
         K=size,
         FORMAT=embedding.format,
         CAPPED=softcap is not None,
-        KEEP=out.logits is not None,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         AHEAD=tiles.ahead,
@@ -126,7 +125,6 @@ def _head(
     K: tl.constexpr,
     FORMAT: tl.constexpr,
     CAPPED: tl.constexpr,
-    KEEP: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     AHEAD: tl.constexpr,
@@ -144,7 +142,7 @@ def _head(
     if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
         logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
     live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]
-    if KEEP:
+    if logits is not None:
         tl.store(logits + row[:, None] * VOCAB + columns[None, :], logit, mask=live)
     logit = tl.where((columns < VOCAB)[None, :], logit, float("-inf"))
     best = tl.max(logit, axis=1)

@@ -1,5 +1,5 @@
-"""RMS normalisation, in the two orders of rounding that the models were trained with, and what decoding does between
-two products: add up the sums of splits, norm them, add them to the residual, and norm that for whoever reads it next.
+"""What decoding does between two products: add up the sums of splits, norm them, add them to the residual, and norm
+that for whoever reads it next. ``reference/joins.py`` defines it.
 
 Each kernel runs a program per row, with the whole row in registers. All round where the modules of ``models/`` do.
 Memory's latency is most of their time, so it is paid once: what the kernel before doesn't write is loaded while that
@@ -72,7 +72,7 @@ def after_attention(
     tiles: RowTiles = ROW_TILES,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``reference_after_attention`` in place: x [16, hidden] becomes the new residual, the others are filled.
+    """``joins.reference_after_attention`` in place: x [16, hidden] becomes the new residual, the others are filled.
 
     ``partials`` fp32 [splits, 16, hidden]: what ``dense.project`` left of ``o_proj``. The launch just before may not
     write x.
@@ -92,7 +92,6 @@ def after_attention(
         routed,
         HIDDEN=hidden,
         SPLITS=partials.shape[0],
-        EXPERTS=experts is not None,
         BLOCK=power_of_two(hidden),
         **tiles.options,
     )
@@ -109,7 +108,7 @@ def after_feed_forward(
     tiles: RowTiles = ROW_TILES,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
+    """``joins.reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
 
     ``partials`` fp32 [splits, 16, hidden] are the dense MLP's; ``pairs`` [16, top_k, hidden], of any float dtype, the
     experts'. ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart. The launch
@@ -132,7 +131,6 @@ def after_feed_forward(
         HIDDEN=hidden,
         SPLITS=partials.shape[0],
         TOP_K=0 if pairs is None else pairs.shape[1],
-        TAPPED=features is not None,
         BLOCK=power_of_two(hidden),
         **tiles.options,
     )
@@ -158,7 +156,6 @@ def add_and_norm(
         normed,
         HIDDEN=hidden,
         SPLITS=partials.shape[0],
-        RESIDUAL=x is not None,
         QWEN=style == "qwen",
         BLOCK=power_of_two(hidden),
         **tiles.options,
@@ -205,7 +202,6 @@ def _after_attention(
     routed: tl.tensor,
     HIDDEN: tl.constexpr,
     SPLITS: tl.constexpr,
-    EXPERTS: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
     row = tl.program_id(0)
@@ -214,7 +210,7 @@ def _after_attention(
     x = load_row(residual + at, lane, HIDDEN)  # older than the product just before
     post_scales = load_scales(post_attention, lane, HIDDEN)
     dense_scales = load_scales(pre_feed_forward, lane, HIDDEN)
-    if EXPERTS:
+    if experts is not None:
         expert_scales = load_scales(pre_experts, lane, HIDDEN)
         router_scales = load_scales(router_scale, lane, HIDDEN)
     wait_for_inputs()
@@ -225,7 +221,7 @@ def _after_attention(
     inverse = inverse_rms(x, eps, HIDDEN)
     store_row(residual + at, lane, x, HIDDEN)
     store_row(dense + at, lane, scale_row(x, inverse, dense_scales, False), HIDDEN)
-    if EXPERTS:
+    if experts is not None:
         store_row(experts + at, lane, scale_row(x, inverse, expert_scales, False), HIDDEN)
         u = rounded(scale_row(x, inverse, router_scales, True), residual)
         store_row(routed + at, lane, u * router_factor, HIDDEN)
@@ -248,7 +244,6 @@ def _after_feed_forward(
     HIDDEN: tl.constexpr,
     SPLITS: tl.constexpr,
     TOP_K: tl.constexpr,
-    TAPPED: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
     row = tl.program_id(0)
@@ -278,7 +273,7 @@ def _after_feed_forward(
     x = rounded(rounded(x + y, residual) * scalar.to(tl.float32), residual)
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), next_scales, False)
     store_row(residual + at, lane, x, HIDDEN)
-    if TAPPED:
+    if features is not None:
         store_row(features + row * feature_stride, lane, x, HIDDEN)
     store_row(normed + at, lane, out, HIDDEN)
 
@@ -292,7 +287,6 @@ def _add_and_norm(
     normed: tl.tensor,
     HIDDEN: tl.constexpr,
     SPLITS: tl.constexpr,
-    RESIDUAL: tl.constexpr,
     QWEN: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
@@ -302,10 +296,10 @@ def _add_and_norm(
     wait_for_inputs()
     at = row * HIDDEN
     x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
-    if RESIDUAL:
+    if residual is not None:
         x = rounded(load_row(residual + at, lane, HIDDEN) + x, normed)
     let_next_start()
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
-    if RESIDUAL:
+    if residual is not None:
         store_row(residual + at, lane, x, HIDDEN)
     store_row(normed + at, lane, out, HIDDEN)

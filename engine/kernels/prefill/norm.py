@@ -1,8 +1,8 @@
 """What prompts do between two products: add to the residual, and norm it for whoever reads it next.
 
-``norm.py`` does this for a round's few rows, whose products come as sums of splits. A prompt's products are done, and
-its experts' outputs lie sorted by expert. Each kernel runs a program per row, with the whole row in registers; all
-round where the modules of ``models/`` do.
+``decode/norm.py`` does this for a round's few rows, whose products come as sums of splits. A prompt's products are
+done, and its experts' outputs lie sorted by expert. Each kernel runs a program per row, with the whole row in
+registers; all round where the modules of ``models/`` do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ExpertOutputs(NamedTuple):
 def join_attention(
     attended: Tensor, x: Tensor, weights: AttentionJoin, eps: float, dense: Tensor, routed: Tensor | None
 ) -> None:
-    """``norm.reference_after_attention`` in place, for any number of rows, all [n, hidden].
+    """``joins.reference_after_attention`` in place, for any number of rows, all [n, hidden].
 
     ``attended`` is what ``o_proj`` made; x becomes the new residual; ``dense`` takes that normed for the dense MLP,
     ``routed`` for the router. The experts' input is left to ``spread``.
@@ -48,7 +48,6 @@ def join_attention(
         dense,
         routed,
         HIDDEN=hidden,
-        ROUTED=routed is not None,
         BLOCK=power_of_two(hidden),
         num_warps=8,
     )
@@ -63,7 +62,7 @@ def join_feed_forward(
     normed: Tensor,
     features: Tensor | None,
 ) -> None:
-    """``norm.reference_after_feed_forward`` in place, for any number of rows, all [n, hidden].
+    """``joins.reference_after_feed_forward`` in place, for any number of rows, all [n, hidden].
 
     ``dense`` is what the dense MLP made; x becomes the layer's output; ``normed`` takes that normed for the next
     reader. ``features`` is a tapped layer's part of a wider tensor, whose rows may lie apart.
@@ -86,7 +85,6 @@ def join_feed_forward(
         0 if features is None else features.stride(0),
         HIDDEN=hidden,
         TOP_K=0 if sparse is None else sparse.places.shape[1],
-        TAPPED=features is not None,
         BLOCK=power_of_two(hidden),
         num_warps=8,
     )
@@ -112,7 +110,6 @@ def _join_attention(
     dense: tl.tensor,
     routed: tl.tensor,
     HIDDEN: tl.constexpr,
-    ROUTED: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
     """Program (row)."""
@@ -124,7 +121,7 @@ def _join_attention(
     x = rounded(x + rounded(y, residual), residual)
     unscaled = x * inverse_rms(x, eps, HIDDEN)
     for_dense = unscaled * load_row(pre_feed_forward, lane, HIDDEN)
-    if ROUTED:
+    if routed is not None:
         for_router = rounded(rounded(unscaled, residual) * load_row(router_scale, lane, HIDDEN), residual)
         store_row(routed + at, lane, for_router * router_factor, HIDDEN)
     store_row(dense + at, lane, for_dense, HIDDEN)
@@ -149,7 +146,6 @@ def _join_feed_forward(
     feature_stride: tl.tensor,
     HIDDEN: tl.constexpr,
     TOP_K: tl.constexpr,
-    TAPPED: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
     """Program (row)."""
@@ -173,7 +169,7 @@ def _join_feed_forward(
     x = rounded(x * tl.load(layer_scalar).to(tl.float32), residual)
     out = x * inverse_rms(x, eps, HIDDEN) * load_row(next_norm, lane, HIDDEN)
     store_row(residual + at, lane, x, HIDDEN)
-    if TAPPED:
+    if features is not None:
         store_row(features + row * feature_stride, lane, x, HIDDEN)
     store_row(normed + at, lane, out, HIDDEN)
 

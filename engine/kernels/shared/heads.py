@@ -13,7 +13,7 @@ from ..toolchain.jit import jit, tl
 class HeadNorms:
     """How the heads of one attention layer are normed before they turn.
 
-    ``q`` and ``k`` are weights [head_dim]; ``rounded_first`` is the drafters' order (see ``norm.py``). Values are
+    ``q`` and ``k`` are weights [head_dim]; ``rounded_first`` is the drafters' order (``reference/norm.py``). Values are
     normed without a weight (Gemma 4) or taken as they are (DFlash).
     """
 
