@@ -7,9 +7,14 @@ in comments are those of the published configs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from .files.json_fields import Fields
+
+if TYPE_CHECKING:
+    import torch
+
+    from .kv_cache.layer_cache import LayerCache
 
 LayerKind = Literal["sliding_attention", "full_attention"]
 
@@ -46,6 +51,15 @@ class AttentionConfig:
     """``attention_k_eq_v``: values are the raw output of ``k_proj``, and there is no ``v_proj``."""
     causal: bool = True
     """Drafter only: whether a row of the draft block sees just the rows before it, or the whole block."""
+
+    def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LayerCache:
+        """Its empty keys and values; see ``kv_cache.layer_state.StatefulLayer``."""
+        from .kv_cache.layer_cache import FullCache, RingCache  # needs torch, which reading configs doesn't
+
+        if self.window is None:
+            return FullCache(self.num_kv_heads, max_context, self.head_dim, dtype, device)
+        capacity = min(max_context, self.window - 1 + slack)
+        return RingCache(self.num_kv_heads, capacity, self.head_dim, dtype, device, self.window)
 
 
 @dataclass(frozen=True, slots=True)

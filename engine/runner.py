@@ -15,7 +15,7 @@ import torch
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
-from .errors import UsageFailure
+from .errors import Option, UsageFailure
 from .events import (
     MICROSECONDS,
     PROBABILITY_STEPS,
@@ -211,7 +211,7 @@ class Runner:
         if len(prompt.ids) >= limit:
             raise UsageFailure(
                 f"The conversation has {len(prompt.ids)} tokens, the context holds {limit}.",
-                "Start a new chat, ask something shorter, or make room for more: --context.",
+                ("Start a new chat, ask something shorter, or make room for more: ", Option("max_context"), "."),
             )
         return prompt
 

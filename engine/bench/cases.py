@@ -74,7 +74,7 @@ def copies_for(num_bytes: float) -> int:
 def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
     config = shape.target
     tiles, hidden = target_tiles(config.moe), config.hidden_size
-    for layer in dict.fromkeys(config.layers):
+    for layer in dict.fromkeys(config.attention):
         kind = layer.kind.partition("_")[0]
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
         width = layer.num_heads * layer.head_dim
@@ -98,7 +98,7 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
             yield from _experts(config, routing, rows, itemsize)
-    for layer in dict.fromkeys(config.layers):
+    for layer in dict.fromkeys(config.attention):
         yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize)
     yield _head("head", config, tiles.head, itemsize)
     yield _pick(config, tiles.head)

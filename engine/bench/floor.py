@@ -38,7 +38,7 @@ class Floor:
 
         ``experts``: how many distinct ones the rows touch, mean over the layers.
         """
-        return self.body + experts * self.expert + self.head + self._keys_values(self.shape.target.layers, context)
+        return self.body + experts * self.expert + self.head + self._keys_values(self.shape.target.attention, context)
 
     def draft(self, context: int) -> float:
         """Taking in the last round's features, then one pass of the drafter and the head."""

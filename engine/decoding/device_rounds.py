@@ -350,11 +350,9 @@ class DeviceRounds:
     def _commit(self, turn: Turn, rows: tuple[int, ...], width: int, drafted: int, ingests: bool) -> None:
         """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
         start = turn.cache.length
-        turn.cache.note_written(start + width)
         if turn.draft_cache is not None and ingests:
-            turn.draft_cache.note_written(start + drafted)
-            turn.draft_cache.commit(start)
-        turn.commit(rows)
+            turn.draft_cache.follow(start, written=start + drafted)
+        turn.prefix.follow(rows, written=start + width)
 
     def _step(self, kind: Kind, greedy: bool) -> Step:
         """One of the pieces that rounds are made of, captured when it is first wanted."""

@@ -10,12 +10,13 @@ import torch
 
 from ..commands import AttentionBackend
 from ..decoding.decoder import PREFILL_CHUNK
-from ..errors import DeviceFailure
+from ..errors import DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS
 from ..kernels.decode.attention import AttendScratch
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import bytes_of
-from ..kv_cache.cache import cache_bytes, capacity_of
+from ..kv_cache.cache import Cache
+from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
@@ -37,8 +38,8 @@ META = torch.device("meta")
 class MemoryPlan:
     """Bytes that a pair needs on a device, and what the device has."""
 
-    target: tuple[AttentionConfig, ...]
-    drafter: tuple[AttentionConfig, ...]
+    target: tuple[StatefulLayer, ...]
+    drafter: tuple[StatefulLayer, ...]
     """The layers of either; without a drafter none."""
     context: int
     weights: int
@@ -94,26 +95,38 @@ class MemoryPlan:
         return self.weights + self._caches(context) + self._scratch(context) + self.reserve
 
     def _caches(self, context: int) -> int:
-        return cache_bytes((*self.target, *self.drafter), context, PREFILL_CHUNK, compute_dtype(self.device))
+        return sum(cache.nbytes for cache in self._empty_caches(context))
 
     def _scratch(self, context: int) -> int:
-        models = [layers for layers in (self.target, self.drafter) if layers and self.device_rounds]
+        if not self.device_rounds:
+            return 0
+        caches = self._empty_caches(context)
+        configs = [[layer for layer in layers if isinstance(layer, AttentionConfig)] for layers in self._models]
         return sum(
-            AttendScratch(layers, [capacity_of(layer, context, PREFILL_CHUNK) for layer in layers], META).nbytes
-            for layers in models
+            AttendScratch(layers, [layer.capacity for layer in cache.attention], META).nbytes
+            for layers, cache in zip(configs, caches, strict=True)
         )
+
+    @property
+    def _models(self) -> list[tuple[StatefulLayer, ...]]:
+        return [layers for layers in (self.target, self.drafter) if layers]
+
+    def _empty_caches(self, context: int) -> list[Cache]:
+        """Of target and drafter, without memory."""
+        dtype = compute_dtype(self.device)
+        return [Cache(layers, context, PREFILL_CHUNK, dtype, META) for layers in self._models]
 
     def _where(self) -> str:
         return "free on the GPU" if self.device.type == "cuda" else "in this machine (the CPU computes in fp32)"
 
-    def _what_would_fit(self) -> str:
+    def _what_would_fit(self) -> Text:
         if context := self.largest_context():
-            return f"A shorter context would: --context {context}."
+            return ("A shorter context would: ", Option("max_context", context), ".")
         per_parameter = compute_dtype(self.device).itemsize
         smaller = [p for p in KNOWN_PAIRS if p.num_parameters * per_parameter + self.reserve < self.available]
         if smaller:
-            return f"A smaller model would: dflash-chat {smaller[-1].target}."
-        return "The bundled pair would: dflash-chat without a model. Or use a machine with more memory."
+            return ("A smaller model would: ", Load(smaller[-1].target), ".")
+        return ("The bundled pair would: ", Load(), " without a model. Or use a machine with more memory.")
 
 
 def plan_memory(
@@ -134,7 +147,7 @@ def plan_memory(
     with META:
         model = config.build().to(dtype)
         draft_model = None if draft_config is None else draft_config.build().to(dtype)
-    layers = (*config.layers, *draft_layers)
+    layers = (*config.attention, *draft_layers)
     device_rounds = model.has_decode_pass and why_host_rounds(attention_backend, layers, device, dtype) is None
     return MemoryPlan(
         target=config.layers,

@@ -15,6 +15,7 @@ from ..files.json_fields import Fields
 from ..layer_config import AttentionConfig, MoeConfig
 
 if TYPE_CHECKING:
+    from ..kv_cache.layer_state import StatefulLayer
     from .target import TargetModel
 
 Json = Mapping[str, Any]
@@ -31,9 +32,14 @@ class TargetConfig(ABC):
     rms_norm_eps: float
     logit_softcap: float | None = None
     max_context: int
-    layers: tuple[AttentionConfig, ...]
+    layers: tuple[StatefulLayer, ...]
     moe: MoeConfig | None = None
     stop_token_ids: tuple[int, ...]
+
+    @property
+    def attention(self) -> tuple[AttentionConfig, ...]:
+        """Those of its layers that attend."""
+        return tuple(layer for layer in self.layers if isinstance(layer, AttentionConfig))
 
     @abstractmethod
     def build(self) -> TargetModel:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..errors import WeightsFailure
+from ..errors import Load, Option, WeightsFailure
 from .dflash.config import DrafterConfig
 from .family import Family, Json
 from .gemma4 import GEMMA4
@@ -35,8 +35,11 @@ def family_of(config: Json) -> Family:
         known = "; ".join(f"{each.name} ({' or '.join(each.model_types)})" for each in FAMILIES)
         raise WeightsFailure(
             f"This checkpoint is a {_model_type(config)!r} model; the engine runs {known}.",
-            f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run dflash-chat without a model for"
-            " the bundled pair.",
+            (
+                f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run ",
+                Load(),
+                " without a model for the bundled pair.",
+            ),
         )
     return family
 
@@ -49,7 +52,7 @@ def drafter_config_of(config: Json) -> DrafterConfig:
         case unknown:
             raise WeightsFailure(
                 f"This drafter is a {unknown}, not a {' or '.join(DRAFTERS)}.",
-                "Name a DFlash drafter with --draft, for example z-lab/gemma-4-26B-A4B-it-DFlash.",
+                ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
             )
 
 

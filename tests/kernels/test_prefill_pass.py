@@ -76,7 +76,6 @@ def test_equals_the_modules(target: Gemma4, pieces: tuple[int, ...], taps: tuple
         if ours.features is not None and theirs.features is not None:
             torch.testing.assert_close(ours.features, theirs.features, atol=1e-4, rtol=0)
     for one, other in zip(our_cache.layers, their_cache.layers, strict=True):
-        assert one.written == other.written == sum(pieces)
         torch.testing.assert_close(one.k, other.k, atol=1e-4, rtol=0)
         torch.testing.assert_close(one.v, other.v, atol=1e-4, rtol=0)
 

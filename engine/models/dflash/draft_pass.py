@@ -23,7 +23,8 @@ from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.plain import PlainWeight
-from ...kv_cache.cache import Cache, LayerCache
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..target import TargetModel
 from .modules import DFlashDrafter, DraftLayer
@@ -85,12 +86,12 @@ class DraftPass:
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
         self._features, self._choices = features, choices
         self._weights = DraftWeights.of(drafter, in_8_bits)
-        parts = zip(_modules(drafter), cache.layers, self._weights.layers, strict=True)
+        parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
-        self._stores = ContextStores(cache.layers, [layer.head_norms for layer in self._layers])
+        self._stores = ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
         self._head = PlainWeight(target.head) if head is None else head
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
-        capacities = [layer.capacity for layer in cache.layers]
+        capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
         self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
 

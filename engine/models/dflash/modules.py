@@ -16,7 +16,8 @@ from ...kernels.decode.head import capped_logits
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kernels.shared.heads import HeadNorms
-from ...kv_cache.cache import Cache, LayerCache
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..attention_backends import SDPA, TRITON, Backend
 from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear, use_attention
@@ -118,20 +119,20 @@ class DFlashDrafter(nn.Module):
         start, end = cache.length, cache.length + features.shape[0]
         rope = None if self.attention_backend == TRITON.name else self._rope(start, end)
         context = self.hidden_norm(self.fc(features))
-        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+        cache.note_written(end)
+        for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
             assert isinstance(layer, DraftLayer)
             if rope is None:
                 layer.self_attn.store(context, end, layer_cache, self.frequencies)
             else:
                 layer_cache.write(start, *layer.self_attn.keys_values(context, rope))
-        cache.note_written(end)
         cache.commit(end)
 
     def hidden(self, block: Tensor, cache: Cache) -> Tensor:
         """Normed hidden states [n, hidden] of an embedded block [n, hidden] that starts at the cursor."""
         rope = self._rope(cache.length, cache.length + block.shape[0])
         x = block
-        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+        for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
             x = layer(x, cache.length, layer_cache, rope)
         normed: Tensor = self.norm(x)
         return normed

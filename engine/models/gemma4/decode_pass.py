@@ -41,8 +41,8 @@ class _Buffers:
         """The residual."""
         self.normed = rows(hidden)
         """The residual, normed for the next product: of attention, of the dense MLP, of the head."""
-        self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.layers)}
-        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.layers)}
+        self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.attention)}
+        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.attention)}
         self.output = partial_sums(tiles.output, hidden, device)
         self.act = rows(config.intermediate_size)
         self.down = partial_sums(tiles.down, hidden, device)
@@ -84,8 +84,8 @@ class DecodePass:
         self._target = target
         self._taps = {layer: number for number, layer in enumerate(taps)}
         self._buffers = _Buffers(target.config, self.tiles, dtype, device)
-        capacities = [layer.capacity for layer in cache.layers]
-        self._scratch = AttendScratch(target.config.layers, capacities, device)
+        capacities = [layer.capacity for layer in cache.attention]
+        self._scratch = AttendScratch(target.config.attention, capacities, device)
         self._layers = kernel_layers(target, cache)
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:

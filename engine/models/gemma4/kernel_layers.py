@@ -10,7 +10,8 @@ from ...kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.weight import Weight
-from ...kv_cache.cache import Cache, LayerCache
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..merged_weights import side_by_side
 from .modules import DecoderLayer, Experts, Gemma4, Router
@@ -48,7 +49,7 @@ def kernel_layers(target: Gemma4, cache: Cache) -> list[KernelLayer]:
     next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
     return [
         _layer(module, layer_cache, target.frequencies[module.self_attn.config.rope], next_norm)
-        for module, layer_cache, next_norm in zip(modules, cache.layers, next_norms, strict=True)
+        for module, layer_cache, next_norm in zip(modules, cache.attention, next_norms, strict=True)
     ]
 
 

@@ -16,7 +16,8 @@ from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.moe import experts, route
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
-from ...kv_cache.cache import Cache, LayerCache
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
 from ..attention_backends import TRITON
 from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
@@ -125,7 +126,7 @@ class Gemma4(TargetModel):
         # Drawing weights, as the constructor does, would import torch's compiler: a second of every start.
         weight = torch.empty(config.vocab_size, config.hidden_size)
         self.embed_tokens: nn.Embedding = nn.Embedding.from_pretrained(weight)  # type: ignore[no-untyped-call]
-        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.layers)
+        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.attention)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
         self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
@@ -135,7 +136,7 @@ class Gemma4(TargetModel):
         return [module for module in self.modules() if isinstance(module, Router)]
 
     def prepare(self) -> None:
-        self.frequencies = {layer.rope: inverse_frequencies(layer.rope, self.device) for layer in self.config.layers}
+        self.frequencies = {layer.rope: inverse_frequencies(layer.rope, self.device) for layer in self.config.attention}
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         """As ``TargetModel`` says; a layer's output is what ``layer_scalar`` leaves of it."""
@@ -144,8 +145,9 @@ class Gemma4(TargetModel):
         ropes = {rope: rope_table(positions, frequencies) for rope, frequencies in self.frequencies.items()}
         x = self.embed(ids)
         tapped: dict[int, Tensor] = {}
-        for index, (layer, layer_cache) in enumerate(zip(self.layers, cache.layers, strict=True)):
-            x = layer(x, start, layer_cache, ropes[self.config.layers[index].rope])
+        layers = zip(self.layers, self.config.attention, cache.attention, strict=True)
+        for index, (layer, config, layer_cache) in enumerate(layers):
+            x = layer(x, start, layer_cache, ropes[config.rope])
             if index in taps:
                 tapped[index] = x
         features = torch.cat([tapped[index] for index in taps], dim=-1) if taps else None

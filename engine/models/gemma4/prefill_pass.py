@@ -56,7 +56,6 @@ class PrefillPass:
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
             normed = self._finish(layer, mixed, x, tapped, skipped)
-        cache.note_written(start + len(ids))
         return TargetOutput(normed[-1:], features)
 
     def _heads(self, layer: KernelLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:

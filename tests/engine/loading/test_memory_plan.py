@@ -16,6 +16,7 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.errors import DeviceFailure, WeightsFailure
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
+from engine.kv_cache.layer_cache import RingCache
 from engine.loading import memory_plan as plan_module
 from engine.loading.memory_plan import MemoryPlan, plan_memory
 from engine.models import attention_backends as backends
@@ -29,10 +30,13 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 def cache_size(cache: Cache) -> int:
-    """Bytes of the cache, and of the snapshot that is kept of its rings."""
-    tensors = [tensor for layer in cache.layers for tensor in (layer.k, layer.v)]
-    tensors += [tensor for ring in cache.snapshot().rings if ring is not None for tensor in (ring.k, ring.v)]
-    return sum(tensor.nbytes for tensor in tensors)
+    """Bytes of the cache, and of what a snapshot of it holds to restore from."""
+    kept = [cell.cell_contents for restore in cache.snapshot().layers for cell in restore.__closure__ or ()]
+    copies = [value for value in kept if isinstance(value, torch.Tensor)]
+    assert len(copies) == 2 * sum(isinstance(layer, RingCache) for layer in cache.layers) > 0
+    return sum(tensor.nbytes for layer in cache.attention for tensor in (layer.k, layer.v)) + sum(
+        tensor.nbytes for tensor in copies
+    )
 
 
 @pytest.fixture
