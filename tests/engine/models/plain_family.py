@@ -15,7 +15,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.files.json_fields import Fields
 from engine.kernels.decode.head import capped_logits
-from engine.kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
+from engine.kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from engine.kv_cache.cache import Cache, LayerCache
 from engine.layer_config import (
     MAX_HEADS,
