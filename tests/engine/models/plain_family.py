@@ -16,7 +16,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from engine.files.json_fields import Fields
 from engine.kernels.decode.head import capped_logits
 from engine.kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
-from engine.kv_cache.cache import Cache, LayerCache
+from engine.kv_cache.cache import Cache
+from engine.kv_cache.layer_cache import LayerCache
 from engine.layer_config import (
     MAX_HEADS,
     MAX_LAYERS,
@@ -121,7 +122,7 @@ class PlainTarget(TargetModel):
         return self.lm_head.weight
 
     def prepare(self) -> None:
-        self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.device)
+        self.frequencies = inverse_frequencies(self.config.attention[0].rope, self.device)
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         rope = rope_table(torch.arange(start, start + len(ids), device=ids.device), self.frequencies)
