@@ -18,8 +18,8 @@ from ..commands import AUTO, BlockSize
 from ..decoding.decoder import Decoder, HostRounds
 from ..decoding.device_rounds import DeviceRounds
 from ..errors import EngineFailure
-from ..kernels.decode.quantised import QuantisedWeight
 from ..kernels.decode.tiles import target_tiles
+from ..kernels.weights.int8 import Int8Weight
 from ..loading.checkpoint import load_drafter, load_target, pick_device
 from ..models.dflash.modules import DFlashDrafter
 from ..models.target import TargetModel
@@ -225,7 +225,7 @@ def choose_rounds(decoder: Decoder, who: str, tiles: Path | None) -> float:
         decoder.rounds = HostRounds()
     else:
         copied = who == DEVICE and decoder.drafter is not None
-        copy = QuantisedWeight.of(decoder.target.head) if copied else None
+        copy = Int8Weight.of(decoder.target.head) if copied else None
         rounds = DeviceRounds(decoder, copy, for_target, for_drafter)
         rounds.prepare()
         decoder.rounds = rounds

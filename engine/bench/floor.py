@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ..kernels.decode.quantised import QuantisedWeight
+from ..kernels.weights.int8 import Int8Weight
 from ..layer_config import AttentionConfig
 from .shapes import Shape
 
@@ -64,7 +64,7 @@ def floor_of(shape: Shape, dtype: torch.dtype, drafts_in_8_bits: bool = False) -
     untied = 0 if target.head is target.embed_tokens.weight else head
     all_experts = sum(p.numel() for name, p in target.named_parameters() if ".experts." in name)
     size = dtype.itemsize
-    copy = QuantisedWeight.allocate(shape.target.vocab_size, shape.target.hidden_size, torch.device("meta"))
+    copy = Int8Weight.allocate(shape.target.vocab_size, shape.target.hidden_size, device=torch.device("meta"))
     return Floor(
         shape=shape,
         itemsize=size,

@@ -47,10 +47,10 @@ def random_pair(shape: Shape, device: torch.device, seed: int = 0) -> tuple[Targ
     with torch.device("meta"):
         target = shape.target.build()
         drafter = None if shape.drafter is None else shape.drafter.build()
-    target.use_attention(choose_backends("auto", shape.target.attention, device, dtype, "--attention-backend"))
+    target.use_attention(choose_backends("auto", shape.target.attention, device, dtype, "attention_backend"))
     _fill(target, generator, dtype, target.branch_ends).prepare()
     if drafter is not None and shape.drafter is not None:
-        drafter.use_attention(choose_backends("auto", shape.drafter.layers, device, dtype, "--attention-backend"))
+        drafter.use_attention(choose_backends("auto", shape.drafter.layers, device, dtype, "attention_backend"))
         _fill(drafter, generator, dtype, drafter.branch_ends).prepare()
     return target, drafter
 

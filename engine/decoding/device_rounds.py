@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from ..commands import AUTO, GenerationSettings
-from ..kernels.decode.quantised import QuantisedWeight
 from ..kernels.decode.tiles import DraftTiles, TargetTiles
 from ..kernels.round.accept import (
     ACCEPTED,
@@ -45,6 +44,7 @@ from ..kernels.round.keep_features import keep_row
 from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width, policy_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.int8 import Int8Weight
 from ..models.dflash.draft_pass import DraftPass, RoundRows
 from ..speculation.trees import AutoTrees
 from ..speculation.verify_width import Auto, Choice
@@ -99,7 +99,7 @@ class DeviceRounds:
     def __init__(
         self,
         decoder: Decoder,
-        head: QuantisedWeight | None = None,
+        head: Int8Weight | None = None,
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles | None = None,
     ):

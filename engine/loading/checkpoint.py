@@ -18,10 +18,11 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ..commands import AttentionBackend
-from ..errors import DeviceFailure, WeightsFailure
+from ..errors import DeviceFailure, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.pinned_reader import DTYPES, read_staged, stored_tensors
 from ..files.shards import INDEX, SINGLE_FILE, read_weight_map
+from ..hub.pairs import NO_DRAFTER
 from ..models.attention_backends import choose_backends
 from ..models.dflash.config import DrafterConfig
 from ..models.dflash.modules import DFlashDrafter
@@ -32,6 +33,8 @@ from ..models.target import TargetModel
 BORROWED = ("lm_head.",)
 """A drafter uses the target's: its own, should its file hold one, stays on disk."""
 
+OWN_DRAFTER = ("Name the target's own drafter with ", Option("drafter"))
+
 Progress = Callable[[str, int, int], None]
 """Told (phase, bytes done, bytes in all) while weights are read."""
 
@@ -41,7 +44,8 @@ def pick_device(wanted: str) -> torch.device:
     if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     if not torch.cuda.is_available():
-        raise DeviceFailure("No usable NVIDIA GPU: torch sees none.", "Check nvidia-smi, or use --device cpu.")
+        hint = ("Check nvidia-smi, or use ", Option("device", "cpu"), ".")
+        raise DeviceFailure("No usable NVIDIA GPU: torch sees none.", hint)
     return torch.device("cuda", torch.cuda.current_device())
 
 
@@ -73,7 +77,7 @@ def target_shape(config: TargetConfig, device: torch.device, attention: Attentio
 
     Raises ``UsageFailure`` for an attention backend that can't run every layer there.
     """
-    backends = choose_backends(attention, config.attention, device, compute_dtype(device), "--attention-backend")
+    backends = choose_backends(attention, config.attention, device, compute_dtype(device), "attention_backend")
     with torch.device("meta"):
         model = config.build()
     model.use_attention(backends)
@@ -82,7 +86,7 @@ def target_shape(config: TargetConfig, device: torch.device, attention: Attentio
 
 def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> DFlashDrafter:
     """The same of a drafter."""
-    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--draft-attention-backend")
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "draft_attention_backend")
     with torch.device("meta"):
         model = config.build()
     model.use_attention(backends)
@@ -136,18 +140,18 @@ def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
         raise WeightsFailure(
             f"This drafter was made for a target of {trained_on or '?'} layers of width {drafter.hidden_size};"
             f" this one has {depth} of width {target.hidden_size}.",
-            "Name the target's own drafter with --draft, or go without one: --draft none.",
+            (*OWN_DRAFTER, ", or go without one: ", Option("drafter", NO_DRAFTER), "."),
         )
     if any(index >= depth for index in drafter.target_layer_ids):
         raise WeightsFailure(
             f"This drafter reads target layers {list(drafter.target_layer_ids)}, the target has only {depth}.",
-            "Name the target's own drafter with --draft.",
+            (*OWN_DRAFTER, "."),
         )
     if drafter.vocab_size not in (None, target.vocab_size) or drafter.mask_token_id >= target.vocab_size:
         raise WeightsFailure(
             f"This drafter was made for a vocabulary of {drafter.vocab_size or '?'} tokens with {drafter.mask_token_id}"
             f" for its mask; this target's has {target.vocab_size}.",
-            "Name the target's own drafter with --draft.",
+            (*OWN_DRAFTER, "."),
         )
 
 

@@ -11,10 +11,10 @@ from torch import nn
 
 from ..commands import AttentionBackend
 from ..decoding.decoder import PREFILL_CHUNK
-from ..errors import DeviceFailure
+from ..errors import DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS
 from ..kernels.decode.attention import AttendScratch
-from ..kernels.decode.quantised import QuantisedWeight
+from ..kernels.weights.int8 import Int8Weight
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
@@ -119,14 +119,14 @@ class MemoryPlan:
     def _where(self) -> str:
         return "free on the GPU" if self.device.type == "cuda" else "in this machine (the CPU computes in fp32)"
 
-    def _what_would_fit(self) -> str:
+    def _what_would_fit(self) -> Text:
         if context := self.largest_context():
-            return f"A shorter context would: --context {context}."
+            return ("A shorter context would: ", Option("max_context", context), ".")
         per_parameter = compute_dtype(self.device).itemsize
         smaller = [p for p in KNOWN_PAIRS if p.num_parameters * per_parameter + self.reserve < self.available]
         if smaller:
-            return f"A smaller model would: dflash-chat {smaller[-1].target}."
-        return "The bundled pair would: dflash-chat without a model. Or use a machine with more memory."
+            return ("A smaller model would: ", Load(smaller[-1].target), ".")
+        return ("The bundled pair would: ", Load(), " without a model. Or use a machine with more memory.")
 
 
 def plan_memory(
@@ -173,7 +173,7 @@ def _count_parameters(*models: nn.Module | None) -> int:
 
 
 def _draft_copy(target: TargetConfig, drafter: DFlashDrafter) -> int:
-    head = QuantisedWeight.allocate(target.vocab_size, target.hidden_size, META)
+    head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META)
     return head.nbytes + DraftWeights.of(drafter, in_8_bits=True).nbytes
 
 

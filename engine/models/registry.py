@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..errors import WeightsFailure
+from ..errors import Load, Option, WeightsFailure
 from .dflash.config import DrafterConfig
 from .family import Family, Json
 from .gemma4 import GEMMA4
@@ -24,7 +24,7 @@ def register(family: Family) -> None:
 
 def find_family(config: Json) -> Family | None:
     """The family of the checkpoint with this ``config.json``; None if it is none of ``FAMILIES``."""
-    model_type = _model_type(config)
+    model_type = text_config(config).get("model_type")
     return next((family for family in FAMILIES if model_type in family.model_types), None)
 
 
@@ -34,9 +34,12 @@ def family_of(config: Json) -> Family:
     if family is None:
         known = "; ".join(f"{each.name} ({' or '.join(each.model_types)})" for each in FAMILIES)
         raise WeightsFailure(
-            f"This checkpoint is a {_model_type(config)!r} model; the engine runs {known}.",
-            f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run dflash-chat without a model for"
-            " the bundled pair.",
+            f"This checkpoint is a {text_config(config).get('model_type')!r} model; the engine runs {known}.",
+            (
+                f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run ",
+                Load(),
+                " without a model for the bundled pair.",
+            ),
         )
     return family
 
@@ -49,11 +52,11 @@ def drafter_config_of(config: Json) -> DrafterConfig:
         case unknown:
             raise WeightsFailure(
                 f"This drafter is a {unknown}, not a {' or '.join(DRAFTERS)}.",
-                "Name a DFlash drafter with --draft, for example z-lab/gemma-4-26B-A4B-it-DFlash.",
+                ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
             )
 
 
-def _model_type(config: Json) -> object:
-    """Of the text model, where a checkpoint has others beside it."""
-    text = config.get("text_config") or config
-    return text.get("model_type") if isinstance(text, Mapping) else text
+def text_config(config: Json) -> Json:
+    """The part of a ``config.json`` that describes the text model: all of it, unless there are others beside it."""
+    text = config.get("text_config", config)
+    return text if isinstance(text, Mapping) else {}

@@ -11,10 +11,10 @@ from pathlib import Path
 import torch
 
 from engine.kernels.decode.head import HeadOutput, head_rows
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.decode.tiles import DRAFT_TILES
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.decode_pass import DecodePass
@@ -53,8 +53,7 @@ def launches_of(name: str) -> list[Launch]:
 
 def _launch_draft_head(config: Gemma4Config) -> None:
     vocab, hidden = config.vocab_size, config.hidden_size
-    weight = torch.empty(vocab, hidden, dtype=torch.int8, device=META)
-    copy = QuantisedWeight(weight, torch.empty(vocab, device=META))
+    copy = Int8Weight.allocate(vocab, hidden, device=META)
     out = HeadOutput.allocate(vocab, DRAFT_TILES.head, META, keep_logits=False)
     rows = torch.empty(MAX_ROWS, hidden, dtype=torch.bfloat16, device=META)
     head_rows(rows, copy, config.logit_softcap, out, DRAFT_TILES.head)

@@ -38,12 +38,13 @@ INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
 
 if INTERPRETED:
-    from .interpreter import allow_computed_loop_bounds, describe_types_once, prepare_once_per_launch, round_as_gpus_do
+    from .interpreter import allow_computed_loop_bounds, describe_types_once, round_as_gpus_do
+    from .quick_interpreter import remember
 
     round_as_gpus_do()
     allow_computed_loop_bounds()
-    prepare_once_per_launch()
     describe_types_once()
+    remember()
 elif HAS_TRITON:
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
 

@@ -17,11 +17,12 @@ from ...kernels.decode.context_store import ContextStores, store_context
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
-from ...kernels.decode.quantised import QuantisedWeight
 from ...kernels.decode.rope import HeadNorms
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices
 from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
@@ -63,7 +64,7 @@ class DraftPass:
         tokens: Tensor,
         rows: RoundRows,
         tiles: DraftTiles | None = None,
-        head: QuantisedWeight | None = None,
+        head: Int8Weight | None = None,
         choices: Choices | None = None,
     ):
         """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
@@ -79,7 +80,8 @@ class DraftPass:
         device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""
-        out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits=choices is not None)
+        keep_logits = choices is not None or drafter.picker.reads_logits
+        out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits)
         self.out = replace(out, token=tokens)
         """Row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
@@ -88,7 +90,7 @@ class DraftPass:
         parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
         self._stores = ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
-        self._head = target.head if head is None else head
+        self._head = PlainWeight(target.head) if head is None else head
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
         capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)

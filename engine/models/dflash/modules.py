@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ...kernels.decode.head import capped_logits
 from ...kernels.decode.rope import HeadNorms, apply_rope, inverse_frequencies, rope_table
@@ -49,11 +48,12 @@ class DraftAttention(AttentionModule):
 
         Lays the projections' weights side by side, as ``DraftPass`` does.
         """
-        weight = side_by_side(self.q_proj, self.k_proj, self.v_proj)[self.q_proj.out_features :]
+        qkv = side_by_side(self.q_proj, self.k_proj, self.v_proj)
+        weight = qkv.rows(self.q_proj.out_features, qkv.shape[0])
         norms = HeadNorms(
             self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
         )
-        norm_rope_split(F.linear(x, weight), norms, frequencies, (cache.k, cache.v), None, end)
+        norm_rope_split(weight.linear(x), norms, frequencies, (cache.k, cache.v), None, end)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends block rows x [n, hidden] at start .. start + n - 1 over the context before start and the block.

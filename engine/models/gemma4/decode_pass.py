@@ -21,6 +21,7 @@ from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_
 from ...kernels.decode.tiles import TargetTiles, target_tiles
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...layer_config import AttentionConfig
 from ..family import TargetConfig
@@ -96,11 +97,11 @@ class DecodePass:
         The rows stand as ``tree`` says, or in a chain.
         """
         self._embed(max_rows)
-        config = self._target.config
+        softcap, head = self._target.config.logit_softcap, PlainWeight(self._target.head)
         for index, layer in enumerate(self._layers):
             self._attend(layer, max_rows, tree)
             self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
-        head_rows(self._buffers.normed, self._target.head, config.logit_softcap, self.out, self.tiles.head, max_rows)
+        head_rows(self._buffers.normed, head, softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
 
     def _embed(self, max_rows: int) -> None:
@@ -173,7 +174,7 @@ class DecodePass:
 
     def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
         """The dense MLP and the experts beside it."""
-        buffers, tiles, weights, found = self._buffers, self.tiles, routed.experts, self._buffers.assignment
+        buffers, tiles, found = self._buffers, self.tiles, self._buffers.assignment
         router = RouterRows(
             buffers.router_input,
             routed.router.proj.weight,
@@ -186,8 +187,8 @@ class DecodePass:
         gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, buffers.splits, max_rows)
         dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)
         act, up_tiles = buffers.pair_act, tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
-        expert_gate_up_rows(buffers.expert_input, weights.gate_up_proj, found, act, up_tiles, dense, max_rows)
-        expert_down_rows(act, weights.down_proj, found, buffers.pairs, tiles.expert_down, max_rows)
+        expert_gate_up_rows(buffers.expert_input, routed.gate_up, found, act, up_tiles, dense, max_rows)
+        expert_down_rows(act, routed.down, found, buffers.pairs, tiles.expert_down, max_rows)
 
     def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
         """A tapped layer's part of the features, from a row on."""

@@ -14,7 +14,7 @@ from engine.commands import AttentionBackend
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.errors import DeviceFailure, WeightsFailure
-from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
 from engine.loading import memory_plan as plan_module
@@ -83,7 +83,7 @@ def test_8_bit_copies_are_counted_where_rounds_draft_with_them(
     drafter = dense_pair.folder / "drafter" if drafts else None
     plan = plan_memory(dense_pair.folder / "target", drafter, 2048, CUDA, backend)
     assert (plan.device_rounds, plan.drafts_in_8_bits) == expected
-    embedding = QuantisedWeight.of(dense_pair.target.head)
+    embedding = Int8Weight.of(dense_pair.target.head)
     # A copy: weights are laid side by side.
     copies = embedding.nbytes + DraftWeights.of(deepcopy(dense_pair.drafter), in_8_bits=True).nbytes
     assert plan.draft_copy == (copies if expected[1] else 0)
