@@ -13,10 +13,12 @@ from transformers import Qwen3_5TextConfig
 from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5GatedDeltaNet
 
 from engine.commands import GenerationSettings
-from engine.decoding.decoder import Decoder
+from engine.decoding.decoder import PREFILL_CHUNK, Decoder
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
+from engine.loading.memory_plan import MemoryPlan
 from engine.models.dflash.modules import DFlashDrafter
+from engine.tuning.costs import time_rounds
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models.recurrent_family import (
@@ -187,7 +189,9 @@ def test_its_bytes_are_those_that_are_kept(pair: RecurrentPair) -> None:
     kept += [value for value in closures if isinstance(value, Tensor)]
     kept += [tensor for value in closures if isinstance(value, tuple) for tensor in value if value is not state._before]
     assert state.nbytes == sum(tensor.nbytes for tensor in kept)
-    assert cache.nbytes == sum(layer.nbytes for layer in cache.layers) > 2 * state.nbytes
+    plan = MemoryPlan(pair.target.config.layers, (), 256, 0, 0, CPU, device_rounds=False, draft_copy=0)
+    planned = Cache(pair.target.config.layers, 256, PREFILL_CHUNK, torch.float32, CPU)
+    assert plan.caches == planned.nbytes == sum(layer.nbytes for layer in planned.layers)
 
 
 # --- answers
@@ -221,6 +225,14 @@ def test_answers_with_speculation_equal_the_plain_ones(sampler: dict[str, float]
     assert_caches_equal_recomputation(decoder)
     for one, other in zip(states(decoder.cache), states(plain.cache), strict=True):
         torch.testing.assert_close(one.now, other.now, atol=1e-4, rtol=1e-3)
+
+
+def test_timing_rounds_leaves_nothing_behind(pair: RecurrentPair) -> None:
+    decoder = Decoder(pair.target, pair.drafter, MAX_CONTEXT)
+    assert time_rounds(decoder, prompt_ids(16)) is not None
+    fresh = Decoder(pair.target, None, MAX_CONTEXT)
+    assert run_turn(decoder, prompt_ids(30), PLAIN).ids == run_turn(fresh, prompt_ids(30), PLAIN).ids
+    assert_caches_equal_recomputation(decoder)
 
 
 def test_a_continuation_reuses_every_row(pair: RecurrentPair) -> None:
