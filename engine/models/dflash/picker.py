@@ -38,7 +38,7 @@ class Picker(Protocol):
 class ArgmaxPicker:
     """The most likely token of each position by itself."""
 
-    reads_logits = False
+    reads_logits: ClassVar[bool] = False
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
         best = logits.softmax(dim=-1).max(dim=-1)
