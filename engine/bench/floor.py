@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from ..config import AttentionConfig
-from ..kernels.decode.quantised import QuantisedWeight
-from ..models.dflash.modules import DFlashDrafter
-from ..models.gemma4.modules import Gemma4
+from ..kernels.weights.int8 import Int8Weight
+from ..layer_config import AttentionConfig
 from .shapes import Shape
 
 
@@ -26,7 +24,7 @@ class Floor:
     expert: int
     """One expert of every layer."""
     head: int
-    """The embedding, which is the head."""
+    """The output head. Of an embedding beside it only a row is read for each token."""
     draft_head: int
     """What drafting reads of it, or of an 8-bit copy."""
     drafter: int
@@ -37,7 +35,7 @@ class Floor:
 
         ``experts``: how many distinct ones the rows touch, mean over the layers.
         """
-        return self.body + experts * self.expert + self.head + self._keys_values(self.shape.target.layers, context)
+        return self.body + experts * self.expert + self.head + self._keys_values(self.shape.target.attention, context)
 
     def draft(self, context: int) -> float:
         """Taking in the last round's features, then one pass of the drafter and the head."""
@@ -60,17 +58,17 @@ class Floor:
 def floor_of(shape: Shape, dtype: torch.dtype, drafts_in_8_bits: bool = False) -> Floor:
     """Counts the parameters of a shape; nothing is allocated."""
     with torch.device("meta"):
-        target = Gemma4(shape.target)
-        drafter = None if shape.drafter is None else DFlashDrafter(shape.drafter)
-    head = target.embed_tokens.weight.numel()
-    moe = shape.target.moe
+        target = shape.target.build()
+        drafter = None if shape.drafter is None else shape.drafter.build()
+    head, moe = target.head.numel(), shape.target.moe
+    untied = 0 if target.head is target.embed_tokens.weight else head
     all_experts = sum(p.numel() for name, p in target.named_parameters() if ".experts." in name)
     size = dtype.itemsize
-    copy = QuantisedWeight.allocate(shape.target.vocab_size, shape.target.hidden_size, torch.device("meta"))
+    copy = Int8Weight.allocate(shape.target.vocab_size, shape.target.hidden_size, device=torch.device("meta"))
     return Floor(
         shape=shape,
         itemsize=size,
-        body=size * (_count(target) - head - all_experts),
+        body=size * (_count(target) - head - untied - all_experts),
         expert=size * (all_experts // moe.num_experts if moe else 0),
         head=size * head,
         draft_head=copy.nbytes if drafts_in_8_bits else size * head,

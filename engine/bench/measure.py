@@ -213,16 +213,14 @@ class Bench:
         ids = self.random_ids(context)
         self.decoder.clear()
         for cache in self._caches():
-            cache.commit(context - 1)
-            for layer in cache.layers:
-                layer.written = context - 1
-        self.decoder.tokens.extend(islice(ids, context - 1))
+            cache.pretend(context - 1)
+        self.decoder.prefix.tokens.extend(islice(ids, context - 1))
         return ids
 
 
 def _fill_with_noise(cache: Cache) -> None:
     """Keys as small and values as large as the norms of a trained model leave them."""
-    for layer in cache.layers:
+    for layer in cache.attention:
         layer.k.normal_(std=0.25)
         layer.v.normal_()
 

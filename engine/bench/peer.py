@@ -70,14 +70,14 @@ def _median_ms(work: Callable[[], object], device: torch.device) -> float:
 
 
 def _build(shape: Shape, device: torch.device) -> nn.Module:
-    from transformers import Gemma4ForCausalLM, Gemma4TextConfig
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     config, drafter = configs_of(shape.name)
     if len(shape.target.layers) != config["text_config"]["num_hidden_layers"]:
         shorten(config, drafter, len(shape.target.layers))
-    text = {key: value for key, value in config["text_config"].items() if key != "model_type"}
+    text = config["text_config"]
     with device, _default_dtype(compute_dtype(device)):
-        model: nn.Module = Gemma4ForCausalLM(Gemma4TextConfig(**text))
+        model: nn.Module = AutoModelForCausalLM.from_config(AutoConfig.for_model(**text))  # type: ignore[no-untyped-call]
     return model.requires_grad_(False).eval()
 
 

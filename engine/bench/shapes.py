@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..config import DrafterConfig, TargetConfig
 from ..loading.checkpoint import read_drafter_config, read_target_config
+from ..models.dflash.config import DrafterConfig
+from ..models.family import TargetConfig
+from ..models.registry import drafter_config_of, family_of
 
 CONFIGS = Path(__file__).parent / "configs"
 PUBLISHED = {
@@ -68,7 +70,7 @@ def read_shape(name: str, num_layers: int | None = None) -> Shape:
         num_layers = num_layers or 2 * PERIOD
     if num_layers is not None:
         shorten(target, drafter, num_layers)
-    return Shape(name, without_stops(TargetConfig.from_json(target)), DrafterConfig.from_json(drafter))
+    return Shape(name, without_stops(family_of(target).read_config(target, None)), drafter_config_of(drafter))
 
 
 def shape_of_checkpoint(target: Path, drafter: Path | None) -> Shape:

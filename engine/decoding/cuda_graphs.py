@@ -11,7 +11,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from ..errors import DeviceFailure
+from ..errors import DeviceFailure, Option
 
 Step = Callable[[], None]
 
@@ -33,7 +33,7 @@ def captured(step: Step, device: torch.device, what: str) -> Step:
     except RuntimeError as error:
         raise DeviceFailure(
             f"The GPU could not record a decoding step ({what}): {error}",
-            "Decode without graphs: --attention-backend sdpa.",
+            ("Decode without graphs: ", Option("attention_backend", "sdpa"), "."),
         ) from error
     return graph.replay
 

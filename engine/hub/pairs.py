@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import WeightsFailure
+from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
 from .fetching import Fetching
@@ -21,8 +21,11 @@ BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
 NO_DRAFTER = "none"
 """Asked for as a drafter's name, to go without one."""
 
-INSTEAD_OF_TARGET = "dflash-chat without a model runs the bundled pair"
-INSTEAD_OF_DRAFTER = f"--draft {NO_DRAFTER} goes without a drafter"
+INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
+INSTEAD_OF_DRAFTER = (Option("drafter", NO_DRAFTER), " goes without a drafter")
+
+Instead = tuple[Advice, str]
+"""What people may do when a model can't be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +106,8 @@ class _Finder:
         self._fetching = fetching
         self._begun: list[Repository] = []
 
-    def find(self, name: str, instead: str = INSTEAD_OF_TARGET) -> Path:
-        """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``.
-
-        ``instead`` is what people may do when the model can't be had.
-        """
+    def find(self, name: str, instead: Instead = INSTEAD_OF_TARGET) -> Path:
+        """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
         folder = Path(name).expanduser()
         if folder.is_dir():
             return folder
@@ -116,7 +116,7 @@ class _Finder:
             raise WeightsFailure(
                 f"{name} uses per-layer embeddings, which the engine lacks, and no drafter exists for it."
                 " Nothing was fetched.",
-                f"Models with a drafter: {known}   ({instead})",
+                (f"Models with a drafter: {known}   (", *instead, ")"),
             )
         if name.count("/") != 1 or name.startswith((".", "/", "~")):
             raise WeightsFailure(
@@ -132,7 +132,7 @@ class _Finder:
 
             fetch(self._begun, self._fetching)
 
-    def _cached(self, name: str, instead: str) -> Path | None:
+    def _cached(self, name: str, instead: Instead) -> Path | None:
         from .download import cached_folder, is_offline
 
         folder = cached_folder(name)
@@ -143,7 +143,7 @@ class _Finder:
             what = f"{name} is not on this machine" if folder is None else f"{missing} of {name} is not on this machine"
             raise WeightsFailure(
                 f"{what}, and offline mode forbids to fetch it.",
-                f"Without --offline and HF_HUB_OFFLINE: dflash-chat pull {name}   ({instead})",
+                ("Without ", Option("offline", True), " and HF_HUB_OFFLINE: ", Fetch(name), "   (", *instead, ")"),
             )
         return folder if missing is None and not self._fetching.refresh else None
 

@@ -116,7 +116,7 @@ def faulty(proposal: Proposal, error_rate: float, seed: int) -> Proposal:
 @torch.inference_mode()
 def assert_caches_equal_recomputation(decoder: Decoder) -> None:
     """What the next query would read from every layer equals what a fresh pass over the same tokens writes."""
-    target, drafter, tokens = decoder.target, decoder.drafter, decoder.tokens
+    target, drafter, tokens = decoder.target, decoder.drafter, decoder.prefix.tokens
     assert decoder.cache.length == len(tokens)
     if not tokens:
         return

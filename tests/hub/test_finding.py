@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import DrafterConfig, TargetConfig
 from engine.errors import WeightsFailure
 from engine.files.shards import missing_weights
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, KnownPair, find_pair, known_drafter
+from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -46,7 +47,7 @@ def test_a_published_target_finds_its_drafter_by_shape(pair: KnownPair, tmp_path
 @pytest.mark.parametrize("pair", KNOWN_PAIRS, ids=lambda pair: pair.target)
 def test_the_sizes_of_published_pairs(pair: KnownPair) -> None:
     with torch.device("meta"):
-        target = Gemma4(TargetConfig.from_json(config_of(pair.target)))
+        target = Gemma4(Gemma4Config.from_json(config_of(pair.target)))
         drafter = DFlashDrafter(DrafterConfig.from_json(config_of(pair.drafter)))
     total = sum(parameter.numel() for model in (target, drafter) for parameter in model.parameters())
     assert pair.num_parameters == total

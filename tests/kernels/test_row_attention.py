@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.config import AttentionConfig, RopeConfig
 from engine.kernels.decode.attention import (
     AttendScratch,
     AttendTiles,
@@ -23,6 +22,7 @@ from engine.kernels.decode.attention import (
     split_size,
 )
 from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from engine.layer_config import AttentionConfig, RopeConfig
 from tests.kernels.ordered_sums import sum_in_order
 
 CPU = torch.device("cpu")

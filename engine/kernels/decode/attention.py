@@ -15,7 +15,7 @@ from math import e, log2
 import torch
 from torch import Tensor
 
-from ...config import AttentionConfig
+from ...layer_config import AttentionConfig
 from ..reference.attention import reference_attention
 from ..round.tree_rows import TreeRows
 from ..toolchain.jit import MAX_ROWS, cdiv

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, tl
+from ..weights.matrix import Matrix, scaled
+from ..weights.weight import Weight
 from .dense import multiply_rows
-from .quantised import Weight, values_and_scales
 from .tiles import ROW_TILES, RowTiles, Tiles
 
 
@@ -69,13 +70,12 @@ def head_rows(
 
     ``tiles`` are those that ``out`` was allocated for. ``pick_rows`` makes the tokens of it.
     """
-    weight, scales = values_and_scales(embedding)
-    vocab, size = weight.shape
-    assert hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
+    vocab, size = embedding.shape
+    assert embedding.is_contiguous and hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
     _head[(cdiv(vocab, tiles.columns),)](
         hidden,
-        weight,
-        scales,
+        embedding.values,
+        embedding.scales,
         out.logits,
         out.tile_best,
         out.tile_token,
@@ -84,7 +84,7 @@ def head_rows(
         max_rows,
         VOCAB=vocab,
         K=size,
-        QUANTISED=scales is not None,
+        FORMAT=embedding.format,
         CAPPED=softcap is not None,
         KEEP=out.logits is not None,
         BLOCK_N=tiles.columns,
@@ -124,7 +124,7 @@ def _head(
     max_rows: tl.tensor,
     VOCAB: tl.constexpr,
     K: tl.constexpr,
-    QUANTISED: tl.constexpr,
+    FORMAT: tl.constexpr,
     CAPPED: tl.constexpr,
     KEEP: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -137,9 +137,10 @@ def _head(
     tile = tl.program_id(0)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, 16)
-    logit = multiply_rows(hidden, weight, columns, 0, max_rows, VOCAB, K, depth, BLOCK_N, BLOCK_K, AHEAD)
-    if QUANTISED:
-        logit *= tl.load(scales + columns, mask=columns < VOCAB, other=0.0)[None, :]
+    logit = multiply_rows(
+        hidden, Matrix(weight, scales, VOCAB, K, FORMAT), columns, 0, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD
+    )
+    logit = scaled(logit, Matrix(weight, scales, VOCAB, K, FORMAT), 0, columns)
     if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
         logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
     live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...config import TargetConfig
+from ...layer_config import MoeConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ DENSE_TARGET = TargetTiles(
 """For targets without experts, whose dense layers are several times larger."""
 
 
-def target_tiles(config: TargetConfig) -> TargetTiles:
-    """The tiles in use for a target."""
-    return DENSE_TARGET if config.moe is None else TargetTiles()
+def target_tiles(moe: MoeConfig | None) -> TargetTiles:
+    """The tiles in use for a target with these experts, or without."""
+    return DENSE_TARGET if moe is None else TargetTiles()
 
 
 @dataclass(frozen=True, slots=True)

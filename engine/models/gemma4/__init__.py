@@ -1,1 +1,24 @@
 """Gemma 4: the text model of ``google/gemma-4-*``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..family import ChatFormat, Family
+from .config import Gemma4Config
+
+GEMMA4 = Family(
+    name="Gemma 4",
+    model_types=("gemma4_text", "gemma4_unified_text"),
+    read_config=Gemma4Config.from_json,
+    tensor_name="model.language_model.{}".format,
+    skipped_tensors=(
+        "model.vision_tower.",
+        "model.vision_embedder.",
+        "model.embed_vision.",
+        "model.audio_tower.",
+        "model.embed_audio.",
+        "lm_head.",  # the tied embedding again
+    ),
+    chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<|channel>", "<channel|>"),
+)

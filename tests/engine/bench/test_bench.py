@@ -133,7 +133,7 @@ def test_rounds_follow_the_script(bench: Bench) -> None:
     speculative = [done for done in answer.rounds if done.draft_ids][:6]
     assert [done.num_accepted for done in speculative] == [3, 0, 7, 7, 3, 0]
     assert all(done.emitted[:-1] == done.draft_ids[: done.num_accepted] for done in speculative)
-    assert decoder.tokens == [*bench.random_ids(20), *answer.ids[:-1]]
+    assert decoder.prefix.tokens == [*bench.random_ids(20), *answer.ids[:-1]]
     assert decoder.draft_cache is not None and decoder.draft_cache.length <= decoder.cache.length
 
 

@@ -74,7 +74,7 @@ def test_a_speculative_continuation_reuses_what_both_caches_hold(pair: TinyPair)
     first = prompt_ids(40)
     answer = talk.ask(first, SPECULATIVE)
     held = talk.draft_length
-    assert len(first) < held <= len(talk.decoder.tokens), "the last round's rows aren't in the drafter's context yet"
+    assert len(first) < held <= talk.decoder.cache.length, "the last round's rows aren't in the drafter's context yet"
     said = (*first, *GENERATION_PROMPT, *answer.ids)
     assert talk.ask((*said, *prompt_ids(9, 1)), SPECULATIVE).num_reused == held
 
@@ -85,7 +85,7 @@ def test_a_short_way_back_is_a_rewind(wanted: GenerationSettings, pair: TinyPair
     talk = Conversation(pair)
     first = prompt_ids(60)
     talk.ask(first, replace(wanted, max_new_tokens=3))
-    talk.decoder._snapshots.clear()
+    talk.decoder.prefix.snapshots.clear()
     assert talk.ask((*first[:57], *prompt_ids(9, 1)), wanted).num_reused == 57
 
 
@@ -107,7 +107,7 @@ def test_a_restored_ring_counts_from_the_snapshot(wanted: GenerationSettings, pa
     talk.ask(first, replace(wanted, max_new_tokens=70))
     second = (*first, *prompt_ids(9, 1))
     assert talk.ask(second, replace(wanted, max_new_tokens=2)).num_reused == len(first)
-    talk.decoder._snapshots.clear()
+    talk.decoder.prefix.snapshots.clear()
     assert talk.ask((*second[:65], *prompt_ids(9, 2)), wanted).num_reused == 65
 
 

@@ -28,8 +28,8 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
+from engine.kernels.weights.int8 import Int8Weight
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
@@ -100,7 +100,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
     def turns() -> None:
         decoder = Decoder(target, drafter, CONTEXT)
-        decoder.rounds = DeviceRounds(decoder, QuantisedWeight.of(target.embed_tokens.weight))
+        decoder.rounds = DeviceRounds(decoder, Int8Weight.of(target.head))
         for length, wanted in (
             (1, settings(max_new_tokens=2)),
             (31, settings(max_new_tokens=2, temperature=0.8, top_k=40, top_p=0.9)),

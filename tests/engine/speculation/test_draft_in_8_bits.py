@@ -17,9 +17,9 @@ from torch import Tensor
 
 from engine.demo.confirm import questions
 from engine.kernels.decode.head import HeadOutput, head_rows, pick_rows
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
+from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
@@ -60,7 +60,7 @@ def test_the_kernels_pick_what_it_drafts(pair: tuple[Gemma4, DFlashDrafter]) -> 
     rounded.norm.register_forward_hook(lambda norm, inputs, rows: blocks.append(rows[1:].clone()))
     (_, ids), *_ = islice(questions(1), 1)
     answer = drafted_by_both(target, drafter, rounded, ids, max_new_tokens=12)
-    copy = QuantisedWeight.of(target.embed_tokens.weight)
+    copy = Int8Weight.of(target.head)
     out = HeadOutput.allocate(len(copy.weight), TILES, CPU, keep_logits=False)
     for rows, drafted in zip(blocks, answer.eighth, strict=True):
         padded = torch.zeros(MAX_ROWS, rows.shape[1])
