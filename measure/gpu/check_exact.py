@@ -34,8 +34,8 @@ from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, HostRounds, Prompt, Round
 from engine.decoding.rounds import Rounds
 from engine.kernels.decode.head import capped_logits
-from engine.kernels.decode.rope import rope_table
 from engine.kernels.reference.attention import sdpa_attention
+from engine.kernels.reference.rope import rope_table
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target

@@ -248,6 +248,7 @@ def test_a_process_whose_parent_is_gone_ends_by_itself() -> None:
         assert compiling._process.wait(100.0) == 0
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) -> None:
