@@ -80,7 +80,8 @@ class DraftPass:
         device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""
-        out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits=choices is not None)
+        keep_logits = choices is not None or drafter.picker.reads_logits
+        out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits)
         self.out = replace(out, token=tokens)
         """Row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
