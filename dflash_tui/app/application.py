@@ -17,13 +17,14 @@ from textual.screen import Screen
 
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.source import SourceFactory
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 
 from .actions import ACTIONS
+from .event_queue import EventQueue
 from .keymap import accepted_keys
 from .screens.chat import ChatScreen
-from .source import EventQueue, SourceFactory
 from .themed import ThemedApp
 
 SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}

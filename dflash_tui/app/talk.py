@@ -11,6 +11,7 @@ from dflash_tui.core.conversation.spans import Span
 from dflash_tui.core.conversation.transcript import recall
 from dflash_tui.core.sessions.archive import reopen
 from dflash_tui.core.sessions.sessions import Conversation
+from dflash_tui.core.source import Feature
 from dflash_tui.core.text.fences import describe_blocks
 
 from .widgets.prompt import Prompt
@@ -46,22 +47,22 @@ class Talk:
         self._log.append([Span(f"{text}\n\n", "note")])
 
     def require_idle(self) -> None:
-        """Raises ``SlashError`` while an answer runs, and in a replay, which takes no questions."""
-        self.refuse_in_replay()
+        """Raises ``SlashError`` while an answer runs, and where no question can be asked."""
+        self.require("ask")
         if self._screen.chat.busy:
             raise SlashError("An answer is on its way. Esc stops it first.")
 
-    def refuse_in_replay(self) -> None:
-        """Raises ``SlashError`` in a replay, where nothing is decoded."""
-        if self._screen.replay is not None:
-            raise SlashError("This is a replay: no model is loaded, and nothing can be asked. A chat: dflash-chat")
+    def require(self, feature: Feature) -> None:
+        """Raises ``SlashError`` with the reason where the source of the events lacks this."""
+        if reason := self._screen.source.capabilities.refused.get(feature):
+            raise SlashError(reason)
 
     # Asking
 
     def ask(self, text: str) -> None:
         """Send a question, after the answer that runs. Raises ``SlashError`` when none can be asked any more."""
         screen = self._screen
-        self.refuse_in_replay()
+        self.require("ask")
         if screen.chat.reducer.phase == "failed":
             raise SlashError("The engine has ended and can't answer. The message above says what to do.")
         if screen.chat.busy:

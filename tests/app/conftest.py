@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from dflash_tui.app.application import ChatApp
+from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.chat import ChatScreen
-from dflash_tui.app.source import Emit, EventQueue
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.source import Emit
 from engine.commands import Command, GenerationSettings
 
 from .pilot import SteadyPilot

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
 
+from dflash_tui.core.source import Capabilities
 from engine.commands import MAX_BLOCK_SIZE, Adjust, Ask, Close, Command, Stop
 from engine.events import (
     PROBABILITY_STEPS,
@@ -76,6 +77,9 @@ class ScriptedEngine:
 
     ``work`` replaces the pause between rounds by something that costs what an engine costs.
     """
+
+    capabilities = Capabilities()
+    recording = None
 
     def __init__(
         self,

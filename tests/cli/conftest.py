@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
 
 from dflash_tui.cli.main import main
+from dflash_tui.core.source import Emit, SourceFactory
 from engine.commands import EngineOptions
-from engine.events import Event
 
 from .scripted import Script, ScriptedEngine
 
@@ -38,9 +37,12 @@ class Program:
     def engine(self) -> ScriptedEngine:
         return self.engines[-1]
 
-    def _engine(self, options: EngineOptions, emit: Callable[[Event], None]) -> ScriptedEngine:
-        self.engines.append(ScriptedEngine(self.script, options, emit))
-        return self.engines[-1]
+    def _engine(self, options: EngineOptions) -> SourceFactory:
+        def create(emit: Emit) -> ScriptedEngine:
+            self.engines.append(ScriptedEngine(self.script, options, emit))
+            return self.engines[-1]
+
+        return create
 
 
 class _Terminal(io.StringIO):

@@ -6,10 +6,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 
 from dflash_tui.cli.main import main
+from dflash_tui.core.source import Capabilities
 from engine.commands import Ask, Close, Command, EngineOptions, Stop
 from engine.events import (
     DraftToken,
@@ -44,6 +46,9 @@ class Script:
 
 class ScriptedEngine:
     """Has the interface of the engine thread. ``asked`` keeps the questions it was given."""
+
+    capabilities = Capabilities()
+    recording = None
 
     def __init__(self, script: Script, options: EngineOptions, emit: Callable[[Event], None]) -> None:
         self.script = script
@@ -123,4 +128,4 @@ SCRIPTS = {
 
 if __name__ == "__main__":
     script = SCRIPTS[sys.argv[1]]
-    sys.exit(main(sys.argv[2:], engine=lambda options, emit: ScriptedEngine(script, options, emit)))
+    sys.exit(main(sys.argv[2:], engine=lambda options: partial(ScriptedEngine, script, options)))

@@ -32,7 +32,7 @@ from dflash_tui.app.main import run_chat
 from engine.commands import EngineOptions, GenerationSettings
 from tests.app.scripted_engine import ScriptedEngine
 source = partial(ScriptedEngine, answer={answer!r})
-sys.exit(run_chat(EngineOptions(), GenerationSettings(), Path({out!r}), source))
+sys.exit(run_chat(source, GenerationSettings(), Path({out!r})))
 """
 
 

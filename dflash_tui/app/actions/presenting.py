@@ -39,6 +39,7 @@ def race(screen: ChatScreen, argument: Argument) -> None:
     from ..screens.race import RaceScreen
 
     screen.talk.require_idle()
+    screen.talk.require("speculation")
     ready = screen.chat.reducer.ready
     if ready is None:
         raise SlashError("The models are still loading; a race needs them.")

@@ -20,13 +20,14 @@ from dflash_tui.core.conversation.starters import STARTERS
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.traces.replaying import ReplaySource
+from dflash_tui.core.source import SourceFactory
+from dflash_tui.sources import replay_source
 from engine.commands import BlockSize, Close, GenerationSettings, Stop
 
 from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
+from ..event_queue import EventQueue
 from ..pump import FramePump
-from ..source import EventQueue, SourceFactory, replay_source
 from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.completion_menu import CompletionMenu
@@ -36,7 +37,7 @@ from ..widgets.panel import Panel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
 from ..widgets.queued import QueuedQuestions
 from ..widgets.rendered import RenderedView
-from ..widgets.replay_bar import PLACEHOLDER, ReplayBar
+from ..widgets.replay_bar import ReplayBar
 from ..widgets.round_strip import RoundStrip
 from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
 from ..widgets.starters import Starter, Starters
@@ -82,8 +83,6 @@ class ChatScreen(Drawing, Looking):
         self.out_dir = out_dir
         self.queue = queue
         self.source = source(queue.put)
-        self.replay = self.source if isinstance(self.source, ReplaySource) else None
-        """The trace that is played in the engine's place, if one is."""
         self.chat = Chat(settings, self.source.send)
         self.pump = FramePump(self.chat, queue, self.draw, lambda: getattr(self.app._driver, "backed_up", False))
         self.quit_until = 0.0
@@ -105,7 +104,7 @@ class ChatScreen(Drawing, Looking):
         yield RoundStrip(id="round")
         yield StepView(id="steps")
         yield QueuedQuestions(id="queue")
-        yield ReplayBar(self.replay, id="replay")
+        yield ReplayBar(self.source.recording, id="replay")
         yield CompletionMenu(id="completion")
         with Horizontal(id="ask"):
             yield Static("❯", id="mark")
@@ -118,8 +117,8 @@ class ChatScreen(Drawing, Looking):
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
         prompt.offer = self._offer
-        if self.replay is not None:
-            prompt.placeholder = PLACEHOLDER
+        prompt.placeholder = self.source.capabilities.placeholder or prompt.placeholder
+        self.offer_settings()
         if self.begin.conversation is not None:
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:

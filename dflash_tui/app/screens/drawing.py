@@ -13,13 +13,12 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts
-from dflash_tui.core.rounds.stretch import Happening, Rewind
-from dflash_tui.core.traces.replaying import ReplaySource
+from dflash_tui.core.source import Happening, Rewind, Source
 from engine.commands import MIN_BLOCK_SIZE
 from engine.events import EngineReady, TurnFinished
 
+from ..event_queue import EventQueue
 from ..pump import FramePump
-from ..source import EventQueue
 from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.gauge_panel import GaugePanel
@@ -27,10 +26,12 @@ from ..widgets.loading import LoadPanel
 from ..widgets.prompt import Prompt
 from ..widgets.replay_bar import ReplayBar
 from ..widgets.round_strip import RoundStrip
-from ..widgets.slider import BlockSlider, Slider
+from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
 from ..widgets.starters import Starters
 from ..widgets.status import Header, StatusFacts, StatusLine
 from ..widgets.token_log import TokenLog
+
+NO_DRAFTER = "No drafter is loaded: there is no block to size."
 
 
 class Drawing(Screen[None]):
@@ -41,7 +42,7 @@ class Drawing(Screen[None]):
     gpu: GpuMonitor
     pump: FramePump
     queue: EventQueue
-    replay: ReplaySource | None
+    source: Source
     talk: Talk
     viewer: Viewer
 
@@ -84,13 +85,15 @@ class Drawing(Screen[None]):
     def _become_ready(self, ready: EngineReady) -> None:
         self.query_one(LoadPanel).display = False
         self.query_one(Header).show(ready)
-        if ready.device != "cpu" and self.replay is None:
+        can = self.source.capabilities
+        if ready.device != "cpu" and can.local:
             self.pump.on_gpu(True)
             self.gpu.start()
         self._limit_block(ready.max_block_size)
+        self.offer_settings()
         if ready.banner and self.begin.conversation is None:
             self.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
-            self.query_one(Starters).display = not self.chat.exchanges and self.replay is None
+            self.query_one(Starters).display = not self.chat.exchanges and can.can("ask")
         self.talk.tell_other_model()
         if not self._settled:
             self._settled = True
@@ -101,11 +104,22 @@ class Drawing(Screen[None]):
     def _limit_block(self, most: int) -> None:
         slider = self.query_one(BlockSlider)
         if most < MIN_BLOCK_SIZE:
-            slider.disabled = True
+            slider.offer(NO_DRAFTER)
             return
         slider.limit(most)
-        if slider.size_chosen != self.chat.settings.block_size:
+        if self.source.capabilities.can("block_size") and slider.size_chosen != self.chat.settings.block_size:
             self.chat.adjust(block_size=slider.size_chosen)
+
+    def offer_settings(self) -> None:
+        """A slider of what the source can't change is grey, and says why. What it was, only a recording knows."""
+        refused = self.source.capabilities.refused
+        for slider, reason in (
+            (self.query_one(BlockSlider), refused.get("block_size")),
+            (self.query_one(TemperatureSlider), refused.get("temperature")),
+        ):
+            if reason is not None:
+                slider.offer(reason)
+                slider.known = self.source.recording is not None
 
     def draw_gauges(self) -> None:
         self.query_one(GaugePanel).show(self._gauge_facts())

@@ -47,7 +47,7 @@ class StepHistory:
     """Append-only. Indexing gives back steps equal to those appended (see :mod:`.traces.packing`).
 
     The columns have one entry per step, times in microseconds. ``..._sum`` counts everything up to and with that step,
-    so that a difference of two entries is the sum of any stretch.
+    so that a difference of two entries is the sum of any run of steps.
     """
 
     def __init__(self) -> None:
