@@ -8,7 +8,7 @@ from pathlib import Path
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import GenerationSettings
@@ -31,7 +31,7 @@ def run_chat(
     begin: Start | None = None,
     log: SessionLog | None = None,
     trace: TraceWriter | None = None,
-    look: Look | None = None,
+    screen_options: ScreenOptions | None = None,
 ) -> int:
     """Show what comes from ``source`` until the user leaves; returns the exit code.
 
@@ -41,8 +41,8 @@ def run_chat(
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(log or SessionLog.create(), trace)
-    app = ChatApp(settings, out_dir, queue, source, theme, begin, look)
-    app.run(mouse=app.look.mouse)
+    app = ChatApp(settings, out_dir, queue, source, theme, begin, screen_options)
+    app.run(mouse=app.screen_options.mouse)
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     if not app.return_code and queue.log.asked and sys.stdout.isatty():
         print("dflash-chat --continue goes on with this conversation.")

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.conversation.spans import Span
 from dflash_tui.core.conversation.transcript import recall
 from dflash_tui.core.sessions.archive import reopen
 from dflash_tui.core.sessions.sessions import Conversation
 from dflash_tui.core.source import Feature
 from dflash_tui.core.text.fences import describe_blocks
+from dflash_tui.core.text.spans import Span
 
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions

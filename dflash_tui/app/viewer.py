@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.figures.moments import snapshot_at
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.rounds.inspection import Inspection, inspect
 from dflash_tui.core.rounds.playback import FULL, Quiz
@@ -81,7 +80,7 @@ class Viewer:
         turn = self.turn
         if turn is None or self.place is None:
             return turn.snapshot if turn else None
-        return snapshot_at(turn, self.place.step)
+        return turn.snapshot_at(self.place.step)
 
     @property
     def step(self) -> Step | None:

@@ -20,7 +20,7 @@ from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 
 from .background import suited_theme
 from .block_size import METAVAR, BlockSizeType
-from .config import Invocation, chosen_look
+from .config import Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
 from .flags import Flags
 from .headless import Request, answer
@@ -239,7 +239,7 @@ def _answer(text: str, options: EngineOptions, settings: GenerationSettings, fla
 
 def _open_chat(source: SourceFactory, settings: GenerationSettings, flags: Flags, config: Config) -> int:
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
-    look = chosen_look(flags.ascii, flags.reduced_motion, flags.no_mouse, config)
+    screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, config)
     trace = open_trace(flags.trace)
     with suited_theme(flags.theme) as suited:
         # Imported where the screen opens: headless mode must not wait for Textual.
@@ -247,4 +247,4 @@ def _open_chat(source: SourceFactory, settings: GenerationSettings, flags: Flags
 
         theme = suited()
     begin = Start(PromptHistory.default(not flags.no_history), conversation, choose=flags.resume == "")
-    return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, look)
+    return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)

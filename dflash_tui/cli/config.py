@@ -20,7 +20,7 @@ from click.core import ParameterSource
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.config import KEYS_TABLE, Config, ConfigError, files, read_all, read_config, user_file
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
 from dflash_tui.sources import Engine
 from engine.commands import AUTO, GenerationSettings
 
@@ -113,14 +113,14 @@ class Invocation:
     """The files, read once."""
 
 
-def chosen_look(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> Look:
+def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
     """What the flags say of the screen, and the keys that only a file can name. A terminal whose encoding is not UTF-8
     gets ASCII without being asked."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    return Look(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
+    return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
 
 
-def saved_look() -> Look:
+def saved_screen_options() -> ScreenOptions:
     """The same for commands without such flags, from the environment and the files."""
     context = click.get_current_context()
     defaults, config = context.default_map or {}, context.obj.config
@@ -129,7 +129,7 @@ def saved_look() -> Look:
         given = os.environ.get(variable_of(name))
         return bool(click.BOOL.convert(given, None, None) if given else defaults.get(name, False))
 
-    return chosen_look(wanted("ascii"), wanted("reduced_motion"), wanted("no_mouse"), config)
+    return chosen_screen_options(wanted("ascii"), wanted("reduced_motion"), wanted("no_mouse"), config)
 
 
 def config_command(program: click.Command) -> click.Command:

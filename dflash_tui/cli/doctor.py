@@ -13,8 +13,7 @@ from typing import Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
-from dflash_tui.core.files.log_file import log_file
-from dflash_tui.core.sessions.sessions import sessions_directory
+from dflash_tui.core.files.places import log_file, sessions_directory
 from dflash_tui.core.settings.config import config_directory, user_file
 from engine.tools.doctor import Finding, examine
 

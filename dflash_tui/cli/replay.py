@@ -16,7 +16,7 @@ from engine.commands import GenerationSettings
 from engine.events import TurnStarted
 
 from .background import suited_theme
-from .config import saved_look
+from .config import saved_screen_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
@@ -89,4 +89,4 @@ def _show(path: Path, pace: float, out: Path, theme: str | None) -> int:
 
         theme = suited()
     source, nowhere = replay_source(path, pace), SessionLog.nowhere()
-    return run_chat(source, GenerationSettings(), out, theme, log=nowhere, look=saved_look())
+    return run_chat(source, GenerationSettings(), out, theme, log=nowhere, screen_options=saved_screen_options())

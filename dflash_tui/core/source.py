@@ -16,8 +16,8 @@ from engine.commands import Command
 from engine.events import Event, Step
 
 if TYPE_CHECKING:
-    from .conversation.spans import Spans
     from .rounds.history import StepHistory
+    from .text.spans import Spans
 
 Feature = Literal[
     "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "drafts", "draft_probabilities",

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.files.log_file import log_file
-from dflash_tui.core.sessions.sessions import load_session, sessions_directory
+from dflash_tui.core.files.places import log_file, sessions_directory
+from dflash_tui.core.sessions.sessions import load_session
 
 from .terminal import Terminal
 

@@ -15,8 +15,7 @@ from textual.widgets import Static
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.slash import SlashError, parse_slash
-from dflash_tui.core.conversation.start import Start
-from dflash_tui.core.conversation.starters import STARTERS
+from dflash_tui.core.conversation.start import STARTERS, Start
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
 from dflash_tui.core.sessions.sessions import SessionLog

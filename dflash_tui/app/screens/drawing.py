@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from textual.screen import Screen
 
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.conversation.spans import Span
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.source import Happening, Rewind, Source
+from dflash_tui.core.text.spans import Span
 from engine.commands import MIN_BLOCK_SIZE
 from engine.events import EngineReady, TurnFinished
 

@@ -20,12 +20,12 @@ from engine.events import (
     TurnStatistics,
 )
 
-from ..figures.rate_meter import RateMeter
 from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
 from ..rounds.history import StepHistory
+from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
 from ..text.growing_text import GrowingText
-from .spans import Span, Spans
+from ..text.spans import Span, Spans
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 THOUGHT_HEAD = "✻ thought · Alt+H\n"
@@ -62,7 +62,7 @@ class Teller:
         """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
         self._num_tokens = num_tokens
         if spans:
-            self._thinking = spans[-1].look == "thought"
+            self._thinking = spans[-1].style == "thought"
 
 
 @dataclass(slots=True)
@@ -157,6 +157,22 @@ class TurnState:
             cost=self.cost,
             context_length=latest.context_length if latest else self.num_prompt_tokens,
             finished=self.reason is not None,
+        )
+
+    def snapshot_at(self, index: int) -> TurnSnapshot:
+        """What they showed after step ``index``: sums at that step, so that scrubbing costs the same everywhere. Raises
+        ``IndexError`` when the step isn't there."""
+        history = self.history
+        index = range(len(history))[index]
+        return TurnSnapshot(
+            step=index,
+            num_tokens=history.emitted_sum[index],
+            ttft_ms=self.ttft_ms,
+            rate=self.rate.after(index),
+            acceptance=history.acceptance(index),
+            cost=history.cost(index),
+            context_length=history.context_length[index],
+            finished=self.reason is not None and index == len(history) - 1,
         )
 
 

@@ -13,15 +13,15 @@ from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnSta
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import Teller
-from ..conversation.span_store import SpanStore
 from ..failures import Failure
 from ..rounds.history import StepHistory
+from ..rounds.numbers import PackingError
+from ..rounds.packing import Piece, Unpacker
 from ..source import StepBatch
+from ..text.spans import SpanStore
 from .checking import checked_event, one_line
 from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
-from .numbers import PackingError
-from .packing import Piece, Unpacker
 from .step_coding import MAX_LIST
 
 MAX_STEP = 64 * 2**10

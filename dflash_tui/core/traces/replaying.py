@@ -11,8 +11,8 @@ from pathlib import Path
 from engine.commands import Close, Command, Stop
 from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
+from ..rounds.numbers import SECOND
 from ..source import Capabilities, Emit, Feature, Rewind
-from .numbers import SECOND
 from .reader import Trace, TraceError, read_trace
 
 SLOWEST, FASTEST = 0.05, 1000.0

@@ -9,7 +9,7 @@ from dflash_tui.core.conversation.slash import Argument
 
 from ..widgets.prompt import Prompt
 from .action import Action
-from .keeping import copy_text
+from .saving import copy_text
 
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
