@@ -77,7 +77,7 @@ class Talk:
         # Before the engine hears of it: the record must not miss the question of an answer.
         screen.queue.log.user(screen.chat.next_turn, text, screen.chat.system)
         screen.chat.ask(text)
-        screen.draw_status()
+        screen.drawing.draw_status()
 
     def after_turn(self) -> None:
         """The answer is whole: say which code it holds, and go on with the queue."""
@@ -153,8 +153,8 @@ class Talk:
         self._screen.queue.renew_log(self._screen.chat.reducer.ready)
         self._screen.chat.new()
         self._begin()
-        self._screen.draw_gauges()
-        self._screen.draw_status()
+        self._screen.drawing.draw_gauges()
+        self._screen.drawing.draw_status()
 
     def resume(self, path: Path) -> None:
         """Go on with the conversation in this file. Raises ``SlashError`` or ``ArchiveError`` when that can't be;
@@ -166,8 +166,8 @@ class Talk:
         self._screen.queue.renew_log(self._screen.chat.reducer.ready, log)
         self.show_resumed(conversation)
         self.tell_other_model()
-        self._screen.draw_gauges()
-        self._screen.draw_status()
+        self._screen.drawing.draw_gauges()
+        self._screen.drawing.draw_status()
 
     def show_resumed(self, conversation: Conversation) -> None:
         """Have ``conversation`` in the place of the present one; its record is open already."""

@@ -318,8 +318,8 @@ class Viewer:
     def show(self) -> None:
         """Bring everything on the screen to the place."""
         self._screen.query_one(TokenLog).show_at(self._spotlight())
-        self._screen.draw_gauges()
-        self._screen.draw_status()
+        self._screen.drawing.draw_gauges()
+        self._screen.drawing.draw_status()
 
     def show_steps(self) -> None:
         """Draw the step view, if it is open."""

@@ -54,7 +54,7 @@ def test_everything_the_program_draws_with_has_a_substitute() -> None:
 async def test_the_screen_in_ascii(launch: Launch, size: tuple[int, int]) -> None:
     async with launch(size=size, screen_options=ScreenOptions(ascii=True)) as chat:
         await chat.ask_and_wait()
-        chat.screen.draw_gauges()
+        chat.screen.drawing.draw_gauges()
         await chat.pilot.pause()
         assert drawn(chat).isascii()
         await chat.pilot.press("f1")
@@ -119,7 +119,7 @@ async def test_a_conflict_is_a_notice(launch: Launch) -> None:
 async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch) -> None:
     async with launch(screen_options=ScreenOptions(reduced_motion=True)) as chat:
         assert not chat.screen.viewer.motion.moves
-        chat.screen.draw_status()
+        chat.screen.drawing.draw_status()
         assert not chat.prompt.cursor_blink
         await chat.pilot.press("ctrl+p")
         await chat.until(lambda: isinstance(chat.app.focused, Input))

@@ -31,7 +31,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
             screen.queue.log.take_back(screen.chat.next_turn - 1)
             screen.talk.note("⏹ not asked")
         screen.talk.return_queue()
-        screen.draw_status()
+        screen.drawing.draw_status()
         screen.pump.hurry()
     elif screen.talk.put_back():
         pass

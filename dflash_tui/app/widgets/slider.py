@@ -76,9 +76,9 @@ class Slider(Track, can_focus=True):
         steps = round((min(max(value, self.low), self.high) - self.low) / self.step)
         return round(self.low + steps * self.step, 6)
 
-    def offer(self, refused: str = "") -> None:
-        """Let the user change it, or not, for a reason that the tooltip says."""
-        self.disabled = bool(refused)
+    def offer(self, refused: str | None) -> None:
+        """Let the user change it; or not, for a reason that the tooltip says."""
+        self.disabled = refused is not None
         self.tooltip = refused or self.hint
 
     def describe(self) -> str:
