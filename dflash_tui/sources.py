@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.commands import Command, EngineOptions
 
+from .core.advice import as_command
 from .core.source import Capabilities, Emit, Source, SourceFactory
 from .core.traces.replaying import ReplaySource
 
@@ -21,7 +22,7 @@ class EngineSource:
     def __init__(self, options: EngineOptions, emit: Emit) -> None:
         from engine.service import EngineService  # after the first frame; help and wrong flags never wait for it
 
-        self._service = EngineService(options, emit)
+        self._service = EngineService(options, emit, as_command)
 
     def start(self) -> None:
         self._service.start()

@@ -1,6 +1,6 @@
 """The event vocabulary: everything the engine tells the world, and the only thing a front end sees.
 
-The same events feed the screen, the session files and ``--stream-json``. Standard library only: a front end can
+The same events feed the screen, the session files and the command line's JSON. Standard library only: a front end can
 import this module, and draw its first frame, before torch is loaded.
 
 Names of statistics follow vLLM and aiperf. *Acceptance length* counts the bonus token, as the DFlash paper does:
