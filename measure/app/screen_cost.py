@@ -28,7 +28,7 @@ from dflash_tui.core.source import Emit, SourceFactory
 from dflash_tui.sources import engine_source
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineReady, Event, TurnFinished
-from tests.app.scripted_engine import PAGE, ScriptedEngine
+from tests.scripted_engine import PAGE, ScriptedEngine
 
 PROMPT = "Write a web page with a drone swarm"
 OPERATIONS = 400

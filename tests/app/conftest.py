@@ -22,8 +22,8 @@ from dflash_tui.core.settings.screen_options import ScreenOptions
 from dflash_tui.core.source import Emit
 from engine.commands import Command, GenerationSettings
 
+from ..scripted_engine import ScriptedEngine
 from .pilot import SteadyPilot
-from .scripted_engine import ScriptedEngine
 
 
 @dataclass

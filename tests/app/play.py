@@ -9,7 +9,7 @@ from pathlib import Path
 from dflash_tui.app.main import run_chat
 from engine.commands import GenerationSettings
 
-from .scripted_engine import PAGE, ScriptedEngine
+from ..scripted_engine import PAGE, ScriptedEngine
 
 if __name__ == "__main__":
     source = partial(ScriptedEngine, answer=PAGE * 20, load_seconds=1.5)

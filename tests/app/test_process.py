@@ -20,7 +20,7 @@ CHAT = """
 from pathlib import Path
 from dflash_tui.app.main import run_chat
 from engine.commands import EngineOptions, GenerationSettings
-from tests.app.scripted_engine import PAGE, ScriptedEngine
+from tests.scripted_engine import PAGE, ScriptedEngine
 from engine.events import EngineError
 import sys
 {setup}

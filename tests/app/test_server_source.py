@@ -23,9 +23,9 @@ from dflash_tui.core.source import Capabilities, Emit
 from engine.commands import Ask, GenerationSettings
 from engine.events import Event, Step, TurnStarted
 
+from ..scripted_engine import ScriptedEngine
 from .conftest import Driver
 from .pilot import SteadyPilot
-from .scripted_engine import ScriptedEngine
 
 BLOCK, SECRET = "The server chose its block size when it was started.", "The server doesn't tell what was drafted."
 FIXED = "This server takes a temperature, and nothing else."

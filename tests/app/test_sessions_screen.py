@@ -19,8 +19,8 @@ from engine.commands import Ask, GenerationSettings
 from engine.events import TurnStarted
 from tests.core.sessions.test_archive import write
 
+from ..scripted_engine import ScriptedEngine
 from .conftest import Driver, Launch
-from .scripted_engine import ScriptedEngine
 
 
 async def open_list(chat: Driver) -> SessionsScreen:

@@ -19,9 +19,9 @@ from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.travel import Place
 from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
 
+from ..scripted_engine import PAGE
 from .colour_vision import contrast
 from .conftest import Driver, Launch
-from .scripted_engine import PAGE
 
 LONG = PAGE * 40
 

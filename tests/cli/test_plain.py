@@ -15,7 +15,7 @@ from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from engine.commands import EngineOptions, GenerationSettings
 from engine.events import EngineError
 
-from .scripted import SCRIPTS, Script, ScriptedEngine
+from .scripted import SCRIPTS, Script, ScriptPlayer
 
 CTRL_C = "\x03"
 
@@ -38,7 +38,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
         monkeypatch.setattr("builtins.input", read)
         log = SessionLog.create(tmp_path / "sessions")
-        code = PlainChat(partial(ScriptedEngine, script, EngineOptions()), GenerationSettings(), log).run()
+        code = PlainChat(partial(ScriptPlayer, script, EngineOptions()), GenerationSettings(), log).run()
         captured = capsys.readouterr()
         return code, captured.out, captured.err, log.path
 

@@ -123,19 +123,29 @@ class ScriptedEngine:
         if self._thread.ident is not None:
             self._thread.join(timeout)
 
+    @property
+    def asked(self) -> list[Ask]:
+        """The questions it was given."""
+        return [command for command in self.commands if isinstance(command, Ask)]
+
     def _run(self) -> None:
+        if self._load():
+            while not isinstance(command := self._queue.get(), Close):
+                if isinstance(command, Ask) and self._answer_turn(command):
+                    return
+
+    def _load(self) -> bool:
+        """False when that failed."""
         for phase in ("import torch", "find the models", "read the target", "warm up"):
             for done in range(4):
                 self._emit(LoadProgress(phase, done + 1, 4))
                 time.sleep(self._load_seconds / 16)
         if self._load_error is not None:
             self._emit(self._load_error)
-            return
+            return False
         banner = "A little model that knows one page."
         self._emit(EngineReady("demo/gemma4-tiny", "demo/dflash-b16", self._device, "float32", 16, 4096, 1.0, banner))
-        while not isinstance(command := self._queue.get(), Close):
-            if isinstance(command, Ask) and self._answer_turn(command):
-                return
+        return True
 
     def _answer_turn(self, ask: Ask) -> bool:
         """True when Close came meanwhile."""
