@@ -12,7 +12,8 @@ from engine.events import MICROSECONDS, Step
 
 from ..figures.statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost, is_corrected, num_verified
 from .numbers import SECOND, microseconds
-from .packing import Packer, Piece, Place, Unpacker
+from .packing import Packer, Piece, Place
+from .unpacking import Unpacker
 
 CHECKPOINT = 32
 """Steps between two places where decoding can begin."""

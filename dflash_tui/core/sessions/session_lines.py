@@ -10,7 +10,8 @@ from typing import Any
 from engine.events import Channel, EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 
 from ..rounds.numbers import PackingError
-from ..rounds.packing import Packer, Piece, Unpacker, is_partial
+from ..rounds.packing import Packer, Piece, is_partial
+from ..rounds.unpacking import Unpacker
 
 STEP_KEY, TREE_KEY, PARTIAL_KEY = "step", "tree_step", "partial_step"
 """What the packed step is called in its line. Programs that know no trees, or no steps of which something is not known,

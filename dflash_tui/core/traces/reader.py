@@ -16,7 +16,8 @@ from ..conversation.reducer import Teller
 from ..failures import Failure
 from ..rounds.history import StepHistory
 from ..rounds.numbers import PackingError
-from ..rounds.packing import Piece, Unpacker
+from ..rounds.packing import Piece
+from ..rounds.unpacking import Unpacker
 from ..source import StepBatch
 from ..text.spans import SpanStore
 from .checking import checked_event, one_line

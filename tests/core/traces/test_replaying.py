@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.rounds.history import CHECKPOINT
-from dflash_tui.core.rounds.packing import Unpacker
+from dflash_tui.core.rounds.unpacking import Unpacker
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
 from dflash_tui.core.traces import format, replaying
