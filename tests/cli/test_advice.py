@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 import torch
 
-from dflash_tui.app.source import engine_source
 from dflash_tui.cli.chat import chat
-from dflash_tui.cli.turn import real_engine
 from dflash_tui.core.advice import FLAGS, as_command
-from dflash_tui.core.source import EngineSource
+from dflash_tui.core.source import events_only
+from dflash_tui.sources import engine_source
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.decoding.cuda_graphs import captured
 from engine.errors import EngineFailure
@@ -142,16 +141,9 @@ def test_models_that_are_not_here(tmp_path: Path) -> None:
     )
 
 
-def screen_engine(options: EngineOptions, emit: Callable[[Event], None]) -> EngineSource:
-    return engine_source(options)(emit)  # type: ignore[arg-type]  (the engine has no events of a replay)
-
-
-@pytest.mark.parametrize("factory", [screen_engine, real_engine()])
-def test_events_reach_both_front_ends_in_their_words(
-    factory: Callable[[EngineOptions, Callable[[Event], None]], EngineSource],
-) -> None:
+def test_events_reach_front_ends_in_their_words() -> None:
     events: SimpleQueue[Event] = SimpleQueue()
-    engine = factory(EngineOptions(device="cpu", max_context=64, time_rounds=False), events.put)
+    engine = engine_source(EngineOptions(device="cpu", max_context=64, time_rounds=False))(events_only(events.put))
     engine.start()
     engine.send(Ask(1, (Message("user", "word " * 100),), GenerationSettings()))
     told = iter(lambda: events.get(timeout=60), None)
