@@ -14,7 +14,7 @@ from engine.errors import UsageFailure
 from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
-    from engine.speculation.verify_width import CostTable
+    from engine.speculation.costs import CostTable
     from engine.tuning.rates import Rate
     from engine.tuning.sweep import Sweep
 

@@ -14,14 +14,14 @@ import torch
 from ..decoding.decoder import Decoder, Turn
 from ..decoding.host_rounds import Drafted, HostRounds
 from ..decoding.round_launches import RoundLaunches
-from ..kernels.decode.quantised import QuantisedWeight
 from ..kernels.decode.tiles import DraftTiles, TargetTiles
 from ..kernels.round.accept import DraftTree
 from ..kernels.round.sample import SampledRows
 from ..kernels.round.state import AT_DRAFT_WIDTH, AT_WIDTH, RoundState
 from ..kernels.toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..kernels.toolchain.jit import MAX_ROWS, tl
-from ..models.gemma4.modules import TargetOutput
+from ..kernels.weights.int8 import Int8Weight
+from ..models.target import TargetOutput
 from ..sampling.sampling import Samples
 
 MAX_SCRIPT = 512
@@ -93,11 +93,11 @@ class ScriptedLaunches(RoundLaunches):
         self,
         script: Script,
         decoder: Decoder,
-        embedding: QuantisedWeight | None = None,
+        head: Int8Weight | None = None,
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles | None = None,
     ):
-        super().__init__(decoder, embedding, tiles, draft_tiles)
+        super().__init__(decoder, head, tiles, draft_tiles)
         self._script = script
 
     def propose(self) -> None:

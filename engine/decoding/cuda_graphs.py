@@ -11,7 +11,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from ..errors import DeviceFailure
+from ..errors import DeviceFailure, Option
 
 Launch = Callable[[], None]
 """Kernels one behind the other, captured or not."""
@@ -26,7 +26,7 @@ def captured(launch: Launch, device: torch.device, what: str) -> Launch:
         return launch
     try:
         # Compiles what isn't compiled yet, which a capture wouldn't allow; in no stream of its own, after which every
-        # launch of four graphs took 0.13 us more (NOTES.md).
+        # launch of four graphs took 0.13 us more (kernels/DECISIONS.md).
         launch()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
@@ -34,7 +34,7 @@ def captured(launch: Launch, device: torch.device, what: str) -> Launch:
     except RuntimeError as error:
         raise DeviceFailure(
             f"The GPU could not record a decoding step ({what}): {error}",
-            "Decode without graphs: --attention-backend sdpa.",
+            ("Decode without graphs: ", Option("attention_backend", "sdpa"), "."),
         ) from error
     return graph.replay
 

@@ -178,11 +178,9 @@ class DeviceRounds:
     def _commit(self, turn: Turn, record: RoundRecord, ingests: bool) -> None:
         """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
         start = turn.cache.length
-        turn.cache.note_written(start + len(record.tree) + 1)
         if turn.draft_cache is not None and ingests:
-            turn.draft_cache.note_written(start + record.drafted_rows)
-            turn.draft_cache.commit(start)
-        turn.commit(record.committed)
+            turn.draft_cache.follow(start, written=start + record.drafted_rows)
+        turn.prefix.follow(record.committed, written=start + len(record.tree) + 1)
 
 
 def _choice(done: EnqueuedRound, record: RoundRecord) -> Choice | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
-from ..models.gemma4.modules import TargetOutput
+from ..models.target import TargetOutput
 from ..sampling.sampling import Samples, num_accepted
 from ..speculation.trees import Node, branches, chain, is_chain
 from ..speculation.verify_width import Choice, Policy

@@ -14,7 +14,6 @@ from typing import Literal
 
 import torch
 
-from ..kernels.decode.quantised import QuantisedWeight
 from ..kernels.decode.tiles import DraftTiles, TargetTiles
 from ..kernels.round.accept import DraftTree, accept_rows, accept_tree
 from ..kernels.round.choices import Choices
@@ -25,8 +24,8 @@ from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings,
 from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, RoundState, begin_round
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.int8 import Int8Weight
 from ..models.dflash.draft_pass import DraftPass, RoundRows
-from ..models.gemma4.decode_pass import DecodePass
 from .cuda_graphs import Launch, captured
 from .decoder import Decoder
 
@@ -41,25 +40,25 @@ class RoundLaunches:
     def __init__(
         self,
         decoder: Decoder,
-        embedding: QuantisedWeight | None = None,
+        head: Int8Weight | None = None,
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles | None = None,
     ):
-        """With ``embedding``, an 8-bit copy of the target's, it drafts in 8 bits. Tiles are given to be measured."""
+        """With ``head``, an 8-bit copy of the target's, it drafts in 8 bits. Tiles are given to be measured."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
         self.decoder, self.device = decoder, device
-        self.drafts_in_8_bits = embedding is not None
+        self.drafts_in_8_bits = head is not None
         drafts = drafter is not None and decoder.draft_cache is not None
         drafts_trees = drafts and target.config.moe is None  # where rows bring experts of their own, chains pay more
         self.state = RoundState.allocate(device, TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE)
         self.ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
         """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
-        self.target = DecodePass(target, decoder.cache, self.state.cursor, self.state.width, taps, tiles)
+        self.target = target.decode_pass(decoder.cache, self.state.cursor, self.state.width, taps, tiles)
         self.target.ids = self.ids[:MAX_ROWS]
         self.tree = DraftTree.allocate(Choices.allocate(device)) if drafts_trees else None
         """Of the round that runs, where a policy chooses trees."""
-        self._stores = RowStores(decoder.cache.layers, self.target.features) if drafts_trees else None
+        self._stores = RowStores(decoder.cache.attention, self.target.features) if drafts_trees else None
         self.drafter: DraftPass | None = None
         self._block, self._mask_token = torch.zeros_like(self.target.ids), 0
         self.drafter_probability = torch.zeros(MAX_ROWS, device=device)
@@ -68,7 +67,7 @@ class RoundLaunches:
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
             tokens, features = self.ids[1:], self.target.features[:MAX_ROWS]
             self.drafter = DraftPass(
-                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, embedding, choices
+                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
             )
             self._block, self._mask_token = self.drafter.block, drafter.config.mask_token_id
             self.drafter_probability = self.drafter.out.probability

@@ -24,10 +24,11 @@ import threading
 import time
 from pathlib import Path
 
-from dflash_tui.app.source import Emit, SourceFactory, engine_source
+from dflash_tui.core.source import Emit, SourceFactory
+from dflash_tui.sources import engine_source
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineReady, Event, TurnFinished
-from tests.app.scripted_engine import PAGE, ScriptedEngine
+from tests.scripted_engine import PAGE, ScriptedEngine
 
 PROMPT = "Write a web page with a drone swarm"
 OPERATIONS = 400
@@ -87,7 +88,7 @@ def run_screen(engine: str, report: Path) -> None:
 
         return factory(engine)(tap)  # type: ignore[return-value]
 
-    run_chat(EngineOptions(), GenerationSettings(), report.parent, source)
+    run_chat(source, GenerationSettings(), report.parent)
 
 
 def write_report(path: Path, event: TurnFinished) -> None:

@@ -35,7 +35,7 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.rounds import Prompt
 from engine.events import Event, Step
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.weights.int8 import Int8Weight
 from engine.runner import Runner
 from engine.tokenizer import ChatTokenizer
 from measure.gpu.report import Report
@@ -45,8 +45,8 @@ if find_spec("platformdirs") is None:  # it would name a folder, which is given 
     stand_in.user_state_dir = tempfile.gettempdir  # type: ignore[attr-defined]
     sys.modules["platformdirs"] = stand_in
 
+from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.pump import FramePump
-from dflash_tui.app.source import EventQueue
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.sessions.sessions import SessionLog
 
@@ -162,7 +162,7 @@ def main() -> int:
     runner = Runner(Decoder(target, drafter, options.tokens + 512), FoldedTokenizer(shape.target.vocab_size))
     script = Script(device)
     if device.type == "cuda":
-        copy = QuantisedWeight.of(target.embed_tokens.weight)
+        copy = Int8Weight.of(target.head)
         runner.decoder.use_rounds(DeviceRounds(ScriptedLaunches(script, runner.decoder, copy)))
     else:
         runner.decoder.use_rounds(ScriptedHostRounds(script))

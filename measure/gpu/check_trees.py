@@ -24,8 +24,8 @@ from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import Kind, RoundLaunches
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kernels.weights.int8 import Int8Weight
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES
 from engine.speculation.verify_width import Auto
@@ -43,7 +43,7 @@ class OracleTrees(RoundLaunches):
     """Choices hold what follows in a text at four of five positions; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
-        super().__init__(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
+        super().__init__(decoder, Int8Weight.of(decoder.target.head))
         device, vocab = decoder.device, decoder.target.config.vocab_size
         padded = torch.tensor([*text, *[0] * MARGIN], device=device)
         position = torch.arange(len(padded), device=device)

@@ -9,7 +9,7 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.traces.bundled import bundled_traces
-from dflash_tui.core.traces.format import MAGIC, TREE_VERSION
+from dflash_tui.core.traces.format import MAGIC, PARTIAL_VERSION
 from dflash_tui.core.traces.reader import read_trace
 from engine.events import EngineReady, LoadProgress, TurnFinished, event_from_dict
 
@@ -60,7 +60,7 @@ def test_what_cannot_be_replayed_is_said(program: Program, arguments: list[str],
 
 def test_a_newer_trace_is_refused(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "newer.dft"
-    path.write_bytes(MAGIC + b"%d\nwhatever" % (TREE_VERSION + 1))
+    path.write_bytes(MAGIC + b"%d\nwhatever" % (PARTIAL_VERSION + 1))
     assert program.run("replay", str(path)).code == ExitCode.USAGE
     assert "newer dflash-chat" in program.err and "Update" in program.err
 
@@ -85,7 +85,8 @@ def test_the_screen_of_a_replay_imports_no_torch(tmp_path: Path) -> None:
 import asyncio, sys
 from pathlib import Path
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.source import EventQueue, replay_source
+from dflash_tui.app.event_queue import EventQueue
+from dflash_tui.sources import replay_source
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import find_trace
 from engine.commands import GenerationSettings
@@ -95,7 +96,7 @@ async def show():
     app = ChatApp(GenerationSettings(), Path("."), EventQueue(SessionLog.nowhere()), source)
     async with app.run_test(size=(120, 36)):
         async with asyncio.timeout(60):
-            while not app.chat_screen.replay.ended:
+            while not app.chat_screen.source.ended:
                 await asyncio.sleep(0.05)
 
 asyncio.run(show())

@@ -13,15 +13,16 @@ from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnSta
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import Teller
-from ..conversation.span_store import SpanStore
 from ..failures import Failure
 from ..rounds.history import StepHistory
-from ..rounds.stretch import Stretch
+from ..rounds.numbers import PackingError
+from ..rounds.packing import Piece
+from ..rounds.unpacking import Unpacker
+from ..source import StepBatch
+from ..text.spans import SpanStore
 from .checking import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, TREE_VERSION, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
-from .numbers import PackingError
-from .packing import Unpacker
 from .step_coding import MAX_LIST
 
 MAX_STEP = 64 * 2**10
@@ -85,22 +86,22 @@ class Trace:
                 yield next(steps)
                 step += 1
 
-    def happenings(self, start: int, stop: int) -> Iterator[Event | Stretch]:
-        """The events from number ``start`` to before ``stop``, steps in stretches. Decodes nothing."""
+    def happenings(self, start: int, stop: int) -> Iterator[Event | StepBatch]:
+        """The events from number ``start`` to before ``stop``, steps in batches. Decodes nothing."""
         turn = first = step = 0
         for place, mark in enumerate(self.marks):
-            yield from self._stretch(turn, first, max(step, start - place), min(mark.steps_before, stop - place))
+            yield from self._batch(turn, first, max(step, start - place), min(mark.steps_before, stop - place))
             if start <= mark.steps_before + place < stop:
                 yield mark.event
             step = mark.steps_before
             if isinstance(mark.event, TurnStarted):
                 turn, first = mark.event.turn, step
         place = len(self.marks)
-        yield from self._stretch(turn, first, max(step, start - place), min(len(self.steps), stop - place))
+        yield from self._batch(turn, first, max(step, start - place), min(len(self.steps), stop - place))
 
-    def _stretch(self, turn: int, first: int, start: int, stop: int) -> Iterator[Stretch]:
+    def _batch(self, turn: int, first: int, start: int, stop: int) -> Iterator[StepBatch]:
         if start < stop:
-            yield Stretch(turn, self.steps, first, start, stop, self.spans.between(start, stop, turn))
+            yield StepBatch(turn, self.steps, first, start, stop, self.spans.between(start, stop, turn))
 
     def steps_of_turn(self, turn: int) -> range:
         """Which steps of the trace are a turn's; none when it has no step."""
@@ -155,9 +156,9 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if not FORMAT_VERSION <= int(number) <= TREE_VERSION:
-        newer = int(number) > TREE_VERSION
-        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} and {TREE_VERSION}"
+    if not FORMAT_VERSION <= int(number) <= PARTIAL_VERSION:
+        newer = int(number) > PARTIAL_VERSION
+        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} to {PARTIAL_VERSION}"
         raise TraceError(
             f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
             "Update dflash-chat to replay it." if newer else "Record it again.",
@@ -169,7 +170,7 @@ class _Reader:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._pieces: list[tuple[int, str]] = []
+        self._pieces: list[Piece] = []
         self._unpacker = Unpacker(self._pieces)
         self._headed = False
         self._turn: int | None = None
@@ -228,7 +229,7 @@ class _Reader:
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].append(token.text)
         for _, text in self._pieces[self._pieces_seen :]:
-            self._piece_text_left -= len(text)
+            self._piece_text_left -= len(text or "")
         self._pieces_seen = len(self._pieces)
         self._drafted_left -= len(step.draft) + len(step.tree)
         self._meter.add(step)

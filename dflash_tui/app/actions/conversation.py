@@ -1,0 +1,97 @@
+"""Actions on the conversation: stop, start afresh, ask again."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.conversation.slash import Argument
+
+from ..widgets.prompt import Prompt
+from .action import Action
+from .saving import copy_text
+
+if TYPE_CHECKING:
+    from ..screens.chat import ChatScreen
+
+AGAIN_SECONDS = 2.0
+"""A second Ctrl+C, or Esc while the models load, leaves within this time."""
+
+
+def require_idle(screen: ChatScreen) -> None:
+    """Raises ``SlashError`` while an answer runs."""
+    screen.talk.require_idle()
+
+
+def stop(screen: ChatScreen, _: Argument) -> None:
+    """The innermost thing that can be ended: the answer, an edit, loading; else the prompt gets the keyboard."""
+    waiting = screen.chat.waiting
+    if screen.chat.stop():
+        if waiting:
+            screen.queue.log.take_back(screen.chat.next_turn - 1)
+            screen.talk.note("⏹ not asked")
+        screen.talk.return_queue()
+        screen.drawing.draw_status()
+        screen.pump.hurry()
+    elif screen.talk.put_back():
+        pass
+    elif screen.chat.reducer.phase == "loading":
+        _leave_on_repeat(screen, "Esc again cancels loading and leaves. What was fetched is kept.")
+    else:
+        screen.talk.show_tokens()
+        screen.query_one(Prompt).focus()
+
+
+def interrupt(screen: ChatScreen, argument: Argument) -> None:
+    """A selection is copied, an answer is stopped, and twice in a row quits."""
+    prompt = screen.query_one(Prompt)
+    selected = prompt.selected_text or screen.get_selected_text()
+    if selected:
+        copy_text(screen, selected, "The selection")
+        prompt.move_cursor(prompt.cursor_location)
+        screen.clear_selection()
+    elif screen.chat.busy:
+        stop(screen, argument)
+    else:
+        _leave_on_repeat(screen, "Press Ctrl+C again to quit.")
+
+
+def _leave_on_repeat(screen: ChatScreen, notice: str) -> None:
+    if time.monotonic() < screen.quit_until:
+        screen.app.exit()
+    else:
+        screen.quit_until = time.monotonic() + AGAIN_SECONDS
+        screen.notify(notice, timeout=AGAIN_SECONDS)
+
+
+def new_chat(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.new()
+
+
+def retry(screen: ChatScreen, _: Argument) -> None:
+    """The same seed would give the same answer, so the next one is used; greedy decoding has none."""
+    question = screen.talk.take_back().question
+    if screen.chat.settings.temperature > 0 and screen.source.capabilities.can("seed"):
+        screen.chat.reseed(screen.chat.settings.seed + 1)
+    elif screen.chat.settings.temperature == 0:
+        screen.notify("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.", timeout=6)
+    screen.ask(question)
+
+
+def edit(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.edit()
+    screen.notify("Enter asks it anew; Esc puts question and answer back.", timeout=4)
+
+
+def leave(screen: ChatScreen, _: Argument) -> None:
+    screen.app.exit()
+
+
+ACTIONS = (
+    Action("stop", "stop the answer and keep what it wrote", stop, "escape"),
+    Action("interrupt", "copy the selection, else stop, else quit", interrupt, "ctrl+c", priority=True),
+    Action("new", "start a new chat", new_chat, "ctrl+n", "new"),
+    Action("retry", "take the newest answer back and ask again", retry, slash="retry"),
+    Action("edit", "take the newest question back into the prompt; Esc undoes it", edit, slash="edit"),
+    Action("quit", "leave", leave, slash="quit"),
+)

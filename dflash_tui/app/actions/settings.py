@@ -1,0 +1,104 @@
+"""Actions on how answers are decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.conversation.slash import Argument
+from engine.commands import AUTO
+
+from ..widgets.slider import BlockSlider, TemperatureSlider
+from .action import Action
+
+if TYPE_CHECKING:
+    from ..screens.chat import ChatScreen
+
+BLOCK = "block size, from the next round on"
+TEMPERATURE = "temperature, from the next round on"
+
+
+def larger_block(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.require("block_size")
+    screen.query_one(BlockSlider).action_move(1)
+
+
+def smaller_block(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.require("block_size")
+    screen.query_one(BlockSlider).action_move(-1)
+
+
+def warmer(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.require("temperature")
+    screen.query_one(TemperatureSlider).action_move(1)
+
+
+def cooler(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.require("temperature")
+    screen.query_one(TemperatureSlider).action_move(-1)
+
+
+def set_block(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.require("block_size")
+    screen.set_block(argument.block_size())
+
+
+def set_temperature(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.require("temperature")
+    screen.set_temperature(argument.number())
+
+
+def set_seed(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.require("seed")
+    screen.chat.reseed(argument.integer())
+
+
+def set_system(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.require("system")
+    screen.chat.system = argument.text or None
+
+
+def think(screen: ChatScreen, argument: Argument) -> None:
+    screen.talk.require("thinking")
+    thinking = argument.switch()
+    screen.chat.think(thinking)
+    screen.notify(f"Thinking is {'on' if thinking else 'off'} from the next question on.", timeout=3)
+
+
+def speculate(screen: ChatScreen, argument: Argument) -> None:
+    """Without speculation the target's own speed is measured, which answers after that are compared with."""
+    screen.talk.require("speculation")
+    speculation = argument.switch()
+    ready = screen.chat.reducer.ready
+    if speculation and ready is not None and ready.drafter is None:
+        screen.notify("No drafter is loaded: start without --no-speculation or --draft none.", severity="warning")
+        return
+    screen.chat.speculate(speculation)
+    words = "the drafter guesses again" if speculation else "the target writes alone, and its speed is measured"
+    screen.notify(f"From the next question on {words}.", timeout=4)
+
+
+ACTIONS = (
+    Action("block-up", BLOCK, larger_block, "alt+up", priority=True),
+    Action("block-down", BLOCK, smaller_block, "alt+down", priority=True),
+    Action("temperature-down", TEMPERATURE, cooler, "alt+left", priority=True),
+    Action("temperature-up", TEMPERATURE, warmer, "alt+right", priority=True),
+    Action("temperature", "temperature; 0 is greedy", set_temperature, slash="temp", takes="0–2"),
+    Action(
+        "block",
+        "block size: 16 drafts 15 tokens and adds one; auto checks as many as pay off",
+        set_block,
+        slash="block",
+        takes="auto|2–16",
+        choices=lambda screen: [AUTO, *map(str, screen.query_one(BlockSlider).sizes)],
+    ),
+    Action("seed", "seed of the sampling noise", set_seed, slash="seed", takes="n"),
+    Action("system", "system prompt from the next question on, or none", set_system, slash="system", takes="[text]"),
+    Action(
+        "speculation",
+        "let the drafter guess, or measure the target alone; from the next question on",
+        speculate,
+        slash="speculation",
+        takes="on|off",
+    ),
+    Action("think", "let the model think first, from the next question on", think, slash="think", takes="on|off"),
+)

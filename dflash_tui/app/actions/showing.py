@@ -1,0 +1,121 @@
+"""Actions that compare and present: the race, and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.conversation.reducer import TurnState
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.export.document import Document, collect, origin_of
+from dflash_tui.core.export.formats import FORMATS, render
+from dflash_tui.core.files.saving import save_text
+from dflash_tui.core.traces.writer import turn_events
+from dflash_tui.core.version import installed_version
+from engine.commands import AUTO, MIN_BLOCK_SIZE, BlockSize, Message
+
+from ..notices import tell_saved
+from .action import Action
+
+if TYPE_CHECKING:
+    from dflash_tui.core.race.race import RaceResult
+
+    from ..screens.chat import ChatScreen
+
+# Race and lesson are imported when they are asked for: the first frame needs neither.
+
+LAST = "last"
+EXPORT_TAKES = f"html|svg|cast|json [{LAST}] [name]"
+RACE_RUNS = 3
+"""Runs per lane: enough for a median, few enough to wait for."""
+
+
+def race(screen: ChatScreen, argument: Argument) -> None:
+    """The target alone, DFlash at the block size of the slider, and at half of it; for auto, at the largest instead."""
+    from dflash_tui.core.race.race import Race, lanes_for
+
+    from ..screens.race import RaceScreen
+
+    screen.talk.require_idle()
+    screen.talk.require("speculation")
+    ready = screen.chat.reducer.ready
+    if ready is None:
+        raise SlashError("The models are still loading; a race needs them.")
+    if ready.drafter is None:
+        raise SlashError("There is no drafter to race with: this target runs alone.")
+    settings = screen.chat.settings
+    block = settings.block_rows(ready.max_block_size)
+    sizes: list[BlockSize] = [AUTO, block] if settings.block_size == AUTO else [block, max(block // 2, MIN_BLOCK_SIZE)]
+    lanes = lanes_for(settings, list(dict.fromkeys(sizes)))
+    messages = _question(screen, argument.text)
+
+    def create() -> Race:
+        return Race(messages, lanes, RACE_RUNS, screen.source.send, screen.gpu.joules)
+
+    def finish(result: RaceResult | None) -> None:
+        if result is not None and result.lanes[0].tok_s:
+            screen.chat.reducer.take_race(1000 / result.lanes[0].tok_s)
+            screen.drawing.draw_gauges()
+
+    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir), finish)
+
+
+def _question(screen: ChatScreen, text: str) -> list[Message]:
+    """``text`` alone, or the conversation up to its last question."""
+    head = [Message("system", screen.chat.system)] if screen.chat.system else []
+    if text:
+        return [*head, Message("user", text)]
+    said = screen.chat.messages
+    last = max((place for place, message in enumerate(said) if message.role == "user"), default=None)
+    if last is None:
+        raise SlashError("Ask something first, or say what to race with: /race Write a quicksort in Python")
+    return [*head, *said[: last + 1]]
+
+
+def export(screen: ChatScreen, argument: Argument) -> None:
+    """Write the answers of this chat, as they were decoded, to a file for others."""
+    words = argument.text.split()
+    wanted = next((each for each in FORMATS if words and each == words[0]), None)
+    if wanted is None:
+        raise argument.wrong()
+    turns = screen.chat.reducer.turns
+    rest = words[1:]
+    if rest[:1] == [LAST]:
+        turns, rest = turns[-1:], rest[1:]
+    document = _document(screen, turns)
+    name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
+    content = render(document, wanted)
+    tell_saved(screen, lambda: save_text(content, screen.out_dir, name))
+
+
+def _document(screen: ChatScreen, turns: Sequence[TurnState]) -> Document:
+    collector = collect(event for turn in turns for event in turn_events(turn))
+    answers = collector.answers()
+    if not answers:
+        raise SlashError("There is no answer to export yet.")
+    created = datetime.now().astimezone().isoformat(timespec="seconds")
+    origin = origin_of(screen.chat.reducer.ready, created, f"dflash-chat {installed_version()}")
+    return Document(answers[0].question.strip().partition("\n")[0] or "dflash-chat", answers, origin)
+
+
+def lesson(screen: ChatScreen, argument: Argument) -> None:
+    """The lesson that comes with the program, or a file; the chat waits behind it."""
+    from dflash_tui.core.lesson.bundled import open_lesson
+    from dflash_tui.core.lesson.parsing import LessonError
+
+    from ..screens.lesson import LessonScreen
+
+    try:
+        read, pages, origin = open_lesson(Path(argument.text).expanduser() if argument.text else None)
+    except LessonError as error:
+        raise SlashError(str(error)) from None
+    screen.app.push_screen(LessonScreen(read, pages, origin, screen.out_dir))
+
+
+ACTIONS = (
+    Action("race", "race the target alone against DFlash", race, "f6,alt+r", "race", "[question]", priority=True),
+    Action("lesson", "a guided tour over a recorded run", lesson, slash="lesson", takes="[file]"),
+    Action("export", "the answers as a page, picture, recording or data", export, slash="export", takes=EXPORT_TAKES),
+)

@@ -1,0 +1,62 @@
+"""Between the thread that events come from and the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.source import Happening, Rewind, StepBatch
+from dflash_tui.core.traces.writer import TraceWriter
+from engine.events import EngineReady, Event, TurnFinished
+
+
+class EventQueue:
+    """Carries events from the engine thread to the screen, and writes them down on the way.
+
+    The log is written first and by the engine's own thread: what reached the disk never waits for a frame.
+    """
+
+    def __init__(self, log: SessionLog, trace: TraceWriter | None = None) -> None:
+        self.log = log
+        self.trace = trace
+        """Records the run, if the user wants that."""
+        self.diverted: Callable[[Event], None] | None = None
+        """Takes the events instead, while the engine works for something that is no part of the conversation. May
+        only change while the engine is idle."""
+        self.wake: Callable[[], None] = lambda: None
+        """Called by the engine thread when an answer has ended: somebody may wait for that."""
+        self._events: SimpleQueue[Happening] = SimpleQueue()
+
+    def put(self, event: Happening) -> None:
+        """Called by the engine thread."""
+        if isinstance(event, StepBatch | Rewind):
+            self._events.put(event)  # a jump in a recording: nothing to write down
+            return
+        if self.diverted is not None:
+            self.diverted(event)
+            return
+        self.log.record(event)
+        if self.trace is not None:
+            self.trace.record(event)
+        self._events.put(event)
+        if isinstance(event, TurnFinished):
+            self.wake()
+
+    def take(self, limit: int) -> list[Happening]:
+        """At most ``limit`` events, oldest first; never waits."""
+        events: list[Happening] = []
+        while len(events) < limit:
+            try:
+                events.append(self._events.get_nowait())
+            except Empty:
+                break
+        return events
+
+    def renew_log(self, ready: EngineReady | None, log: SessionLog | None = None) -> None:
+        """A new conversation gets a record of its own; ``log`` is that of an older one which goes on. Must not be
+        called while a turn runs."""
+        self.log.close()
+        self.log = log or SessionLog.create(self.log.path.parent)
+        if ready is not None:
+            self.log.record(ready)

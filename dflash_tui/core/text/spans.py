@@ -1,0 +1,165 @@
+"""The pieces that a transcript is made of, in columns: an answer's worth of them is copied in a millisecond."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import compress
+from operator import and_
+from typing import Literal, NamedTuple, overload
+
+TokenStyle = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
+"""How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted."""
+TOKEN_STYLES: tuple[TokenStyle, ...] = ("prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error")
+_CODES = {style: code for code, style in enumerate(TOKEN_STYLES)}
+_SAID = bytes(code != _CODES["thought"] for code in range(256))
+"""By a style's code: 1 for all but thoughts."""
+
+
+class Span(NamedTuple):
+    """A piece of the transcript in one style."""
+
+    text: str
+    style: TokenStyle
+    turn: int = 0
+    token: int | None = None
+    """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
+
+
+class Labels:
+    """What each piece is, in ten bytes."""
+
+    __slots__ = ("styles", "tokens", "turns", "written")
+
+    def __init__(
+        self,
+        styles: Iterable[int] = (),
+        written: Iterable[int] = (),
+        turns: Iterable[int] = (),
+        tokens: Iterable[int] = (),
+    ) -> None:
+        self.styles = bytearray(styles)
+        """Places in ``TOKEN_STYLES``."""
+        self.written = bytearray(written)
+        """1 where the piece is a token, 0 where no model wrote it."""
+        self.turns = array("I", turns)
+        """What no model wrote belongs to the piece before it; the first one, to the turn that its span names."""
+        self.tokens = array("I", tokens)
+        """Tokens of the turn up to and with this piece, so that pieces of one turn are in order."""
+
+    def append(self, span: Span) -> None:
+        turn, tokens = span.turn, 0
+        if span.token is not None:
+            tokens = span.token + 1
+        elif self.turns:
+            turn, tokens = self.turns[-1], self.tokens[-1]
+        self.styles.append(_CODES[span.style])
+        self.written.append(span.token is not None)
+        self.turns.append(turn)
+        self.tokens.append(tokens)
+
+    def extend(self, others: Labels) -> None:
+        start = len(self.styles)
+        self.styles += others.styles
+        self.written += others.written
+        self.turns += others.turns
+        self.tokens += others.tokens
+        self._pass_on(start)
+
+    def those(self, kept: Sequence[bool]) -> Labels:
+        """Only the pieces for which ``kept`` is True."""
+        some = Labels(*(compress(column, kept) for column in (self.styles, self.written, self.turns, self.tokens)))
+        some._pass_on(0)
+        return some
+
+    def _pass_on(self, start: int) -> None:
+        """From ``start`` on, give what no model wrote the turn and the tokens of the piece that is now before it."""
+        place = self.written.find(0, max(start, 1))
+        while place >= 0:
+            self.turns[place], self.tokens[place] = self.turns[place - 1], self.tokens[place - 1]
+            place = self.written.find(0, place + 1)
+
+
+class Spans(Sequence[Span]):
+    """Pieces in the order of the transcript. Append-only."""
+
+    __slots__ = ("labels", "texts")
+
+    def __init__(self, texts: list[str] | None = None, labels: Labels | None = None) -> None:
+        self.texts = [] if texts is None else texts
+        self.labels = Labels() if labels is None else labels
+        """As many as there are texts."""
+
+    @classmethod
+    def of(cls, spans: Iterable[Span]) -> Spans:
+        """``spans`` in columns."""
+        if isinstance(spans, cls):
+            return spans
+        columns = cls()
+        for span in spans:
+            columns.append(span)
+        return columns
+
+    def append(self, span: Span) -> None:
+        self.texts.append(span.text)
+        self.labels.append(span)
+
+    def extend(self, others: Spans) -> None:
+        self.texts += others.texts
+        self.labels.extend(others.labels)
+
+    def without(self, style: TokenStyle) -> Spans:
+        """The pieces in every other style."""
+        code = _CODES[style]
+        kept = [other != code for other in self.labels.styles]
+        return Spans(list(compress(self.texts, kept)), self.labels.those(kept))
+
+    @property
+    def answer(self) -> str:
+        """What a model wrote and did not only think."""
+        labels = self.labels
+        return "".join(compress(self.texts, map(and_, labels.written, labels.styles.translate(_SAID))))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, index: int) -> Span: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Span]: ...
+    def __getitem__(self, index: int | slice) -> Span | list[Span]:
+        places = range(len(self))[index]
+        return self._span(places) if isinstance(places, int) else [self._span(place) for place in places]
+
+    def _span(self, place: int) -> Span:
+        text, style = self.texts[place], TOKEN_STYLES[self.labels.styles[place]]
+        if not self.labels.written[place]:
+            return Span(text, style)
+        return Span(text, style, self.labels.turns[place], self.labels.tokens[place] - 1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as lists have none
+
+
+class SpanStore:
+    """What every step of a trace adds to the transcript, in eighteen bytes a token beside the text. Append-only."""
+
+    def __init__(self) -> None:
+        self._spans = Spans()
+        self._ends = array("q")
+
+    def append(self, spans: Spans) -> None:
+        """The spans of the next step."""
+        self._spans.extend(spans)
+        self._ends.append(len(self._spans))
+
+    def between(self, start: int, stop: int, turn: int) -> Spans:
+        """The spans of the steps from ``start`` to before ``stop``, all of turn number ``turn``. Makes no object per
+        token."""
+        part = slice(self._ends[start - 1] if start else 0, self._ends[stop - 1] if stop else 0)
+        labels = self._spans.labels
+        styles, tokens = labels.styles[part], labels.tokens[part]
+        turns = array("I", (turn,)) * len(styles)
+        return Spans(self._spans.texts[part], Labels(styles, labels.written[part], turns, tokens))

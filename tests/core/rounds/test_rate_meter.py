@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.packing import SECOND
+from dflash_tui.core.rounds.rate_meter import RateMeter
+from tests.core.events_for_tests import make_step
+
+WAITS, TOKENS = st.integers(1, 700_000), st.integers(1, 16)
+PACES = st.lists(st.tuples(WAITS, TOKENS), min_size=1, max_size=60)
+"""Rounds: microseconds since the one before, and tokens."""
+
+
+def history_of(rounds: list[tuple[float, int]]) -> StepHistory:
+    """Of rounds that end at a time, in seconds, and emit so many tokens."""
+    history = StepHistory()
+    for index, (time, tokens) in enumerate(rounds):
+        history.append(make_step(tokens - 1, tokens - 1, index=index, time=round(time, 6)))
+    return history
+
+
+def test_rate_at_a_steady_pace() -> None:
+    rate = RateMeter(history_of([(0.5 + 0.02 * index, 4) for index in range(200)])).after(-1)
+    assert rate.mean == pytest.approx(200)
+    assert rate.now == pytest.approx(200, rel=0.03)
+    assert rate.peak == pytest.approx(200, rel=0.03)
+    assert len(rate.history) == 39, "one every tenth of a second"
+
+
+def test_now_forgets_what_peak_remembers() -> None:
+    times = accumulate([0.01] * 300 + [0.1] * 30)
+    rate = RateMeter(history_of([(time, 5) for time in times])).after(-1)
+    assert rate.now == pytest.approx(50, abs=5)  # one round more or less in the window
+    assert rate.peak == pytest.approx(500, rel=0.05)
+
+
+def test_a_burst_before_the_window_is_full_is_no_peak() -> None:
+    rate = RateMeter(history_of([(0.0, 1), (0.3, 15), (0.6, 15), (0.9, 15)])).after(-1)
+    assert rate.history and rate.peak == rate.mean < max(rate.history) + 1e-9
+
+
+def test_one_round_has_no_rate() -> None:
+    rate = RateMeter(history_of([(0.2, 1)])).after(-1)
+    assert rate.now == rate.mean == rate.peak == 0.0 and not rate.history
+
+
+def test_without_a_round_there_is_no_rate() -> None:
+    with pytest.raises(IndexError):
+        RateMeter(StepHistory()).after(-1)
+
+
+@given(PACES)
+def test_it_shows_after_any_round_what_counting_up_to_it_gives(paces: list[tuple[int, int]]) -> None:
+    times = list(accumulate(wait for wait, _ in paces))
+    tokens = [count for _, count in paces]
+    history = history_of([(time / SECOND, count) for time, count in zip(times, tokens, strict=True)])
+    meter = RateMeter(history)
+    samples: list[float] = []
+    peak = 0.0
+    for index, time in enumerate(times):
+        passed = time - times[0]
+        recent = sum(
+            count for end, count in list(zip(times, tokens, strict=True))[1 : index + 1] if time - end < SECOND
+        )
+        now = recent * SECOND / min(passed, SECOND) if passed else 0.0
+        new = passed // RateMeter.SAMPLE - len(samples)
+        samples += [now] * new
+        if new and passed >= SECOND:
+            peak = max(peak, now)
+        rate = meter.after(index)
+        assert rate.now == pytest.approx(now) and list(rate.history) == pytest.approx(samples)
+        mean = sum(tokens[1 : index + 1]) * SECOND / passed if passed else 0.0
+        assert rate.mean == pytest.approx(mean) and rate.peak == pytest.approx(max(peak, mean))
+
+
+@given(st.lists(st.tuples(WAITS, TOKENS), min_size=1, max_size=30), st.integers(0, 30))
+def test_following_round_by_round_measures_what_measuring_the_whole_does(
+    rounds: list[tuple[int, int]], backwards: int
+) -> None:
+    """Also where a clock went back, as damaged traces have it."""
+    times = [time / SECOND for time in accumulate(wait for wait, _ in rounds)]
+    times[backwards:] = times[backwards:][::-1]
+    whole = history_of(list(zip(times, [tokens for _, tokens in rounds], strict=True)))
+    growing = StepHistory()
+    meter = RateMeter(growing)
+    for step in whole:
+        growing.append(step)
+        meter.follow()
+    at_once = RateMeter(whole)
+    assert [meter.after(index) for index in range(len(whole))] == [at_once.after(index) for index in range(len(whole))]
