@@ -96,7 +96,7 @@ def on_device(pair: Pair, proposal: Proposal | None = None, max_context: int = C
     launches = RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
     decoder.use_rounds(DeviceRounds(launches))
     if proposal is not None:
-        rows, state = launches.drafter, launches.state
+        rows, state, tree = launches.drafter, launches.state, launches.tree
         assert rows is not None
         tokens, probability = rows.out.token, rows.out.probability
 
@@ -104,6 +104,9 @@ def on_device(pair: Pair, proposal: Proposal | None = None, max_context: int = C
             if state.draft_width > 0:
                 tokens[:15] = torch.tensor(proposal(int(state.cursor), int(state.anchor), 15))
             probability.fill_(0.5)
+            if tree is not None:  # the only choice that is worth anything
+                tree.choices.tokens[:, 0] = tokens
+                tree.choices.probabilities[:] = torch.tensor([0.5, 0.0, 0.0, 0.0])
 
         rows.draft = draft  # type: ignore[method-assign]
     return decoder
