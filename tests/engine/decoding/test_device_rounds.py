@@ -285,7 +285,7 @@ def test_stopping_keeps_what_is_under_way(pair: Pair) -> None:
     decoding = device.decode(Prompt(PROMPT, len(PROMPT)), lambda: wanted)
     left = [progress for progress in islice(decoding, 4) if isinstance(progress, Round)]
     decoding.close()  # type: ignore[attr-defined]
-    assert len(left) == 2 and device.tokens == text[: len(device.tokens)]
+    assert len(left) == 2 and device.prefix.tokens == text[: len(device.prefix.tokens)]
     assert_caches_equal_recomputation(device)
     again = run_turn(device, PROMPT, wanted)
     assert again.num_reused == len(PROMPT) - 1 and again.ids == text[len(PROMPT) :]
@@ -303,7 +303,7 @@ def test_turns_with_and_without_the_drafter_share_the_caches(pair: Pair) -> None
         assert ours.ids == theirs.ids
         assert_caches_equal_recomputation(device)
         ids += [*ours.ids, *prompt_ids(5, number)]
-    assert device.tokens == host.tokens
+    assert device.prefix.tokens == host.prefix.tokens
 
 
 # --- for measuring
