@@ -216,7 +216,7 @@ class EngineError:
 
 def accepted_in(step: Step) -> tuple[int, ...]:
     """Which tokens of a step's tree were accepted, counted from 1: one for each accepted position."""
-    rows = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
+    rows: dict[tuple[int, int | None], int] = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
     path = [0]
     for emitted in step.emitted[: step.num_accepted]:
         path.append(rows[path[-1], emitted.id])
