@@ -11,9 +11,10 @@ import torch
 from engine.errors import Option, WeightsFailure
 from engine.files.shards import missing_weights
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, KnownPair, find_pair, known_drafter
+from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, known_drafter
 from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.family import KnownPair
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 
