@@ -16,6 +16,7 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import EngineFactory
 from engine.commands import AUTO, AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER
+from engine.loading.cuda_context import wake_gpu
 
 from .background import suited_theme
 from .block_size import METAVAR, BlockSizeType
@@ -271,6 +272,8 @@ def _open_chat(options: EngineOptions, settings: GenerationSettings, flags: dict
     conversation, log = conversation_to_continue(flags["latest"], flags["resume"]) or (None, None)
     look = chosen_look(flags["ascii"], flags["reduced_motion"], flags["no_mouse"])
     trace = open_trace(flags["trace"])
+    if options.device != "cpu":
+        wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     with suited_theme(flags["theme"]) as suited:
         # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat

@@ -16,7 +16,7 @@ from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.rounds.stretch import Happening, Rewind
 from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import MIN_BLOCK_SIZE
-from engine.events import EngineReady, TurnFinished
+from engine.events import EngineReady, LoadProgress, TurnFinished
 
 from ..pump import FramePump
 from ..source import EventQueue
@@ -62,7 +62,7 @@ class Drawing(Screen[None]):
         if not self.chat.reducer.busy and events:
             self._draw_loading(events)
         if gauges:
-            if events or self.gpu.latest is not self._gpu_shown:
+            if self.gpu.latest is not self._gpu_shown or any(not isinstance(event, LoadProgress) for event in events):
                 self._gpu_shown = self.gpu.latest
                 self.draw_gauges()
             self.draw_status()
@@ -77,6 +77,8 @@ class Drawing(Screen[None]):
             panel.display = True
         elif reducer.ready is None and panel.display:
             panel.show_progress(reducer.loading)
+            # What is imported never goes away: no collection has to look through it, and the one below has little to.
+            gc.freeze()
         for event in events:
             if isinstance(event, EngineReady):
                 self._become_ready(event)
