@@ -1,4 +1,4 @@
-"""Is a chat ready as soon as an answer without a screen: ``python -m measure.gpu.check_start`` from the repository's root.
+"""``python -m measure.gpu.check_start`` from the repository's root: is a chat ready as soon as ``-p`` is?
 
 The program is started in turns with ``-p`` and as a chat in a pseudo-terminal of 120x36, with the same flags and the
 weights in the page cache, a question follows, and each moment on the way is noted. Once before all of it each, for what
@@ -32,24 +32,35 @@ LOOKED_AT = 1.5
 TYPED_FOR = 1.0
 """Seconds between the question's last letter and Enter."""
 LIMIT = 1.05
-"""How much later than without a screen."""
-SMALLEST = 0.02
-"""Seconds that count as nothing: two starts of the same program differ by more."""
+"""How much later than without a screen, at most."""
+WRITE = """
+import sys, torch
+from pathlib import Path
+from measure.gpu.check_exact import write_pair, write_tokenizer
+from measure.gpu.report import Report
+pair = Path(sys.argv[1])
+write_pair(pair, False, torch.device(sys.argv[2]), Report())
+write_tokenizer(pair / "target")
+"""
 READY, FIRST_TOKEN = "ready", "first token"
 TERMINAL_KIND = "\x1b[?62;22c"
 
 
 def headless(model: list[str], notes: Path) -> None:
-    command = [sys.executable, "-m", "measure.gpu.started", str(notes), *model, "-p", QUESTION]
-    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    """Asks as late after ready as somebody who types, for a GPU slows down at rest."""
+    rest = str(LOOKED_AT + TYPED_FOR)
+    command = [sys.executable, "-m", "measure.gpu.started", str(notes), rest, *model, "-p", QUESTION]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
 
 
 def chat(model: list[str], notes: Path) -> float:
     """As a person does it: look at the screen, type, and press Enter. Returns when it was seen to be ready."""
-    code = f"import sys, runpy; sys.argv = {['started', str(notes), *model]!r}"
+    code = f"import sys, runpy; sys.argv = {['started', str(notes), '0', *model]!r}"
     with Terminal(f"{code}; runpy.run_module('measure.gpu.started', run_name='__main__')", SIZE) as terminal:
         terminal.send(TERMINAL_KIND)
-        terminal.wait_for("ready", 300)
+        terminal.wait_for("ready", 120)
         seen = time.time()
         watch(terminal, LOOKED_AT)
         terminal.send(QUESTION)
@@ -92,7 +103,7 @@ def tell(runs: dict[str, list[dict[str, Any]]], report: Report) -> None:
         if name in ("asked", "TurnStarted") or not all(name in run["moments"] for run in (*alone, *beside)):
             continue
         first, second = (median(run["moments"][name] for run in each) for each in (alone, beside))
-        holds = name not in (READY, FIRST_TOKEN) or second <= max(LIMIT * first, first + SMALLEST * (name == READY))
+        holds = name not in (READY, FIRST_TOKEN) or second <= LIMIT * first
         value = f"{first:8.3f} {second:8.3f} s {second / first:8.2f}   chat: "
         report.line(name, value + " ".join(f"{run['moments'][name]:.3f}" for run in beside), holds)
     for what, each in runs.items():
@@ -114,14 +125,9 @@ def prepare(folder: Path, device: str, report: Report) -> list[str]:
     """A checkpoint of the 26B-A4B's shape, made or left there by an earlier call; returns what names it."""
     pair, done = folder / "pair", folder / "pair" / "written"
     if not done.exists():
-        # In a thread of control of its own: the GPU's memory must be free for whoever is measured.
-        code = (
-            "import sys, torch; from pathlib import Path; from measure.gpu.check_exact import write_pair, write_tokenizer;"
-            "from measure.gpu.report import Report; pair = Path(sys.argv[1]);"
-            "write_pair(pair, False, torch.device(sys.argv[2]), Report()); write_tokenizer(pair / 'target')"
-        )
+        # By a process of its own: the GPU's memory must be free for those that are measured.
         begun = time.monotonic()
-        subprocess.run([sys.executable, "-c", code, str(pair), device], check=True)
+        subprocess.run([sys.executable, "-c", WRITE, str(pair), device], check=True)
         done.touch()
         report.line("checkpoint", f"written in {time.monotonic() - begun:.0f} s")
     return [str(pair / "target"), "--draft", str(pair / "drafter")]
@@ -129,6 +135,7 @@ def prepare(folder: Path, device: str, report: Report) -> list[str]:
 
 def warm(folder: Path) -> None:
     """Every byte read once, so that no start has to wait for a disk."""
+
     def read(path: Path) -> None:
         with path.open("rb", buffering=0) as file:
             buffer = bytearray(16 << 20)

@@ -54,8 +54,8 @@ def processor_seconds() -> dict[str, float]:
     return spent
 
 
-def watched(notes: Notes) -> type[engine.service.EngineService]:
-    """The engine, with its moments noted as they come."""
+def watched(notes: Notes, rest: float) -> type[engine.service.EngineService]:
+    """The engine, with its moments noted as they come. Each question is held back for ``rest`` seconds."""
 
     class Watched(engine.service.EngineService):
         def __init__(self, options: EngineOptions, emit: Callable[[Event], None]) -> None:
@@ -73,17 +73,18 @@ def watched(notes: Notes) -> type[engine.service.EngineService]:
 
         def send(self, command: Command) -> None:
             if isinstance(command, Ask):
+                time.sleep(rest)
                 notes.note("asked")
             super().send(command)
 
     return Watched
 
 
-def run(notes: Path, arguments: list[str]) -> int:
+def run(notes: Path, rest: float, arguments: list[str]) -> int:
     """The program with these arguments; leaves its notes in a file."""
-    engine.service.EngineService = watched(Notes(notes))  # type: ignore[misc]
+    engine.service.EngineService = watched(Notes(notes), rest)  # type: ignore[misc]
     return main(arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(run(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(run(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]))
