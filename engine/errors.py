@@ -1,18 +1,96 @@
-"""Failures that people meet. Each says what happened and what to do next; the front end picks the exit code."""
+"""Failures that people meet. Each says what happened and what to do next; the front end picks the exit code.
+
+The next step is often an option or a model. A front end has its own name for those (a flag, a command, a keyword), so
+a text holds them as *advice*, which says what is meant, and :func:`worded` puts the front end's words in its place.
+Standard library only, like ``events``.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from .events import ErrorKind
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A field of ``EngineOptions`` and the value that would help; None is the field as such."""
+
+    name: str
+    value: object = None
+
+    def __str__(self) -> str:
+        return f"the option {self.name}" if self.value is None else f"{self.name}={self.value!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Load another pair: a folder or a name on the hub; None is the bundled pair."""
+
+    target: str | None = None
+
+    def __str__(self) -> str:
+        return "engine.load()" if self.target is None else f'engine.load("{self.target}")'
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Download what is missing of a model."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"fetch {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reinstall:
+    """Install the program again: a part of it is missing."""
+
+    def __str__(self) -> str:
+        return "install the package again"
+
+
+Advice = Option | Load | Fetch | Reinstall
+
+Text = str | tuple[str | Advice, ...]
+"""Words for people, with advice where a front end has its own words."""
+
+Words = Callable[[Advice], str]
+"""How a front end says a piece of advice; ``str`` says it to whoever writes Python."""
+
+
+def worded(text: Text, words: Words = str) -> str:
+    """The text with all advice in words."""
+    if isinstance(text, str):
+        return text
+    return "".join(part if isinstance(part, str) else words(part) for part in text)
+
+
 class EngineFailure(Exception):
-    """A failure with a next step. ``str()`` is what happened."""
+    """A failure with a next step. ``str()`` is what happened; it and ``hint`` are in the words of the library."""
 
     kind: ErrorKind = "generation"
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+    def __init__(self, message: Text, hint: Text = "") -> None:
+        super().__init__(worded(message))
+        self._message = message
+        self._hint = hint
+
+    @property
+    def hint(self) -> str:
+        """What to do next."""
+        return worded(self._hint)
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """The options and models that ``hint`` names, for programs."""
+        return () if isinstance(self._hint, str) else tuple(part for part in self._hint if not isinstance(part, str))
+
+    def in_words(self, words: Words) -> tuple[str, str]:
+        """What happened and what to do next, as a front end says it."""
+        return worded(self._message, words), worded(self._hint, words)
 
 
 class UsageFailure(EngineFailure):
@@ -31,3 +109,15 @@ class DeviceFailure(EngineFailure):
     """No usable GPU, or not enough memory."""
 
     kind = "device"
+
+
+def failure_of(error: Exception) -> EngineFailure:
+    """What to tell people of any exception: itself if it is meant for them."""
+    if isinstance(error, EngineFailure):
+        return error
+    if type(error).__name__ == "OutOfMemoryError":
+        return DeviceFailure("The GPU ran out of memory.", "Close other programs on it, or ask with less context.")
+    return EngineFailure(
+        f"The engine failed: {type(error).__name__}: {error}",
+        "Ask again; if it happens again, please report it with this message.",
+    )

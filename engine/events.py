@@ -1,10 +1,13 @@
 """The event vocabulary: everything the engine tells the world, and the only thing a front end sees.
 
-The same events feed the screen, the session files and ``--stream-json``. Standard library only: a front end can
+The same events feed the screen, the session files and the command line's JSON. Standard library only: a front end can
 import this module, and draw its first frame, before torch is loaded.
 
 Names of statistics follow vLLM and aiperf. *Acceptance length* counts the bonus token, as the DFlash paper does:
 a step that accepts 7 drafted tokens has acceptance length 8.
+
+``None`` stands for what a source doesn't know: a server tells how many drafted tokens it refused, but not which. The
+engine knows everything.
 
 Probabilities come in steps of 1/1000 and milliseconds in steps of a microsecond (:func:`rounded`), so that whoever
 stores an event in few bytes stores it exactly.
@@ -75,6 +78,8 @@ class TurnStarted:
     num_reused_tokens: int
     """How many prompt tokens were still in the caches from the turn before."""
     settings: dict[str, Any]
+    """Those of :class:`engine.commands.GenerationSettings` that are known. A ``seed`` is that of this engine's
+    noise, from which every sample can be told."""
     question: str = ""
     """What was asked, for whoever did not ask it."""
 
@@ -87,13 +92,13 @@ class PrefillDone:
 
 @dataclass(frozen=True, slots=True)
 class DraftToken:
-    id: int
-    text: str
-    probability: float
+    id: int | None
+    text: str | None
+    probability: float | None
     """What the drafter gave its own argmax, in [0, 1]."""
     target_probability: float | None = None
-    """What the target gave this token at its position; None behind the first that was not accepted, where the target
-    read a text that is not the answer's."""
+    """What the target gave this token at its position; None also behind the first that was not accepted, where the
+    target read a text that is not the answer's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +119,12 @@ class TreeToken:
 
 @dataclass(frozen=True, slots=True)
 class EmittedToken:
-    id: int
+    id: int | None
     text: str
     """Exactly what this token adds to its channel; empty for control tokens and for a half-finished character."""
     verdict: Verdict
     channel: Channel = "answer"
-    probability: float = 1.0
+    probability: float | None = 1.0
     """What the target gave this token, in [0, 1]: in the distribution that it sampled, or, at temperature 0, in its
     softmax."""
 
@@ -152,8 +157,8 @@ class Step:
     emitted: tuple[EmittedToken, ...]
     verify_width: int
     """Rows of the target's forward pass: the anchor and the drafted tokens it verified."""
-    draft_ms: float
-    verify_ms: float
+    draft_ms: float | None
+    verify_ms: float | None
     total_ms: float
     context_length: int
     block_size: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import zip_longest
 from pathlib import Path
@@ -15,7 +15,7 @@ import torch
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
-from .errors import UsageFailure
+from .errors import Option, UsageFailure
 from .events import (
     MICROSECONDS,
     PROBABILITY_STEPS,
@@ -36,7 +36,7 @@ from .events import (
 from .files.fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
-from .kernels.decode.quantised import QuantisedWeight
+from .kernels.weights.int8 import Int8Weight
 from .loading import checkpoint
 from .loading.memory_plan import MemoryPlan, plan_memory
 from .loading.precompile import Compiling, compiling_beside
@@ -169,10 +169,10 @@ class Runner:
         )
         return runner
 
-    def answer(self, ask: Ask, drain: Drain, emit: Emit) -> None:
-        """Answers, emitting ``TurnStarted`` to ``TurnFinished``. ``drain`` is asked before every round.
+    def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
+        """Answers with ``TurnStarted`` to ``TurnFinished``. ``drain`` is asked before every round.
 
-        Raises ``UsageFailure`` for a question that can't be asked; nothing was emitted then.
+        Raises ``UsageFailure`` before the first event for a question that can't be asked.
         """
         started = perf_counter()
         self.text_so_far = ""
@@ -193,12 +193,12 @@ class Runner:
         turn = _TurnEvents(self, ask, len(prompt.ids), started)
         for progress in self.decoder.decode(prompt, poll):
             if isinstance(progress, Round):
-                emit(turn.step(progress))
+                yield turn.step(progress)
             elif isinstance(progress, PrefillStarted):
-                emit(turn.begun(progress.num_reused))
+                yield turn.begun(progress.num_reused)
             else:
-                emit(PrefillDone(ask.turn, progress.milliseconds))
-        emit(turn.finished())
+                yield PrefillDone(ask.turn, progress.milliseconds)
+        yield turn.finished()
 
     def forget(self) -> None:
         """Empties the caches, after an error that may have left them half written."""
@@ -212,15 +212,15 @@ class Runner:
         if len(prompt.ids) >= limit:
             raise UsageFailure(
                 f"The conversation has {len(prompt.ids)} tokens, the context holds {limit}.",
-                "Start a new chat, ask something shorter, or make room for more: --context.",
+                ("Start a new chat, ask something shorter, or make room for more: ", Option("max_context"), "."),
             )
         return prompt
 
     def _choose_rounds(self, plan: MemoryPlan) -> None:
         """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room."""
         if plan.device_rounds:
-            embedding = self.decoder.target.embed_tokens.weight
-            rounds = DeviceRounds(self.decoder, QuantisedWeight.of(embedding) if plan.drafts_in_8_bits else None)
+            head = self.decoder.target.head
+            rounds = DeviceRounds(self.decoder, Int8Weight.of(head) if plan.drafts_in_8_bits else None)
             rounds.prepare()
             self.decoder.rounds = rounds
 

@@ -13,7 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
-from .errors import EngineFailure, UsageFailure
+from .errors import UsageFailure, Words, failure_of
 from .events import EngineError, Event, TurnFinished
 
 if TYPE_CHECKING:
@@ -22,15 +22,33 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+def load_runner(
+    options: EngineOptions, emit: Callable[[Event], None], cancelled: Callable[[], bool] = lambda: False
+) -> Runner | None:
+    """Imports torch and loads a pair on the calling thread, telling of it as it goes; None when cancelled meanwhile."""
+    from .loading.cuda_context import wake_gpu
+    from .loading.precompile import standing_by
+
+    # Both go by beside the imports.
+    if options.device != "cpu":
+        wake_gpu()
+    with standing_by(options) as compiler:
+        from .runner import Runner
+
+        return Runner.load(options, emit, cancelled, compiler)
+
+
 class EngineService:
     """A loaded pair behind a command queue.
 
-    ``emit`` is called from the engine thread, for every event in order. It should return at once.
+    ``emit`` is called from the engine thread, for every event in order. It should return at once. ``words`` says
+    how the front end calls options and models in the text of an ``EngineError``.
     """
 
-    def __init__(self, options: EngineOptions, emit: Callable[[Event], None]) -> None:
+    def __init__(self, options: EngineOptions, emit: Callable[[Event], None], words: Words = str) -> None:
         self._options = options
         self._emit = emit
+        self._words = words
         self._commands: SimpleQueue[Command] = SimpleQueue()
         self._waiting: list[Ask] = []
         self._closing = False
@@ -50,18 +68,9 @@ class EngineService:
 
     def _main(self) -> None:
         try:
-            from .loading.cuda_context import wake_gpu
-            from .loading.precompile import standing_by
-
-            # Both go by beside the imports.
-            if self._options.device != "cpu":
-                wake_gpu()
-            with standing_by(self._options) as compiler:
-                from .runner import Runner
-
-                runner = Runner.load(self._options, self._emit, self._closed_while_loading, compiler)
+            runner = load_runner(self._options, self._emit, self._closed_while_loading)
         except Exception as error:
-            self._emit(_as_event(error, fatal=True))
+            self._emit(self._as_event(error, fatal=True))
             return
         if runner is None:
             return
@@ -77,11 +86,12 @@ class EngineService:
 
     def _answer(self, runner: Runner, ask: Ask) -> None:
         try:
-            runner.answer(ask, self._drain, self._emit)
+            for event in runner.answer(ask, self._drain):
+                self._emit(event)
         except Exception as error:
             if not isinstance(error, UsageFailure):  # a question that couldn't be asked has touched nothing
                 runner.forget()
-            self._emit(_as_event(error, turn=ask.turn))
+            self._emit(self._as_event(error, turn=ask.turn))
             self._emit(TurnFinished(ask.turn, "error", runner.text_so_far))
 
     def _drain(self) -> list[Adjust] | None:
@@ -108,19 +118,8 @@ class EngineService:
             self._waiting.clear()
         return self._closing
 
-
-def _as_event(error: Exception, *, fatal: bool = False, turn: int | None = None) -> EngineError:
-    if isinstance(error, EngineFailure):
-        return EngineError(error.kind, str(error), error.hint, fatal, turn)
-    log.exception("unexpected error in the engine", exc_info=error)
-    if type(error).__name__ == "OutOfMemoryError":
-        return EngineError(
-            "device", "The GPU ran out of memory.", "Close other programs on it, or ask with less context.", fatal, turn
-        )
-    return EngineError(
-        "generation",
-        f"The engine failed: {type(error).__name__}: {error}",
-        "Ask again; if it happens again, please report it with this message.",
-        fatal,
-        turn,
-    )
+    def _as_event(self, error: Exception, *, fatal: bool = False, turn: int | None = None) -> EngineError:
+        failure = failure_of(error)
+        if failure is not error:
+            log.exception("unexpected error in the engine", exc_info=error)
+        return EngineError(failure.kind, *failure.in_words(self._words), fatal, turn)

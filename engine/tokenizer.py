@@ -10,17 +10,15 @@ from .commands import Message
 from .decoding.decoder import Prompt
 from .errors import WeightsFailure
 from .events import Channel
+from .files.json_fields import read_json
+from .models.registry import family_of
 
-GEMMA4_TEMPLATE = Path(__file__).parent / "models" / "gemma4" / "chat_template.jinja"
-"""The turn format of Gemma 4, for checkpoints that come without a template."""
-
-CHANNEL_OPEN, CHANNEL_CLOSE = "<|channel>", "<channel|>"
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a tokenizer shows for bytes that don't make a character, or don't yet."""
 
 
 class ChatTokenizer:
-    """A checkpoint's own tokenizer and chat template; Gemma 4's template where it has none."""
+    """A checkpoint's own tokenizer and chat template; its family's template where it has none."""
 
     def __init__(self, folder: Path):
         # Takes as long to import as torch does; whoever loads weights meanwhile needn't wait for it.
@@ -36,14 +34,15 @@ class ChatTokenizer:
             raise WeightsFailure(
                 f"The tokenizer in {folder} can't be loaded ({error}).", "Download the checkpoint again."
             ) from None
+        chat = family_of(read_json(folder / "config.json")).chat
         if self._tokenizer.chat_template is None:
-            self._tokenizer.chat_template = GEMMA4_TEMPLATE.read_text(encoding="utf-8")
+            self._tokenizer.chat_template = chat.template.read_text(encoding="utf-8")
         self._pieces: dict[int, str] = {}
         added = self._tokenizer.added_tokens_decoder
         by_text = {str(token): index for index, token in added.items()}
-        self.channel_ids = (by_text.get(CHANNEL_OPEN, -1), by_text.get(CHANNEL_CLOSE, -1))
-        """Ids that open and close a channel; -1 where a vocabulary has none."""
-        self.special_ids = frozenset(self.channel_ids).union(i for i, token in added.items() if token.special)
+        self.thought_ids = (by_text.get(chat.thought_open, -1), by_text.get(chat.thought_close, -1))
+        """Ids that open and close a thought; -1 where a vocabulary has none."""
+        self.special_ids = frozenset(self.thought_ids).union(i for i, token in added.items() if token.special)
 
     def prompt(self, messages: Sequence[Message], thinking: bool) -> Prompt:
         """Renders a conversation that ends with the user's words into the ids to continue.
@@ -87,10 +86,10 @@ class AnswerStream:
 
     def __init__(self, tokenizer: ChatTokenizer):
         self._tokenizer = tokenizer
-        self._open, self._close = tokenizer.channel_ids
+        self._open, self._close = tokenizer.thought_ids
         self._held: list[int] = []
         self._channel: Channel = "answer"
-        self._naming_channel = False
+        self._opening = False
 
     def push(self, token: int, last: bool = False) -> tuple[str, Channel]:
         """What this token adds, and where.
@@ -99,9 +98,9 @@ class AnswerStream:
         """
         if token in self._tokenizer.special_ids:
             return self._push_special(token)
-        if self._naming_channel:
-            # <|channel> is followed by the channel's name and a line break.
-            self._naming_channel = "\n" not in self._tokenizer.piece(token)
+        if self._opening:
+            # The rest of the opening token's line is no text: the channel's name, or nothing.
+            self._opening = "\n" not in self._tokenizer.piece(token)
             return "", "control"
         self._held.append(token)
         text = self._tokenizer.piece(token) if len(self._held) == 1 else self._tokenizer.decode(self._held)
@@ -115,7 +114,7 @@ class AnswerStream:
         channel = self._channel
         self._held.clear()
         if token == self._open:
-            self._channel, self._naming_channel = "thought", True
+            self._channel, self._opening = "thought", True
         elif token == self._close:
-            self._channel, self._naming_channel = "answer", False
+            self._channel, self._opening = "answer", False
         return (unfinished, channel) if unfinished else ("", "control")

@@ -22,7 +22,7 @@ if shutil.which("nvidia-smi") is None:
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # On a busy machine any example can be slow. What may take how long is measured by tests that say so.
-settings.register_profile("unhurried", parent=settings(), deadline=None)
+settings.register_profile("unhurried", deadline=None, max_examples=100 if os.environ.get("CI") == "true" else 40)
 settings.load_profile("unhurried")
 
 # A shell starts background jobs with SIGINT ignored, and programs that tests start would inherit that.
@@ -82,6 +82,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if os.environ.get("CI") == "true":
                 pytest.fail(f"{reason} (CI=true: not skipped)", pytrace=False)
             pytest.skip(reason)
+    if item.get_closest_marker("ci") and os.environ.get("CI") != "true":
+        pytest.skip("a long proof, for CI alone (CI=true)")
     if item.get_closest_marker("gpu") and not _has_cuda():
         pytest.skip("needs a CUDA device")
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 CONFTEST = Path(__file__).with_name("conftest.py")
-SETTINGS = "[pytest]\nmarkers =\n    alone\n    slow\n    terminal\n    browser\n    gpu\n"
+SETTINGS = "[pytest]\nmarkers =\n    alone\n    slow\n    ci\n    terminal\n    browser\n    gpu\n"
 TESTS = """
 import time
 from pathlib import Path

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
+from dflash_tui.core.advice import as_command
 from dflash_tui.core.rounds.stretch import Happening, Rewind, Stretch
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import EngineSource
@@ -26,7 +27,7 @@ def engine_source(options: EngineOptions) -> SourceFactory:
     def create(emit: Emit) -> EngineSource:
         from engine.service import EngineService
 
-        return EngineService(options, emit)
+        return EngineService(options, emit, as_command)
 
     return create
 

@@ -14,6 +14,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import EngineFactory
+from dflash_tui.core.version import PROGRAM, installed_version
 from engine.commands import AUTO, AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER
 from engine.loading.cuda_context import wake_gpu
@@ -93,6 +94,12 @@ def _setting(
         name, topic="decoding", common=common, type=kind, default=default, metavar=metavar, help=text,
         show_default=True,
     )  # fmt: skip
+
+
+def _show_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"{PROGRAM} {installed_version()}")
+        context.exit()
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
@@ -195,7 +202,14 @@ def _setting(
 @flag("--reduced-motion", topic="screen", is_flag=True, help="Nothing blinks or plays by itself.")
 @flag("--no-mouse", topic="screen", is_flag=True, help="Leave the mouse to the terminal, which selects text with it.")
 @flag("--plain", topic="screen", is_flag=True, help="Chat in lines, without a screen: for screen readers.")
-@click.version_option(package_name="dflash-chat", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 @click.pass_obj
 def chat(engine: EngineFactory | None, /, prompt: str | None, out: Path | None, **flags: Any) -> int:
     log_to_file()

@@ -7,15 +7,18 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from importlib.metadata import version
+from dataclasses import replace
 from typing import Any
 
 import click
 
+from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.files.log_file import log_file
 from dflash_tui.core.sessions.sessions import sessions_directory
 from dflash_tui.core.settings.config import config_directory, user_file
+from dflash_tui.core.version import PROGRAM, installed_version
+from engine.errors import worded
 from engine.tools.doctor import Finding, examine
 
 _MARKS = {"ok": " ", "note": "!", "broken": "✗"}
@@ -42,9 +45,9 @@ def doctor(as_json: bool) -> int:
 
 
 def _all_findings() -> Iterator[Finding]:
-    for package in ("dflash-chat", "textual"):
-        yield Finding("versions", package, version(package))
-    yield from examine()
+    for package in (PROGRAM, "textual"):
+        yield Finding("versions", package, installed_version(package))
+    yield from (replace(finding, hint=worded(finding.hint, as_command)) for finding in examine())
     yield from _places()
     yield from _terminal()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from textwrap import indent
 
+from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from engine.errors import EngineFailure
 from engine.events import EngineError
@@ -21,8 +22,9 @@ class Problem(Exception):
 
 def engine_problem(failure: EngineFailure | EngineError) -> Problem:
     """What the engine could not do."""
-    message = failure.message if isinstance(failure, EngineError) else str(failure)
-    return Problem(message, failure.hint, exit_code_for(failure.kind))
+    if isinstance(failure, EngineError):
+        return Problem(failure.message, failure.hint, exit_code_for(failure.kind))
+    return Problem(*failure.in_words(as_command), exit_code_for(failure.kind))
 
 
 def value_problem(error: ValueError, hint: str) -> Problem:

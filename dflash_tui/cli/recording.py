@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from queue import SimpleQueue
 
+from dflash_tui.core.advice import as_command
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, EngineReady, Event, TurnFinished
 from engine.service import EngineService
@@ -26,7 +27,7 @@ class Answering:
 
     def __init__(self, options: EngineOptions) -> None:
         self._inbox: SimpleQueue[Event] = SimpleQueue()
-        self._engine = EngineService(options, self._inbox.put)
+        self._engine = EngineService(options, self._inbox.put, as_command)
         self._engine.start()
         self.loading = self._until(EngineReady)
 

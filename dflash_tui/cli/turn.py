@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
 
+from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.source import EngineFactory, EngineSource
 from engine.commands import Ask, Close, EngineOptions, Stop
@@ -34,7 +36,7 @@ def real_engine() -> EngineFactory:
     """The engine itself, imported where it is needed: help and wrong flags should not wait for it."""
     from engine.service import EngineService
 
-    return EngineService
+    return partial(EngineService, words=as_command)
 
 
 def run_turn(

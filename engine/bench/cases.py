@@ -12,18 +12,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..config import AttentionConfig, MoeConfig, TargetConfig
 from ..kernels.decode.attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
-from ..kernels.decode.dense import Activation, gate_up, partial_sums, project
+from ..kernels.decode.dense import gate_up, partial_sums, project
 from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
-from ..kernels.decode.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
-from ..kernels.decode.quantised import QuantisedWeight, Weight
-from ..kernels.decode.rope import HeadNorms, inverse_frequencies
+from ..kernels.decode.norm import after_attention, after_feed_forward
 from ..kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
 from ..kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
+from ..kernels.reference.joins import AttentionJoin, FeedForwardJoin
+from ..kernels.reference.rope import inverse_frequencies
+from ..kernels.shared.activation import Activation
+from ..kernels.shared.heads import HeadNorms
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.weight import Weight
+from ..layer_config import AttentionConfig, MoeConfig
+from ..models.family import TargetConfig
 from .candidates import GATE_UP_AND_ROUTE_CHOICES, ROUTER_CHOICES, ROW_CHOICES, AnyTiles, attend_choices, tile_choices
 from .routing import Routing, forced_scores
 from .shapes import Shape
@@ -67,8 +73,8 @@ def copies_for(num_bytes: float) -> int:
 
 def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
     config = shape.target
-    tiles, hidden = target_tiles(config), config.hidden_size
-    for layer in dict.fromkeys(config.layers):
+    tiles, hidden = target_tiles(config.moe), config.hidden_size
+    for layer in dict.fromkeys(config.attention):
         kind = layer.kind.partition("_")[0]
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
         width = layer.num_heads * layer.head_dim
@@ -92,7 +98,7 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
             yield from _experts(config, routing, rows, itemsize)
-    for layer in dict.fromkeys(config.layers):
+    for layer in dict.fromkeys(config.attention):
         yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize)
     yield _head("head", config, tiles.head, itemsize)
     yield _pick(config, tiles.head)
@@ -135,10 +141,10 @@ def _rows(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
     return torch.randn(MAX_ROWS, width, device=device, dtype=dtype)
 
 
-def _weight(device: torch.device, dtype: torch.dtype, rows: int, depth: int, itemsize: int) -> Weight:
+def _weight(device: torch.device, dtype: torch.dtype, itemsize: int, *shape: int) -> Weight:
     """In 8 bits where a number takes one byte: that is the drafter's."""
-    weight = _noise(device, dtype, rows, depth)
-    return QuantisedWeight.of(weight) if itemsize == 1 else weight
+    weight = _noise(device, dtype, *shape)
+    return Int8Weight.of(weight) if itemsize == 1 else PlainWeight(weight)
 
 
 def _at(rows: int, name: str) -> str:
@@ -157,7 +163,7 @@ def _product(
     rows: int = MAX_ROWS,
 ) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        weights = [_weight(device, dtype, columns, depth, itemsize) for _ in range(copies)]
+        weights = [_weight(device, dtype, itemsize, columns, depth) for _ in range(copies)]
         x = _rows(device, dtype, depth)
 
         def launches(tiles: Tiles) -> list[Launch]:
@@ -187,9 +193,9 @@ def _gate_up(
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         x, out = _rows(device, dtype, depth), _rows(device, dtype, inter)
         if moe is None:
-            alone = [_weight(device, dtype, 2 * inter, depth, itemsize) for _ in range(copies)]
+            alone = [_weight(device, dtype, itemsize, 2 * inter, depth) for _ in range(copies)]
             return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles, rows) for weight in alone]
-        weights = [_noise(device, dtype, 2 * inter, depth) for _ in range(copies)]
+        weights = [_weight(device, dtype, itemsize, 2 * inter, depth) for _ in range(copies)]
         router = RouterRows(
             x=x,
             weight=_noise(device, dtype, moe.num_experts, depth),
@@ -221,7 +227,7 @@ def _gate_up(
 def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
     moe, hidden = config.moe, config.hidden_size
     assert moe is not None
-    tiles = target_tiles(config)
+    tiles = target_tiles(config.moe)
     scores = forced_scores(routing, 1, moe.num_experts, torch.device("cpu"))[0][:rows]
     found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
     distinct = int((found.experts >= 0).sum())
@@ -232,16 +238,17 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
 
     def prepare_up(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         shape = (moe.num_experts, 2 * moe.intermediate_size, hidden)
-        weights = [_noise(device, dtype, *shape) for _ in range(copies)]
+        weights = [_weight(device, dtype, itemsize, *shape) for _ in range(copies)]
         x, out, inter = _rows(device, dtype, hidden), _pair_rows(device, dtype), config.intermediate_size
         sums = partial_sums(tiles.down, hidden, device)
-        downs = [_noise(device, dtype, hidden, inter) for _ in range(copies)]
+        downs = [_weight(device, dtype, itemsize, hidden, inter) for _ in range(copies)]
         beside = [DenseDown(_rows(device, dtype, inter), down, sums, tiles.down) for down in downs]
         where, pairs = assigned(device), list(zip(weights, beside, strict=True))
         return lambda tiles: [partial(expert_gate_up_rows, x, w, where, out, tiles, d, max_rows) for w, d in pairs]
 
     def prepare_down(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        weights = [_noise(device, dtype, moe.num_experts, hidden, moe.intermediate_size) for _ in range(copies)]
+        shape = (moe.num_experts, hidden, moe.intermediate_size)
+        weights = [_weight(device, dtype, itemsize, *shape) for _ in range(copies)]
         act = _pair_rows(device, dtype)
         out = torch.zeros(MAX_ROWS, moe.top_k, hidden, device=device, dtype=dtype)
         where = assigned(device)
@@ -262,7 +269,7 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
 
 
 def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config).output.splits
+    hidden, splits = config.hidden_size, target_tiles(config.moe).output.splits
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
         x, dense, experts, routed = (_rows(device, dtype, hidden) for _ in range(4))
@@ -277,7 +284,7 @@ def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
 
 
 def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config).down.splits
+    hidden, splits = config.hidden_size, target_tiles(config.moe).down.splits
     top_k = config.moe.top_k if config.moe else 0
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
@@ -351,7 +358,7 @@ def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int) -> Case:
     vocab, hidden, keep_logits = config.vocab_size, config.hidden_size, itemsize > 1
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        embedding = _weight(device, dtype, vocab, hidden, itemsize)
+        embedding = _weight(device, dtype, itemsize, vocab, hidden)
         x = _rows(device, dtype, hidden)
 
         def launches(tiles: Tiles) -> list[Launch]:

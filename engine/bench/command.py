@@ -18,11 +18,11 @@ from ..commands import AUTO, BlockSize
 from ..decoding.decoder import Decoder, HostRounds
 from ..decoding.device_rounds import DeviceRounds
 from ..errors import EngineFailure
-from ..kernels.decode.quantised import QuantisedWeight
 from ..kernels.decode.tiles import target_tiles
+from ..kernels.weights.int8 import Int8Weight
 from ..loading.checkpoint import load_drafter, load_target, pick_device
 from ..models.dflash.modules import DFlashDrafter
-from ..models.gemma4.modules import Gemma4
+from ..models.target import TargetModel
 from ..runner import use_fitting_threads
 from . import kernels
 from .ceiling import Ceiling, measure_ceiling
@@ -167,10 +167,9 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     started = perf_counter()
     target, drafter = _make_pair(shape, options, device)
     seconds = perf_counter() - started
-    weights = target.embed_tokens.weight
     results = Results(
         device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        dtype=str(weights.dtype).removeprefix("torch."),
+        dtype=str(target.dtype).removeprefix("torch."),
         torch=torch.__version__,
         shape=shape.name,
         num_layers=len(shape.target.layers),
@@ -185,7 +184,7 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     context = longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
     decoder = Decoder(target, drafter, context)
     results.rounds_by = options.rounds if options.rounds != "auto" else DEVICE if device.type == "cuda" else HOST
-    bench = Bench(decoder, floor_of(shape, weights.dtype, results.rounds_by == DEVICE), ceiling)
+    bench = Bench(decoder, floor_of(shape, target.dtype, results.rounds_by == DEVICE), ceiling)
     bench.force(options.routing[0], 1)  # before rounds are captured
     results.prepare_seconds = choose_rounds(decoder, results.rounds_by, options.tiles)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
@@ -203,7 +202,9 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     return results
 
 
-def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) -> tuple[Gemma4, DFlashDrafter | None]:
+def _make_pair(
+    shape: Shape, options: argparse.Namespace, device: torch.device
+) -> tuple[TargetModel, DFlashDrafter | None]:
     if options.target is None:
         return random_pair(shape, device)
     target = load_target(options.target, device, lambda _what, _done, _total: None)
@@ -217,14 +218,14 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
 def choose_rounds(decoder: Decoder, who: str, tiles: Path | None) -> float:
     """Sets who runs the rounds, with the choices of a sweep if there is one; returns the seconds until ready."""
     started = perf_counter()
-    for_target, for_drafter = target_tiles(decoder.target.config), None
+    for_target, for_drafter = target_tiles(decoder.target.config.moe), None
     if tiles is not None:
         for_target, for_drafter = read_tiles(tiles, for_target)
     if who == HOST:
         decoder.rounds = HostRounds()
     else:
         copied = who == DEVICE and decoder.drafter is not None
-        copy = QuantisedWeight.of(decoder.target.embed_tokens.weight) if copied else None
+        copy = Int8Weight.of(decoder.target.head) if copied else None
         rounds = DeviceRounds(decoder, copy, for_target, for_drafter)
         rounds.prepare()
         decoder.rounds = rounds

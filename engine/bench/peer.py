@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..loading.checkpoint import compute_dtype
+from ..models.registry import text_config
 from .ceiling import time_calls
 from .routing import Routing, forced_scores
 from .shapes import Shape, configs_of, shorten
@@ -70,14 +71,14 @@ def _median_ms(work: Callable[[], object], device: torch.device) -> float:
 
 
 def _build(shape: Shape, device: torch.device) -> nn.Module:
-    from transformers import Gemma4ForCausalLM, Gemma4TextConfig
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     config, drafter = configs_of(shape.name)
-    if len(shape.target.layers) != config["text_config"]["num_hidden_layers"]:
+    if len(shape.target.layers) != text_config(config)["num_hidden_layers"]:
         shorten(config, drafter, len(shape.target.layers))
-    text = {key: value for key, value in config["text_config"].items() if key != "model_type"}
     with device, _default_dtype(compute_dtype(device)):
-        model: nn.Module = Gemma4ForCausalLM(Gemma4TextConfig(**text))
+        text = AutoConfig.for_model(**text_config(config))
+        model: nn.Module = AutoModelForCausalLM.from_config(text)  # type: ignore[no-untyped-call]
     return model.requires_grad_(False).eval()
 
 

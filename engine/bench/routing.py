@@ -14,7 +14,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..models.gemma4.modules import DecoderLayer, Gemma4
+from ..models.target import TargetModel
 
 Routing = Literal["uniform", "correlated"]
 ROUTINGS: tuple[Routing, ...] = ("uniform", "correlated")
@@ -40,17 +40,13 @@ def forced_scores(routing: Routing, num_layers: int, num_experts: int, device: t
     return [layer() for _ in range(num_layers)]
 
 
-def force_routing(target: Gemma4, scores: Sequence[Tensor] | None) -> None:
+def force_routing(target: TargetModel, scores: Sequence[Tensor] | None) -> None:
     """Makes every layer's router use these scores instead of its own; None gives the routers back.
 
     Scores that are in force already are overwritten where they stand: rounds that were captured in a graph read them
     there. So force some before anything is captured.
     """
-    for index, layer in enumerate(target.layers):
-        assert isinstance(layer, DecoderLayer)
-        if not layer.has_experts:
-            continue
-        router = layer.router
+    for index, router in enumerate(target.routers):
         if scores is not None and router.forced is not None:
             router.forced.copy_(scores[index])
         else:

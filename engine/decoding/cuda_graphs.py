@@ -11,7 +11,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from ..errors import DeviceFailure
+from ..errors import DeviceFailure, Option
 
 Step = Callable[[], None]
 
@@ -25,7 +25,7 @@ def captured(step: Step, device: torch.device, what: str) -> Step:
         return step
     try:
         # Compiles what isn't compiled yet, which a capture wouldn't allow; in no stream of its own, after which every
-        # launch of four graphs took 0.13 us more (NOTES.md).
+        # launch of four graphs took 0.13 us more (kernels/DECISIONS.md).
         step()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
@@ -33,7 +33,7 @@ def captured(step: Step, device: torch.device, what: str) -> Step:
     except RuntimeError as error:
         raise DeviceFailure(
             f"The GPU could not record a decoding step ({what}): {error}",
-            "Decode without graphs: --attention-backend sdpa.",
+            ("Decode without graphs: ", Option("attention_backend", "sdpa"), "."),
         ) from error
     return graph.replay
 

@@ -6,7 +6,7 @@ is the newest token, which the caches don't hold yet; every forward pass of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 
 import torch
@@ -14,11 +14,10 @@ from torch import Tensor
 
 from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
-from ..kv_cache.cache import Cache, Snapshot
-from ..models.attention_backends import TRITON
+from ..kv_cache.cache import Cache
+from ..kv_cache.prefix import Prefix
 from ..models.dflash.modules import DFlashDrafter
-from ..models.gemma4.modules import Gemma4, TargetOutput
-from ..models.gemma4.prefill_pass import TargetPrompt
+from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, num_accepted, sample
 from ..speculation.verify_width import Policy
 from .rounds import Outcome, Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
@@ -30,37 +29,30 @@ GPU_PREFILL_CHUNK = 4096
 """Rows of one prefill pass on a GPU. A pass reads every expert, which takes as long as a few hundred rows compute, and
 the fewer rows an expert gets, the more of the last tile of its products is wasted: half of them all at 2048 rows."""
 
-PromptPass = Callable[[Tensor, int, Cache, Sequence[int]], TargetOutput]
-"""What ``Gemma4.forward`` does; of the hidden states the last row is enough."""
-
 __all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", "Turn"]
 
 
 class Decoder:
     """A target, perhaps its drafter, and the caches of one conversation."""
 
-    def __init__(self, target: Gemma4, drafter: DFlashDrafter | None, max_context: int):
+    def __init__(self, target: TargetModel, drafter: DFlashDrafter | None, max_context: int):
         self.target = target
         self.drafter = drafter
         self.max_context = max_context
-        self.device = target.embed_tokens.weight.device
-        dtype = target.embed_tokens.weight.dtype
+        self.device, dtype = target.device, target.dtype
         self.prefill_chunk = GPU_PREFILL_CHUNK if self.device.type == "cuda" else PREFILL_CHUNK
         self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
-        # Where every layer attends with Triton, kernels do the rest of a prompt as well.
-        fused = target.attention_backend == TRITON.name
-        self.read: PromptPass = TargetPrompt(target, self.cache) if fused else target
+        self.read = target.prefill_pass(self.cache)
         """Runs a piece of a prompt."""
         self.draft_cache: Cache | None = None
         if drafter is not None:
             self.draft_cache = Cache(drafter.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
-        self.tokens: list[int] = []
-        """The token ids whose keys and values the target's cache holds."""
+        self.prefix = Prefix(self.cache, self.draft_cache)
+        """What these hold of the conversation."""
         self.script: Sequence[int] | None = None
         """For measuring: how many drafts each round of a turn accepts, over again, whatever the target says."""
         self.script_confidences: Sequence[Sequence[float]] | None = None
         """And what the drafter seems to give the drafts of each of these rounds."""
-        self._snapshots: dict[Cache, Snapshot] = {}
         self.rounds: Rounds = HostRounds()
         self.auto: Policy | None = None
         """Chooses the verify width where the settings leave it open; without one, whole drafts are verified."""
@@ -79,7 +71,7 @@ class Decoder:
         if self.auto is not None:
             self.auto.begin()
         started = perf_counter()
-        start = self.reuse(prompt.ids, turn.caches)
+        start = self.prefix.reuse(prompt.ids, turn.caches)
         yield PrefillStarted(start)
         hidden = turn.prefill(start, poll)
         if hidden is None:
@@ -92,40 +84,7 @@ class Decoder:
 
     def clear(self) -> None:
         """Forgets the conversation."""
-        self._rewind(0)
-
-    def reuse(self, prompt: Sequence[int], caches: Sequence[Cache]) -> int:
-        """Takes the caches back to the longest prefix of the prompt that all of ``caches`` hold; returns its length.
-
-        At least the prompt's last token is left to run, since its hidden state starts the answer.
-        """
-        same = _common_prefix(self.tokens, prompt[:-1])
-        length = min(same, *(cache.length for cache in caches))
-        if all(cache.can_rewind_to(length) for cache in caches):
-            self._rewind(length)
-        elif all(cache in self._snapshots and self._snapshots[cache].length <= same for cache in caches):
-            for cache in caches:
-                cache.restore(self._snapshots[cache])
-            length = self._snapshots[self.cache].length
-            self._rewind(length)
-        else:
-            length = 0
-            self.clear()
-        return length
-
-    def _rewind(self, length: int) -> None:
-        self._snapshots = {cache: shot for cache, shot in self._snapshots.items() if shot.length <= length}
-        for cache in (self.cache, self.draft_cache):
-            if cache is not None and cache.length > length:
-                if cache.can_rewind_to(length):
-                    cache.commit(length)
-                else:
-                    cache.clear()
-        del self.tokens[length:]
-
-    def remember(self, caches: Sequence[Cache], length: int) -> None:
-        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back."""
-        self._snapshots = {cache: cache.snapshot(length) for cache in caches}
+        self.prefix.clear()
 
 
 class HostRounds:
@@ -145,6 +104,7 @@ class Turn:
     def __init__(self, decoder: Decoder, settings: GenerationSettings, prompt: Prompt):
         self.decoder = decoder
         self.target = decoder.target
+        self.prefix = decoder.prefix
         self.cache = decoder.cache
         self.drafter = decoder.drafter if settings.speculation else None
         self.draft_cache = decoder.draft_cache if settings.speculation else None
@@ -179,15 +139,15 @@ class Turn:
                 return None
             self.settings = now
             if start == stable:
-                self.decoder.remember(self.caches, stable)
+                self.prefix.remember(self.caches, stable)
             end = min(start + self.decoder.prefill_chunk, len(ids))
-            if start < stable < end - PREFILL_CHUNK:
-                end = stable  # further on, the rings would have lost what the next turn sees from there
+            if start < stable < end and not all(cache.could_rewind(stable, end) for cache in self.caches):
+                end = stable  # further on, the layers would have lost what the next turn needs from there
             output = self._run(self.decoder.read, ids[start:end])
             self._commit(ids[start:end], output)
             self._ingest()
             if start < stable < end:
-                self.decoder.remember(self.caches, stable)
+                self.prefix.remember(self.caches, stable)
             hidden = output.hidden[-1:]
             start = end
         if self.decoder.device.type == "cuda":
@@ -274,8 +234,10 @@ class Turn:
         script = self.decoder.script_confidences
         return probabilities if script is None else tuple(script[self.num_drafted % len(script)][: len(probabilities)])
 
-    def _run(self, run: PromptPass, ids: Sequence[int]) -> TargetOutput:
-        return run(torch.tensor(ids, device=self.decoder.device), self.cache.length, self.cache, self.taps)
+    def _run(self, run: PrefillPass, ids: Sequence[int]) -> TargetOutput:
+        start = self.cache.length
+        self.cache.note_written(start + len(ids))
+        return run(torch.tensor(ids, device=self.decoder.device), start, self.cache, self.taps)
 
     def _sample(self, hidden: Tensor, draft_ids: Sequence[int] = ()) -> Samples:
         settings = self.settings
@@ -289,14 +251,9 @@ class Turn:
             seed=settings.seed,
         )
 
-    def commit(self, ids: Sequence[int]) -> None:
-        """Says that the rows behind the cursor, whose tokens these are, count."""
-        self.decoder.tokens.extend(ids)
-        self.cache.commit(self.cache.length + len(ids))
-
     def _commit(self, ids: Sequence[int], output: TargetOutput) -> None:
         """Commits the first rows of a forward pass: exactly those of ``ids``."""
-        self.commit(ids)
+        self.prefix.commit(ids)
         if output.features is not None:
             features = output.features[: len(ids)]
             self.pending = features if self.pending is None else torch.cat((self.pending, features))
@@ -332,13 +289,6 @@ class Turn:
         if self.room == 0:
             return "context"
         return None
-
-
-def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    for index, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return index
-    return min(len(a), len(b))
 
 
 def _milliseconds_since(started: float) -> float:

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from ..commands import AUTO, GenerationSettings
-from ..kernels.decode.quantised import QuantisedWeight
 from ..kernels.decode.tiles import DraftTiles, TargetTiles
 from ..kernels.round.accept import (
     ACCEPTED,
@@ -45,8 +44,8 @@ from ..kernels.round.keep_features import keep_row
 from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width, policy_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
-from ..models.dflash.draft_pass import DrafterRows, RoundRows
-from ..models.gemma4.decode_pass import TargetRows
+from ..kernels.weights.int8 import Int8Weight
+from ..models.dflash.draft_pass import DraftPass, RoundRows
 from ..speculation.trees import AutoTrees
 from ..speculation.verify_width import Auto, Choice
 from .cuda_graphs import Flight, Step, captured
@@ -100,13 +99,13 @@ class DeviceRounds:
     def __init__(
         self,
         decoder: Decoder,
-        embedding: QuantisedWeight | None = None,
+        head: Int8Weight | None = None,
         tiles: TargetTiles | None = None,
         draft_tiles: DraftTiles | None = None,
     ):
-        """With ``embedding``, an 8-bit copy of the target's, it drafts in 8 bits. Tiles are given to be measured."""
+        """With ``head``, an 8-bit copy of the target's, it drafts in 8 bits. Tiles are given to be measured."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
-        self.drafts_in_8_bits = embedding is not None
+        self.drafts_in_8_bits = head is not None
         self._decoder, self._device = decoder, device
         self.drafts_trees = target.config.moe is None and drafter is not None and decoder.draft_cache is not None
         """Whether rounds whose width is chosen verify trees. Where rows bring experts of their own, chains pay more."""
@@ -114,19 +113,19 @@ class DeviceRounds:
         self._ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
         """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
-        self._target = TargetRows(target, decoder.cache, self._state.cursor, self._state.width, taps, tiles)
+        self._target = target.decode_pass(decoder.cache, self._state.cursor, self._state.width, taps, tiles)
         self._target.ids = self._ids[:MAX_ROWS]
         choices = Choices.allocate(device) if self.drafts_trees else None
         self._trees = DeviceTrees(decoder.cache, self._target.features, choices) if choices is not None else None
-        self._drafter: DrafterRows | None = None
+        self._drafter: DraftPass | None = None
         self._block, self._mask_token = torch.zeros_like(self._target.ids), 0
         self._drafter_probability = torch.zeros(MAX_ROWS, device=device)
         if drafter is not None and decoder.draft_cache is not None:
             state = self._state
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
             tokens, features = self._ids[1:], self._target.features[:MAX_ROWS]
-            self._drafter = DrafterRows(
-                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, embedding, choices
+            self._drafter = DraftPass(
+                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
             )
             self._block, self._mask_token = self._drafter.block, drafter.config.mask_token_id
             self._drafter_probability = self._drafter.out.probability
@@ -351,11 +350,9 @@ class DeviceRounds:
     def _commit(self, turn: Turn, rows: tuple[int, ...], width: int, drafted: int, ingests: bool) -> None:
         """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
         start = turn.cache.length
-        turn.cache.note_written(start + width)
         if turn.draft_cache is not None and ingests:
-            turn.draft_cache.note_written(start + drafted)
-            turn.draft_cache.commit(start)
-        turn.commit(rows)
+            turn.draft_cache.follow(start, written=start + drafted)
+        turn.prefix.follow(rows, written=start + width)
 
     def _step(self, kind: Kind, greedy: bool) -> Step:
         """One of the pieces that rounds are made of, captured when it is first wanted."""

@@ -40,7 +40,7 @@ class DeviceTrees:
         self.choices = choices
         self._parents = torch.zeros(MAX_ROWS, dtype=torch.int32, device=device)
         self._path = AcceptedPath.allocate(device)
-        self._stores = RowStores(cache.layers, features)
+        self._stores = RowStores(cache.attention, features)
 
     def grow(self, state: RoundState, numbers: Tensor, scripted: Tensor, ids: Tensor) -> None:
         """Between draft and pass: which of the choices to verify, in which rows."""

@@ -41,6 +41,10 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return self._values.get(name) is not None
 
+    def given(self, name: str) -> bool:
+        """Whether a field is there, and neither zero, false nor empty."""
+        return bool(self._values.get(name))
+
     def integer(self, name: str, low: int, high: int, default: int | None = None, multiple_of: int = 1) -> int:
         """A whole number from ``low`` to ``high``."""
         value = self._get(name, default)

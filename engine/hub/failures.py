@@ -16,7 +16,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
 )
 
-from ..errors import WeightsFailure
+from ..errors import Fetch, Load, WeightsFailure
 
 TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
 """The HTTP library's base of everything that goes wrong on a connection. ``huggingface_hub`` 1 is built on httpx and
@@ -68,10 +68,17 @@ def _gated(name: str, status: int) -> WeightsFailure:
     who = "you are not signed in" if status == 401 else f"you are signed in as {_user()}"
     return WeightsFailure(
         f"{name} needs a licence click (HTTP {status}, {who}).",
-        f"1. open {constants.ENDPOINT}/{name} and accept the terms\n"
-        f"2. {SIGN_IN}     fine-grained tokens need the right to read gated repos\n"
-        f"3. dflash-chat pull {name}     {KEPT}\n"
-        "Already have the weights? dflash-chat /path/to/model     No GPU? dflash-chat alone runs the bundled pair",
+        (
+            f"1. open {constants.ENDPOINT}/{name} and accept the terms\n"
+            f"2. {SIGN_IN}     fine-grained tokens need the right to read gated repos\n"
+            "3. ",
+            Fetch(name),
+            f"     {KEPT}\nAlready have the weights? ",
+            Load("/path/to/model"),
+            "     No GPU? ",
+            Load(),
+            " alone runs the bundled pair",
+        ),
     )
 
 

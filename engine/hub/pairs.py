@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import WeightsFailure
+from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
+from ..models.registry import FAMILIES, find_family, text_config
 from .fetching import Fetching
 
 if TYPE_CHECKING:
@@ -21,30 +22,15 @@ BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
 NO_DRAFTER = "none"
 """Asked for as a drafter's name, to go without one."""
 
-INSTEAD_OF_TARGET = "dflash-chat without a model runs the bundled pair"
-INSTEAD_OF_DRAFTER = f"--draft {NO_DRAFTER} goes without a drafter"
+INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
+INSTEAD_OF_DRAFTER = (Option("drafter", NO_DRAFTER), " goes without a drafter")
+
+Instead = tuple[Advice, str]
+"""What people may do when a model can't be had."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPair:
-    """A published target and the drafter that was trained on it."""
-
-    target: str
-    drafter: str
-    hidden_size: int
-    num_layers: int
-    num_parameters: int
-    """Of the target's text model and the drafter together."""
-
-
-KNOWN_PAIRS = (
-    KnownPair("google/gemma-4-12B-it", "z-lab/gemma4-12B-it-DFlash", 3840, 48, 12_634_847_280),
-    KnownPair("google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash", 2816, 30, 25_662_830_878),
-    KnownPair("google/gemma-4-31B-it", "z-lab/gemma-4-31B-it-DFlash", 5376, 60, 32_233_312_828),
-)
-
-_UNSUPPORTED = re.compile(r"gemma-?4-?E[24]B", re.IGNORECASE)
-"""Names of checkpoints that are known to be refused once their config is read: fetching them would be in vain."""
+KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
+"""All published pairs, the smaller before the larger within a family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +65,10 @@ def find_pair(target: str | None, drafter: str | None, fetching: Fetching) -> Pa
 def known_drafter(target: Path) -> str | None:
     """The drafter for the target in this folder, by the shape in its config: folders get renamed, shapes don't."""
     config = read_json(target / "config.json")
-    text = config.get("text_config", config)
-    shape = (text.get("hidden_size"), text.get("num_hidden_layers")) if isinstance(text, dict) else None
-    return next((pair.drafter for pair in KNOWN_PAIRS if (pair.hidden_size, pair.num_layers) == shape), None)
+    family, text = find_family(config), text_config(config)
+    shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
+    pairs = () if family is None else family.pairs
+    return next((pair.drafter for pair in pairs if (pair.hidden_size, pair.num_layers) == shape), None)
 
 
 def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
@@ -103,20 +90,17 @@ class _Finder:
         self._fetching = fetching
         self._begun: list[Repository] = []
 
-    def find(self, name: str, instead: str = INSTEAD_OF_TARGET) -> Path:
-        """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``.
-
-        ``instead`` is what people may do when the model can't be had.
-        """
+    def find(self, name: str, instead: Instead = INSTEAD_OF_TARGET) -> Path:
+        """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
         folder = Path(name).expanduser()
         if folder.is_dir():
             return folder
-        if _UNSUPPORTED.search(name):
+        if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
             known = ", ".join(pair.target for pair in KNOWN_PAIRS)
             raise WeightsFailure(
                 f"{name} uses per-layer embeddings, which the engine lacks, and no drafter exists for it."
                 " Nothing was fetched.",
-                f"Models with a drafter: {known}   ({instead})",
+                (f"Models with a drafter: {known}   (", *instead, ")"),
             )
         if name.count("/") != 1 or name.startswith((".", "/", "~")):
             raise WeightsFailure(
@@ -132,7 +116,7 @@ class _Finder:
 
             fetch(self._begun, self._fetching)
 
-    def _cached(self, name: str, instead: str) -> Path | None:
+    def _cached(self, name: str, instead: Instead) -> Path | None:
         from .download import cached_folder, is_offline
 
         folder = cached_folder(name)
@@ -143,7 +127,7 @@ class _Finder:
             what = f"{name} is not on this machine" if folder is None else f"{missing} of {name} is not on this machine"
             raise WeightsFailure(
                 f"{what}, and offline mode forbids to fetch it.",
-                f"Without --offline and HF_HUB_OFFLINE: dflash-chat pull {name}   ({instead})",
+                ("Without ", Option("offline", True), " and HF_HUB_OFFLINE: ", Fetch(name), "   (", *instead, ")"),
             )
         return folder if missing is None and not self._fetching.refresh else None
 

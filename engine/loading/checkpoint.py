@@ -18,25 +18,22 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ..commands import AttentionBackend
-from ..config import DrafterConfig, TargetConfig
-from ..errors import DeviceFailure, WeightsFailure
+from ..errors import DeviceFailure, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.pinned_reader import DTYPES, read_staged, stored_tensors
 from ..files.shards import INDEX, SINGLE_FILE, read_weight_map
+from ..hub.pairs import NO_DRAFTER
 from ..models.attention_backends import choose_backends
+from ..models.dflash.config import DrafterConfig
 from ..models.dflash.modules import DFlashDrafter
-from ..models.gemma4.modules import Gemma4
+from ..models.family import Family, TargetConfig
+from ..models.registry import drafter_config_of, family_of
+from ..models.target import TargetModel
 
-TARGET_PREFIX = "model.language_model."
-SKIPPED_PREFIXES = (
-    "model.vision_tower.",
-    "model.vision_embedder.",
-    "model.embed_vision.",
-    "model.audio_tower.",
-    "model.embed_audio.",
-    "lm_head.",
-)
-"""Parts of a multimodal checkpoint that text doesn't need. ``lm_head`` is the tied embedding again."""
+BORROWED = ("lm_head.",)
+"""A drafter uses the target's: its own, should its file hold one, stays on disk."""
+
+OWN_DRAFTER = ("Name the target's own drafter with ", Option("drafter"))
 
 Progress = Callable[[str, int, int], None]
 """Told (phase, bytes done, bytes in all) while weights are read."""
@@ -47,7 +44,8 @@ def pick_device(wanted: str) -> torch.device:
     if wanted == "cpu" or (wanted == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     if not torch.cuda.is_available():
-        raise DeviceFailure("No usable NVIDIA GPU: torch sees none.", "Check nvidia-smi, or use --device cpu.")
+        hint = ("Check nvidia-smi, or use ", Option("device", "cpu"), ".")
+        raise DeviceFailure("No usable NVIDIA GPU: torch sees none.", hint)
     return torch.device("cuda", torch.cuda.current_device())
 
 
@@ -58,54 +56,63 @@ def compute_dtype(device: torch.device) -> torch.dtype:
 
 def read_target_config(folder: Path) -> TargetConfig:
     """Raises ``WeightsFailure`` for a config that is damaged or describes another architecture."""
-    generation = folder / "generation_config.json"
-    return TargetConfig.from_json(
-        read_json(folder / "config.json"), read_json(generation) if generation.exists() else None
-    )
+    return _read_target(folder)[1]
+
+
+def _read_target(folder: Path) -> tuple[Family, TargetConfig]:
+    config, generation = read_json(folder / "config.json"), folder / "generation_config.json"
+    family = family_of(config)
+    return family, family.read_config(config, read_json(generation) if generation.exists() else None)
 
 
 def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
     """Raises ``WeightsFailure`` also for a drafter that was made for another target."""
-    config = DrafterConfig.from_json(read_json(folder / "config.json"))
+    config = drafter_config_of(read_json(folder / "config.json"))
     _check_match(config, target)
     return config
 
 
-def target_shape(config: TargetConfig, device: torch.device, attention: AttentionBackend = "auto") -> Gemma4:
+def target_shape(config: TargetConfig, device: torch.device, attention: AttentionBackend = "auto") -> TargetModel:
     """A target that will compute on a device, still on the ``meta`` device: with shapes and no weights.
 
     Raises ``UsageFailure`` for an attention backend that can't run every layer there.
     """
-    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--attention-backend")
+    backends = choose_backends(attention, config.attention, device, compute_dtype(device), "attention_backend")
     with torch.device("meta"):
-        model = Gemma4(config)
+        model = config.build()
     model.use_attention(backends)
     return model
 
 
 def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> DFlashDrafter:
     """The same of a drafter."""
-    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "--draft-attention-backend")
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "draft_attention_backend")
     with torch.device("meta"):
-        model = DFlashDrafter(config)
+        model = config.build()
     model.use_attention(backends)
     return model
 
 
-def load_target(folder: Path, device: torch.device, progress: Progress, attention: AttentionBackend = "auto") -> Gemma4:
-    """Loads a Gemma 4 text model; vision and audio tensors stay on disk.
+def load_target(
+    folder: Path, device: torch.device, progress: Progress, attention: AttentionBackend = "auto"
+) -> TargetModel:
+    """Loads a target's text model; vision and audio tensors stay on disk.
 
-    Raises ``UsageFailure`` for an attention backend that can't run every layer here.
+    Raises ``WeightsFailure`` for a checkpoint that is damaged or of no family in the registry, and ``UsageFailure``
+    for an attention backend that can't run every layer here.
     """
-    model = target_shape(read_target_config(folder), device, attention)
-    _load_weights(model, folder, TARGET_PREFIX, device, lambda done, total: progress("target", done, total))
+    family, config = _read_target(folder)
+    model = target_shape(config, device, attention)
+    names = {family.tensor_name(name): name for name, _ in model.named_parameters()}
+    skipped = family.skipped_tensors
+    _load_weights(model, folder, names, skipped, device, lambda done, total: progress("target", done, total))
     model.prepare()
     return model
 
 
 def load_drafter(
     folder: Path,
-    target: Gemma4,
+    target: TargetModel,
     progress: Progress,
     attention: AttentionBackend = "auto",
     noise_embed_scale: float | None = None,
@@ -118,9 +125,10 @@ def load_drafter(
     config = read_drafter_config(folder, target.config)
     if noise_embed_scale is not None:
         config = replace(config, embedding_scale=noise_embed_scale)
-    device = target.embed_tokens.weight.device
+    device = target.device
     model = drafter_shape(config, device, attention)
-    _load_weights(model, folder, "", device, lambda done, total: progress("drafter", done, total))
+    names = {name: name for name, _ in model.named_parameters()}
+    _load_weights(model, folder, names, BORROWED, device, lambda done, total: progress("drafter", done, total))
     model.prepare()
     return model
 
@@ -132,32 +140,41 @@ def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
         raise WeightsFailure(
             f"This drafter was made for a target of {trained_on or '?'} layers of width {drafter.hidden_size};"
             f" this one has {depth} of width {target.hidden_size}.",
-            "Name the target's own drafter with --draft, or go without one: --draft none.",
+            (*OWN_DRAFTER, ", or go without one: ", Option("drafter", NO_DRAFTER), "."),
         )
     if any(index >= depth for index in drafter.target_layer_ids):
         raise WeightsFailure(
             f"This drafter reads target layers {list(drafter.target_layer_ids)}, the target has only {depth}.",
-            "Name the target's own drafter with --draft.",
+            (*OWN_DRAFTER, "."),
         )
     if drafter.vocab_size not in (None, target.vocab_size) or drafter.mask_token_id >= target.vocab_size:
         raise WeightsFailure(
             f"This drafter was made for a vocabulary of {drafter.vocab_size or '?'} tokens with {drafter.mask_token_id}"
             f" for its mask; this target's has {target.vocab_size}.",
-            "Name the target's own drafter with --draft.",
+            (*OWN_DRAFTER, "."),
         )
 
 
 def _load_weights(
-    model: nn.Module, folder: Path, prefix: str, device: torch.device, progress: Callable[[int, int], None]
+    model: nn.Module,
+    folder: Path,
+    names: dict[str, str],
+    skipped: tuple[str, ...],
+    device: torch.device,
+    progress: Callable[[int, int], None],
 ) -> None:
-    """Checks names and shapes of a checkpoint against the model, then loads tensor by tensor."""
-    expected = {prefix + name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    """Checks names and shapes of a checkpoint against the model, then loads tensor by tensor.
+
+    ``names`` says which parameter each tensor is; tensors whose names begin as in ``skipped`` stay on disk.
+    """
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    expected = {tensor: shapes[name] for tensor, name in names.items()}
     where = _locate_tensors(folder)
     dtype = compute_dtype(device)
-    done, total = 0, _check_tensors(folder, expected, where)
+    done, total = 0, _check_tensors(folder, expected, skipped, where)
     tensors: dict[str, Tensor] = {}
     for name, tensor in _read_tensors(where, list(expected), device):
-        tensors[name.removeprefix(prefix)] = tensor.to(dtype)
+        tensors[names[name]] = tensor.to(dtype)
         done += tensor.nbytes
         progress(done, total)
     model.load_state_dict(tensors, assign=True)
@@ -183,10 +200,12 @@ def _locate_tensors(folder: Path) -> dict[str, Path]:
         return dict.fromkeys(file.keys(), single)
 
 
-def _check_tensors(folder: Path, expected: dict[str, tuple[int, ...]], where: dict[str, Path]) -> int:
+def _check_tensors(
+    folder: Path, expected: dict[str, tuple[int, ...]], skipped: tuple[str, ...], where: dict[str, Path]
+) -> int:
     """Compares names and shapes with the config; returns how many bytes there are to read."""
     absent = sorted(expected.keys() - where.keys())
-    surplus = sorted(name for name in where.keys() - expected.keys() if not name.startswith(SKIPPED_PREFIXES))
+    surplus = sorted(name for name in where.keys() - expected.keys() if not name.startswith(skipped))
     for names, what in ((absent, "lacks"), (surplus, "has, against its config,")):
         if names:
             raise WeightsFailure(

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from ..commands import AttentionBackend
-from ..config import AttentionConfig, DrafterConfig, TargetConfig
 from ..decoding.decoder import PREFILL_CHUNK
-from ..errors import DeviceFailure
+from ..errors import DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS
 from ..kernels.decode.attention import AttendScratch
-from ..kernels.decode.quantised import QuantisedWeight
-from ..kv_cache.cache import cache_bytes, capacity_of
+from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.kinds import bytes_of
+from ..kv_cache.cache import Cache
+from ..kv_cache.layer_state import StatefulLayer
+from ..layer_config import AttentionConfig
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
 from ..models.dflash.weights import DraftWeights
-from ..models.gemma4.modules import Gemma4
+from ..models.family import TargetConfig
 from .checkpoint import compute_dtype, read_drafter_config, read_target_config
 
 GPU_RESERVE = 2_000_000_000
@@ -37,8 +38,8 @@ META = torch.device("meta")
 class MemoryPlan:
     """Bytes that a pair needs on a device, and what the device has."""
 
-    target: tuple[AttentionConfig, ...]
-    drafter: tuple[AttentionConfig, ...]
+    target: tuple[StatefulLayer, ...]
+    drafter: tuple[StatefulLayer, ...]
     """The layers of either; without a drafter none."""
     context: int
     weights: int
@@ -94,26 +95,38 @@ class MemoryPlan:
         return self.weights + self._caches(context) + self._scratch(context) + self.reserve
 
     def _caches(self, context: int) -> int:
-        return cache_bytes((*self.target, *self.drafter), context, PREFILL_CHUNK, compute_dtype(self.device))
+        return sum(cache.nbytes for cache in self._empty_caches(context))
 
     def _scratch(self, context: int) -> int:
-        models = [layers for layers in (self.target, self.drafter) if layers and self.device_rounds]
+        if not self.device_rounds:
+            return 0
+        caches = self._empty_caches(context)
+        configs = [[layer for layer in layers if isinstance(layer, AttentionConfig)] for layers in self._models]
         return sum(
-            AttendScratch(layers, [capacity_of(layer, context, PREFILL_CHUNK) for layer in layers], META).nbytes
-            for layers in models
+            AttendScratch(layers, [layer.capacity for layer in cache.attention], META).nbytes
+            for layers, cache in zip(configs, caches, strict=True)
         )
+
+    @property
+    def _models(self) -> list[tuple[StatefulLayer, ...]]:
+        return [layers for layers in (self.target, self.drafter) if layers]
+
+    def _empty_caches(self, context: int) -> list[Cache]:
+        """Of target and drafter, without memory."""
+        dtype = compute_dtype(self.device)
+        return [Cache(layers, context, PREFILL_CHUNK, dtype, META) for layers in self._models]
 
     def _where(self) -> str:
         return "free on the GPU" if self.device.type == "cuda" else "in this machine (the CPU computes in fp32)"
 
-    def _what_would_fit(self) -> str:
+    def _what_would_fit(self) -> Text:
         if context := self.largest_context():
-            return f"A shorter context would: --context {context}."
+            return ("A shorter context would: ", Option("max_context", context), ".")
         per_parameter = compute_dtype(self.device).itemsize
         smaller = [p for p in KNOWN_PAIRS if p.num_parameters * per_parameter + self.reserve < self.available]
         if smaller:
-            return f"A smaller model would: dflash-chat {smaller[-1].target}."
-        return "The bundled pair would: dflash-chat without a model. Or use a machine with more memory."
+            return ("A smaller model would: ", Load(smaller[-1].target), ".")
+        return ("The bundled pair would: ", Load(), " without a model. Or use a machine with more memory.")
 
 
 def plan_memory(
@@ -131,16 +144,20 @@ def plan_memory(
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
     draft_layers = draft_config.layers if draft_config is not None else ()
     dtype = compute_dtype(device)
-    device_rounds = why_host_rounds(attention_backend, (*config.layers, *draft_layers), device, dtype) is None
+    with META:
+        model = config.build().to(dtype)
+        draft_model = None if draft_config is None else draft_config.build().to(dtype)
+    layers = (*config.attention, *draft_layers)
+    device_rounds = model.has_decode_pass and why_host_rounds(attention_backend, layers, device, dtype) is None
     return MemoryPlan(
         target=config.layers,
         drafter=draft_layers,
         context=min(context or config.max_context, config.max_context),
-        weights=_count_parameters(config, draft_config) * dtype.itemsize,
+        weights=bytes_of(model) + (0 if draft_model is None else bytes_of(draft_model)),
         available=available_memory(device),
         device=device,
         device_rounds=device_rounds,
-        draft_copy=_draft_copy(config, draft_config) if device_rounds and draft_config is not None else 0,
+        draft_copy=_draft_copy(config, draft_model) if device_rounds and draft_model is not None else 0,
     )
 
 
@@ -152,19 +169,9 @@ def available_memory(device: torch.device) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _count_parameters(target: TargetConfig, drafter: DrafterConfig | None) -> int:
-    with META:
-        models: list[nn.Module] = [Gemma4(target)]
-        if drafter is not None:
-            models.append(DFlashDrafter(drafter))
-    return sum(parameter.numel() for model in models for parameter in model.parameters())
-
-
-def _draft_copy(target: TargetConfig, drafter: DrafterConfig) -> int:
-    with META:
-        model = DFlashDrafter(drafter)
-    embedding = QuantisedWeight.allocate(target.vocab_size, target.hidden_size, META)
-    return embedding.nbytes + DraftWeights.of(model, in_8_bits=True).nbytes
+def _draft_copy(target: TargetConfig, drafter: DFlashDrafter) -> int:
+    head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META)
+    return head.nbytes + DraftWeights.of(drafter, in_8_bits=True).nbytes
 
 
 def _gigabytes(num_bytes: int) -> str:

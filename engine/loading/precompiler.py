@@ -20,8 +20,8 @@ import torch._dynamo  # noqa: E402  (operations on meta tensors would import it 
 
 from ..decoding.decoder import Decoder  # noqa: E402
 from ..decoding.device_rounds import DeviceRounds  # noqa: E402
-from ..kernels.decode.quantised import QuantisedWeight  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
+from ..kernels.weights.int8 import Int8Weight  # noqa: E402
 from .checkpoint import (  # noqa: E402
     compute_dtype,
     drafter_shape,
@@ -51,7 +51,7 @@ def launch_all(order: Order) -> None:
         drafter = drafter_shape(draft_config, CUDA, order.draft_attention).to(compute_dtype(CUDA))
         drafter.prepare()
     decoder = Decoder(target, drafter, order.context)
-    copy = QuantisedWeight.allocate(config.vocab_size, config.hidden_size, META)
+    copy = Int8Weight.allocate(config.vocab_size, config.hidden_size, device=META)
     DeviceRounds(decoder, copy if order.drafts_in_8_bits else None).rehearse()
     _rehearse_prompt(decoder)
 

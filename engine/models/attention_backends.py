@@ -9,11 +9,11 @@ from importlib.util import find_spec
 import torch
 
 from ..commands import AttentionBackend
-from ..config import AttentionConfig
-from ..errors import UsageFailure
+from ..errors import Option, UsageFailure
 from ..kernels.prefill.attention import triton_attention
 from ..kernels.reference.attention import AttentionFunction, flash_attention, sdpa_attention
 from ..kernels.toolchain.jit import HAS_TRITON
+from ..layer_config import AttentionConfig
 
 FLASH_MAX_HEAD_DIM = 256
 FLASH_DTYPES = (torch.bfloat16, torch.float16)
@@ -72,22 +72,23 @@ and it can't take the targets' full layers."""
 
 
 def choose_backends(
-    wanted: AttentionBackend, layers: Sequence[AttentionConfig], device: torch.device, dtype: torch.dtype, flag: str
+    wanted: AttentionBackend, layers: Sequence[AttentionConfig], device: torch.device, dtype: torch.dtype, option: str
 ) -> list[Backend]:
-    """One backend per layer. Raises ``UsageFailure`` when the one that ``flag`` asks for can't run every layer."""
+    """One backend per layer. Raises ``UsageFailure`` when the one that ``option`` asks for can't run every layer."""
     candidates = AUTO if wanted == "auto" else (BACKENDS[wanted],)
-    return [_choose(candidates, layer.head_dim, device, dtype, flag) for layer in layers]
+    return [_choose(candidates, layer.head_dim, device, dtype, option) for layer in layers]
 
 
 def _choose(
-    candidates: Sequence[Backend], head_dim: int, device: torch.device, dtype: torch.dtype, flag: str
+    candidates: Sequence[Backend], head_dim: int, device: torch.device, dtype: torch.dtype, option: str
 ) -> Backend:
     reason: str | None = None
     for backend in candidates:
         reason = backend.why_not(head_dim, device, dtype)
         if reason is None:
             return backend
-    raise UsageFailure(f"{flag} {candidates[-1].name} is not possible: {reason}.", f"Use {flag} auto, or sdpa.")
+    wanted = Option(option, candidates[-1].name)
+    raise UsageFailure((wanted, f" is not possible: {reason}."), ("Use ", Option(option, "auto"), ", or sdpa."))
 
 
 def why_host_rounds(

@@ -1,23 +1,30 @@
-"""The parts both models share. Module and parameter names are those of the published tensors."""
+"""Parts that models share. Module and parameter names are those of the published tensors."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..kernels.decode.norm import rms_norm, rms_norm_rounded_first
+from ..kernels.reference.attention import AttentionFunction, sdpa_attention
+from ..kernels.reference.norm import rms_norm, rms_norm_rounded_first
+from ..layer_config import AttentionConfig
+from .attention_backends import Backend, describe
+
+RopeTable = tuple[Tensor, Tensor]
+"""What ``rope_table`` makes."""
 
 
 def linear(inputs: int, outputs: int) -> nn.Linear:
-    """A projection without bias, as all of Gemma 4's and DFlash's are."""
+    """A projection without bias."""
     return nn.Linear(inputs, outputs, bias=False)
 
 
 class RMSNorm(nn.Module):
-    """RMS norm with a learned weight [size]. ``style`` picks the order of rounding; see ``kernels/norm.py``."""
+    """RMS norm with a learned weight [size]. ``style``: the order of rounding, see ``kernels/reference/norm.py``."""
 
     def __init__(self, size: int, eps: float, style: Literal["gemma", "qwen"] = "gemma"):
         super().__init__()
@@ -30,7 +37,7 @@ class RMSNorm(nn.Module):
 
 
 class GatedMLP(nn.Module):
-    """down(act(gate(x)) * up(x)), with tanh-GELU (Gemma 4) or SiLU (DFlash)."""
+    """down(act(gate(x)) * up(x)), with tanh-GELU or SiLU."""
 
     def __init__(self, hidden: int, intermediate: int, activation: Literal["gelu_tanh", "silu"]):
         super().__init__()
@@ -44,3 +51,20 @@ class GatedMLP(nn.Module):
         gate = F.silu(gate) if self.activation == "silu" else F.gelu(gate, approximate="tanh")
         out: Tensor = self.down_proj(gate * self.up_proj(x))
         return out
+
+
+class AttentionModule(nn.Module):
+    """What every attention layer of every model has: its shape, and the function that attends."""
+
+    def __init__(self, layer: AttentionConfig):
+        super().__init__()
+        self.config = layer
+        self.attend: AttentionFunction = sdpa_attention
+
+
+def use_attention(model: nn.Module, backends: Sequence[Backend]) -> str:
+    """Gives each attention layer its backend, in order; returns their names, for people."""
+    layers = [module for module in model.modules() if isinstance(module, AttentionModule)]
+    for layer, backend in zip(layers, backends, strict=True):
+        layer.attend = backend.function
+    return describe(backends)

@@ -7,32 +7,37 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from ..kernels.weights.kinds import weight_from
+from ..kernels.weights.weight import Weight
+
 
 @torch.no_grad()
-def side_by_side(*layers: nn.Linear) -> Tensor:
-    """One tensor [sum of outputs, inputs] of these layers' weights, in order, which become views of it.
+def side_by_side(*modules: nn.Module) -> Weight:
+    """One weight [sum of outputs, inputs] of these layers' weights, in order, which become views of it.
 
     Takes no memory beyond that of the largest call: the old tensors are freed. A second call finds the first's work
-    done, and returns the same memory.
+    done, and returns the same memory. All layers hold weights of one kind.
     """
-    weights = [layer.weight for layer in layers]
-    if not _adjacent(weights):
-        for layer, part in zip(layers, _joined(weights), strict=True):
-            layer.weight = nn.Parameter(part, requires_grad=False)
-    first = layers[0].weight.detach()
-    return first.as_strided((sum(len(weight) for weight in weights), first.shape[1]), (first.shape[1], 1))
+    names = [name for name, _ in modules[0].named_parameters(recurse=False)]
+    return weight_from({name.removeprefix("weight"): _whole(modules, name) for name in names})
 
 
-def _joined(weights: list[Tensor]) -> tuple[Tensor, ...]:
-    """The weights as views of one new tensor."""
-    return torch.split(torch.cat([weight.detach() for weight in weights]), [len(weight) for weight in weights])
+def _whole(modules: tuple[nn.Module, ...], name: str) -> Tensor:
+    """One parameter of all modules, as one tensor."""
+    parts = [module.get_parameter(name).detach() for module in modules]
+    if not _adjacent(parts):
+        parts = list(torch.split(torch.cat(parts), [len(part) for part in parts]))
+        for module, part in zip(modules, parts, strict=True):
+            setattr(module, name, nn.Parameter(part, requires_grad=False))
+    first = parts[0]
+    return first.as_strided((sum(map(len, parts)), *first.shape[1:]), first.stride())
 
 
-def _adjacent(weights: list[Tensor]) -> bool:
+def _adjacent(parts: list[Tensor]) -> bool:
     """Whether each begins in memory where the one before ends, in one allocation."""
     return all(
         after.untyped_storage().data_ptr() == before.untyped_storage().data_ptr()
         and after.storage_offset() == before.storage_offset() + before.numel()
         and before.is_contiguous()
-        for before, after in pairwise(weights)
+        for before, after in pairwise(parts)
     )

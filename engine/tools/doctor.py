@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
-from ..errors import EngineFailure
+from ..errors import EngineFailure, Fetch, Reinstall, Text
 from ..events import ErrorKind
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
@@ -38,7 +38,7 @@ class Finding:
     name: str
     value: Any
     standing: Standing = "ok"
-    hint: str = ""
+    hint: Text = ""
     kind: ErrorKind = "device"
     """Which kind of failure a ``broken`` fact leads to."""
 
@@ -57,7 +57,7 @@ def _packages() -> Iterator[Finding]:
     for name in NEEDED_PACKAGES:
         installed = _version(name)
         if installed is None:
-            yield Finding("versions", name, None, "broken", "Install dflash-chat again: make chat.")
+            yield Finding("versions", name, None, "broken", (Reinstall(), ": make chat."))
         else:
             yield Finding("versions", name, installed)
     for name in OPTIONAL_PACKAGES:
@@ -78,7 +78,7 @@ def _gpus() -> Iterator[Finding]:
     try:
         import torch
     except (ImportError, OSError) as error:
-        yield Finding("gpu", "torch", str(error), "broken", "Install dflash-chat again: make chat.")
+        yield Finding("gpu", "torch", str(error), "broken", (Reinstall(), ": make chat."))
         return
     yield Finding("gpu", "torch_cuda", torch.version.cuda)
     usable = torch.cuda.is_available()
@@ -132,7 +132,7 @@ def _models() -> Iterator[Finding]:
     yield Finding("models", "cache_free_bytes", shutil.disk_usage(existing).free)
     for model in cached_models():
         facts = {"size_bytes": model.num_bytes, "whole": model.whole}
-        hint = "" if model.whole else f"Unfinished: dflash-chat pull {model.name}"
+        hint = "" if model.whole else ("Unfinished: ", Fetch(model.name))
         yield Finding("models", model.name, facts, "ok" if model.whole else "note", hint)
 
 
@@ -143,7 +143,7 @@ def _bundled_pair() -> Finding:
     except EngineFailure as failure:
         return Finding("models", "bundled_pair", str(failure), "broken", failure.hint, "weights")
     if missing:
-        hint = "Install dflash-chat again."
+        hint = (Reinstall(), ".")
         return Finding("models", "bundled_pair", f"{missing[0]} has no weights", "broken", hint, "weights")
     return Finding("models", "bundled_pair", name)
 

@@ -146,7 +146,7 @@ def self_test(
         anchors += record_drafts(decoder.target, decoder.drafter, ids, settings)
         divergences += _compare(decoder, prompt, ids, settings)
     decoder.clear()
-    dtype = decoder.target.embed_tokens.weight.dtype
+    dtype = decoder.target.dtype
     return SelfTest(
         num_tokens=len(anchors),
         positions=tuple(_positions(anchors, decoder.drafter.config.block_size - 1)),
@@ -194,11 +194,10 @@ def _answer(decoder: Decoder, ids: Sequence[int], settings: GenerationSettings) 
 def _margin(decoder: Decoder, text: Sequence[int]) -> float:
     """Logits between the two best tokens behind a text."""
     target = decoder.target
-    weight = target.embed_tokens.weight
-    cache = Cache(target.config.layers, len(text) + CHUNK, CHUNK, weight.dtype, weight.device)
+    cache = Cache(target.config.layers, len(text) + CHUNK, CHUNK, target.dtype, target.device)
     hidden = None
     for start in range(0, len(text), CHUNK):
-        ids = torch.tensor(text[start : start + CHUNK], device=weight.device)
+        ids = torch.tensor(text[start : start + CHUNK], device=target.device)
         hidden = target(ids, start, cache).hidden[-1:]
         cache.commit(start + len(ids))
     assert hidden is not None, "a text has at least its prompt"

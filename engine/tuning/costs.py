@@ -70,7 +70,7 @@ def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts
 def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     drafter, draft_cache = decoder.drafter, decoder.draft_cache
     assert drafter is not None and draft_cache is not None
-    decoder.cache.commit(context)
+    decoder.cache.pretend(context)
     taps = drafter.config.target_layer_ids
     rows = torch.tensor(text, device=decoder.device)
     features = decoder.target(rows, context, decoder.cache, taps).features
@@ -80,7 +80,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
         decoder.target.logits(output.hidden).argmax(dim=-1).tolist()
 
     def ingest(count: int) -> None:
-        draft_cache.commit(context - count)
+        draft_cache.pretend(context - count)
         drafter.ingest(features[:count], draft_cache)
 
     def draft() -> None:

@@ -19,7 +19,7 @@ from engine.commands import GenerationSettings
 from engine.demo.confirm import questions
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.kernels.decode.head import capped_logits
-from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
@@ -52,7 +52,7 @@ def rounded_drafter(drafter: DFlashDrafter) -> DFlashDrafter:
     copy = deepcopy(drafter)
     for module in copy.modules():
         if isinstance(module, nn.Linear):
-            module.weight = nn.Parameter(QuantisedWeight.of(module.weight).restored(), requires_grad=False)
+            module.weight = nn.Parameter(Int8Weight.of(module.weight).restored(), requires_grad=False)
     return copy
 
 
@@ -63,7 +63,7 @@ def drafted_by_both(
     """A greedy answer, which the target writes twice: once for each drafter to draft at every token of it."""
     settings = GenerationSettings(temperature=0.0, max_new_tokens=max_new_tokens)
     written = [(token, tuple(ids)) for token, ids, _ in drafted_answer(target, drafter, prompt, settings)]
-    copy = QuantisedWeight.of(target.embed_tokens.weight).restored()
+    copy = Int8Weight.of(target.head).restored()
     eighth: list[tuple[int, ...]] = []
 
     def pick(norm: nn.Module, inputs: object, rows: Tensor) -> None:

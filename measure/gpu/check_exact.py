@@ -29,19 +29,21 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration
 
-from engine.bench.shapes import PERIOD, configs_of, shorten
+from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import GenerationSettings
-from engine.config import DrafterConfig, TargetConfig
 from engine.decoding.decoder import Decoder, HostRounds, Prompt, Round
 from engine.decoding.rounds import Rounds
 from engine.kernels.decode.head import capped_logits
-from engine.kernels.decode.rope import rope_table
 from engine.kernels.reference.attention import sdpa_attention
+from engine.kernels.reference.rope import rope_table
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
-from engine.loading.checkpoint import TARGET_PREFIX, compute_dtype, load_drafter, load_target
+from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
+from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
-from engine.models.gemma4.decode_pass import TargetRows
+from engine.models.gemma4 import GEMMA4
+from engine.models.gemma4.config import Gemma4Config
+from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Experts, Gemma4
 from measure.gpu.check_rounds import OracleRounds, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
@@ -164,16 +166,17 @@ def _anonymous_bytes() -> int:
 def write_pair(folder: Path, tiny: bool, device: torch.device, report: Report) -> None:
     """The 26B-A4B target, or as many of its layers as disk and time allow, and its drafter."""
     target_json, drafter_json = tiny_configs() if tiny else configs_of("26B-A4B")
-    periods = target_json["text_config"]["num_hidden_layers"] // PERIOD
+    period = period_of(target_json)
+    periods = target_json["text_config"]["num_hidden_layers"] // period
     possible = writable_bytes(folder, WRITE_SECONDS)
     while periods > 1 and _checkpoint_bytes(target_json) > possible:
         periods -= 1
-        shorten(target_json, drafter_json, periods * PERIOD)
-        report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * PERIOD} layers")
+        shorten(target_json, drafter_json, periods * period)
+        report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * period} layers")
     with torch.device("meta"):
-        target = Gemma4(TargetConfig.from_json(target_json))
+        target = Gemma4(Gemma4Config.from_json(target_json))
         drafter = DFlashDrafter(DrafterConfig.from_json(drafter_json))
-    size, seconds = write_checkpoint(folder / "target", target_json, target, TARGET_PREFIX, device)
+    size, seconds = write_checkpoint(folder / "target", target_json, target, GEMMA4.tensor_name(""), device)
     write_checkpoint(folder / "drafter", drafter_json, drafter, "", device)
     report.line("written", f"{size / 1e9:.2f} GB, {len(target.layers)} layers, in {seconds:.0f} s")
 
@@ -185,7 +188,7 @@ def tiny_configs() -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _checkpoint_bytes(config: dict[str, Any]) -> int:
     with torch.device("meta"):
-        return sum(2 * parameter.numel() for parameter in Gemma4(TargetConfig.from_json(config)).parameters())
+        return sum(2 * parameter.numel() for parameter in Gemma4(Gemma4Config.from_json(config)).parameters())
 
 
 def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma4, DFlashDrafter]:
@@ -309,7 +312,7 @@ def exact_experts(experts: Experts, x: Tensor, weights: Tensor, ids: Tensor) -> 
 
 def kernel_logits(decoder: Decoder, ids: Sequence[int]) -> Tensor:
     """Logits [n, vocab] of a text by the kernels of decoding rounds, 16 rows at a time."""
-    rows = TargetRows(decoder.target, decoder.cache, *torch.zeros(2, 1, dtype=torch.int32, device=decoder.device))
+    rows = DecodePass(decoder.target, decoder.cache, *torch.zeros(2, 1, dtype=torch.int32, device=decoder.device))
     assert rows.out.logits is not None
     logits = []
     for start in range(0, len(ids), MAX_ROWS):

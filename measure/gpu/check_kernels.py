@@ -17,28 +17,31 @@ from torch import Tensor
 
 from engine.bench.routing import forced_scores
 from engine.bench.shapes import SHAPES, Shape, read_shape
-from engine.config import AttentionConfig
 from engine.kernels.decode.attention import AttendScratch, attend_rows
 from engine.kernels.decode.context_store import ContextStores, store_context
 from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pick_rows
-from engine.kernels.decode.norm import (
-    AttentionJoin,
-    FeedForwardJoin,
-    after_attention,
-    after_feed_forward,
-    reference_after_attention,
-    reference_after_feed_forward,
-)
-from engine.kernels.decode.quantised import QuantisedWeight, Weight
-from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from engine.kernels.decode.norm import after_attention, after_feed_forward
+from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from engine.kernels.decode.tiles import DRAFT_TILES, DRAFT_TILES_IN_8_BITS, Tiles, target_tiles
 from engine.kernels.prefill.attention import chunk_attention
 from engine.kernels.reference.attention import reference_attention
+from engine.kernels.reference.joins import (
+    AttentionJoin,
+    FeedForwardJoin,
+    reference_after_attention,
+    reference_after_feed_forward,
+)
+from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
+from engine.kernels.shared.heads import HeadNorms
+from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.plain import PlainWeight
+from engine.kernels.weights.weight import Weight
 from engine.kv_cache.cache import Cache
+from engine.layer_config import AttentionConfig
 from engine.loading.checkpoint import compute_dtype
 from engine.sampling.sampling import sample
 from measure.gpu.prompt_checks import check_prompts
@@ -63,13 +66,16 @@ class Checks:
         self.device, self.dtype, self.report = device, compute_dtype(device), report
         # bf16 results: one rounding, and now and then a second one where the reference rounds in between.
         self.rounding = FP32_ERROR if self.dtype is torch.float32 else 2.0**-8
-        self.tiles = target_tiles(shape.target)
+        self.tiles = target_tiles(shape.target.moe)
 
     def noise(self, *shape: int, scale: float = 1.0) -> Tensor:
         return torch.randn(shape, device=self.device, dtype=self.dtype) * scale
 
-    def weight(self, *shape: int) -> Tensor:
+    def noise_of_weight(self, *shape: int) -> Tensor:
         return self.noise(*shape, scale=shape[-1] ** -0.5)
+
+    def weight(self, *shape: int) -> PlainWeight:
+        return PlainWeight(self.noise_of_weight(*shape))
 
     def int32(self, value: int) -> Tensor:
         return torch.full((1,), value, dtype=torch.int32, device=self.device)
@@ -110,12 +116,8 @@ class Checks:
                 self._project(f"{name} down", hidden, inter, draft.down, bits)
             self._store_context()
 
-    def _in_bits(self, weight: Tensor, bits: int) -> tuple[Weight, Tensor]:
-        """A weight as the kernels read it, and what it then is, in fp32."""
-        if bits == 16:
-            return weight, weight.float()
-        copy = QuantisedWeight.of(weight)
-        return copy, copy.restored()
+    def _in_bits(self, bits: int, *shape: int) -> Weight:
+        return Int8Weight.of(self.noise_of_weight(*shape)) if bits == 8 else self.weight(*shape)
 
     def _store_context(self) -> None:
         """All layers of a drafter by one launch, against one launch for each."""
@@ -139,25 +141,25 @@ class Checks:
             )
 
     def _project(self, name: str, columns: int, depth: int, tiles: Tiles, bits: int = 16) -> None:
-        x, (weight, exact) = self.noise(16, depth), self._in_bits(self.weight(columns, depth), bits)
+        x, weight = self.noise(16, depth), self._in_bits(bits, columns, depth)
 
         def run(rows: int) -> Tensor:
             out = partial_sums(tiles, columns, self.device)
             project(x, weight, out, tiles, rows)
             return out.sum(0)[:rows]
 
-        self.compare(name, run, reference_project(x, exact), FP32_ERROR)
+        self.compare(name, run, reference_project(x, weight), FP32_ERROR)
 
     def _gate_up(self, name: str, inter: int, activation: str, tiles: Tiles, bits: int = 16) -> None:
         depth = self.target.hidden_size
-        x, (weight, exact) = self.noise(16, depth), self._in_bits(self.weight(2 * inter, depth), bits)
+        x, weight = self.noise(16, depth), self._in_bits(bits, 2 * inter, depth)
 
         def run(rows: int) -> Tensor:
             out = self.noise(16, inter)
             gate_up(x, weight, out, activation, tiles, rows)  # type: ignore[arg-type]
             return out[:rows]
 
-        expected = reference_gate_up(x.float(), exact, activation)  # type: ignore[arg-type]
+        expected = reference_gate_up(x.float(), weight, activation)  # type: ignore[arg-type]
         self.compare(name, run, expected, self.rounding)
 
     # --- experts
@@ -193,14 +195,11 @@ class Checks:
             expert_gate_up_rows(x, gate_up_weight, found, out, up_tiles, dense, rows)
             return out.view(16, moe.top_k, -1)[:rows]
 
-        expected = torch.stack(
-            [
-                torch.stack(
-                    [reference_gate_up(x[r, None].float(), gate_up_weight[e].float(), "gelu_tanh")[0] for e in row]
-                )
-                for r, row in enumerate(ids)
-            ]
-        )
+        def gated(row: int, expert: int) -> Tensor:
+            alone = PlainWeight(gate_up_weight.values[expert])
+            return reference_gate_up(x[row, None].float(), alone, "gelu_tanh")[0]
+
+        expected = torch.stack([torch.stack([gated(row, int(expert)) for expert in ids[row]]) for row in range(16)])
         self.compare("experts gate and up", run_up, expected, self.rounding)
         beside = reference_project(dense_act, dense_weight)
         self.compare("down, beside them", lambda rows: (run_up(rows), dense.out.sum(0)[:rows])[1], beside, FP32_ERROR)
@@ -213,7 +212,7 @@ class Checks:
             return out[:rows]
 
         pairs = [(row, rank) for row in range(16) for rank in range(moe.top_k)]
-        outputs = [down[ids[r, k]].float() @ act[r * moe.top_k + k].float() for r, k in pairs]
+        outputs = [down.values[ids[r, k]].float() @ act[r * moe.top_k + k].float() for r, k in pairs]
         route_rows(scores, self.int32(16), scale, found)
         expected = torch.stack(outputs).view(16, moe.top_k, hidden) * found.weights[..., None]
         self.compare("experts down", run_down, expected, self.rounding)
@@ -231,7 +230,7 @@ class Checks:
             out = self.noise(16, inter)
             for _ in range(3):
                 count = self.int32(rows)
-                router = RouterRows(routed, router_weight, scale, None, count, found, self.tiles.router)
+                router = RouterRows(routed, router_weight.values, scale, None, count, found, self.tiles.router)
                 gate_up_and_route(x, weight, out, self.tiles.gate_up, router, scratch, rows)
             scores = scratch.scores.sum(0)
             wanted = reference_assignment(scores[:rows].cpu(), moe.top_k, scale.cpu())
@@ -243,7 +242,7 @@ class Checks:
 
         expected_scores = reference_project(routed, router_weight)
         weights = reference_assignment(expected_scores.cpu(), moe.top_k, scale.cpu()).weights.to(self.device)
-        dense = reference_gate_up(x.float(), weight.float(), "gelu_tanh")
+        dense = reference_gate_up(x.float(), weight, "gelu_tanh")
         expected = torch.cat([dense, expected_scores, weights], dim=1)
         self.compare("gate and up, router", run, expected, self.rounding)
 
@@ -377,12 +376,12 @@ class Checks:
 
     def head(self) -> None:
         vocab, hidden, softcap = self.target.vocab_size, self.target.hidden_size, self.target.logit_softcap
-        embedding, x, tiles = self.weight(vocab, hidden) * 4, self.noise(16, hidden), self.tiles.head
+        embedding, x, tiles = self.noise_of_weight(vocab, hidden) * 4, self.noise(16, hidden), self.tiles.head
         out = HeadOutput.allocate(vocab, tiles, self.device)
         logits = capped_logits(x.float(), embedding.float(), softcap)
 
         def run(rows: int) -> Tensor:
-            head_rows(x, embedding, softcap, out, tiles, rows)
+            head_rows(x, PlainWeight(embedding), softcap, out, tiles, rows)
             pick_rows(out, max_rows=rows)
             assert out.logits is not None
             return out.logits[:rows]
@@ -394,7 +393,7 @@ class Checks:
         picked = torch.equal(out.token[:16], best.indices) and torch.allclose(out.probability, probability, rtol=1e-4)
         self.report.line("pick", f"the most likely tokens and their probabilities: {picked}", picked)
         self._sampling(out)
-        quantised = QuantisedWeight.of(embedding)
+        quantised = Int8Weight.of(embedding)
         restored = capped_logits(x.float(), quantised.restored(), softcap)
 
         def run_int8(rows: int) -> Tensor:

@@ -25,8 +25,8 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.rounds import Prompt, Round
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.checkpoint import load_drafter, load_target
 from measure.gpu.report import Report
 from tests.engine.divergence import first_divergence
@@ -39,7 +39,7 @@ class OracleRounds(DeviceRounds):
     """Drafts what follows in a text, instead of what the drafter says; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
-        super().__init__(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
+        super().__init__(decoder, Int8Weight.of(decoder.target.head))
         self._text = torch.tensor([*text, *[0] * 64], device=decoder.device)
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=decoder.device)
 
@@ -50,7 +50,7 @@ class OracleRounds(DeviceRounds):
 
 def device_rounds(decoder: Decoder) -> DeviceRounds:
     """As the program uses them: drafting in 8 bits."""
-    return DeviceRounds(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
+    return DeviceRounds(decoder, Int8Weight.of(decoder.target.head))
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from engine.bench.weights import random_pair
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds, Kind
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kernels.weights.int8 import Int8Weight
 from engine.speculation.trees import CHOICES, AutoTrees
 from engine.speculation.verify_width import CostTable, RoundCosts
 from engine.tuning.costs import TYPICAL, WIDTHS
@@ -40,7 +40,7 @@ class OracleTrees(DeviceRounds):
     """Choices hold what follows in a text at four of five positions; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
-        super().__init__(decoder, QuantisedWeight.of(decoder.target.embed_tokens.weight))
+        super().__init__(decoder, Int8Weight.of(decoder.target.head))
         device, vocab = decoder.device, decoder.target.config.vocab_size
         padded = torch.tensor([*text, *[0] * MARGIN], device=device)
         position = torch.arange(len(padded), device=device)

@@ -17,7 +17,7 @@ from engine.kernels.prefill.route import reference_routing, route_many, router_s
 from engine.kv_cache.cache import Cache
 from engine.models.attention_backends import SDPA
 from engine.models.gemma4.modules import Gemma4
-from engine.models.gemma4.prefill_pass import TargetPrompt
+from engine.models.gemma4.prefill_pass import PrefillPass
 from measure.gpu.report import Report
 
 SLACK = 256
@@ -44,7 +44,7 @@ def check_prompts(shape: Shape, device: torch.device, report: Report) -> None:
     modules = _Reader(target, pieces)
     by_modules = _errors(modules.read(target), wanted)
     fused = _Reader(target, pieces)
-    run = TargetPrompt(target, fused.cache)
+    run = PrefillPass(target, fused.cache)
     found = [part.clone() for part in fused.read(run)]
     for name, ours, theirs in zip(_NAMES, _errors(found, wanted), by_modules, strict=True):
         holds = ours <= max(ERROR_RATIO * theirs, ROUTER_ERROR)

@@ -12,9 +12,10 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
-from torch import nn
 
 from engine.bench.weights import random_tensor
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.target import TargetModel
 
 SHARD_BYTES = 5_000_000_000
 DISK_SHARE = 0.9
@@ -39,7 +40,7 @@ def writable_bytes(folder: Path, seconds: float) -> int:
 
 
 def write_checkpoint(
-    folder: Path, config: dict[str, Any], model: nn.Module, prefix: str, device: torch.device
+    folder: Path, config: dict[str, Any], model: TargetModel | DFlashDrafter, prefix: str, device: torch.device
 ) -> tuple[int, float]:
     """Writes a model that stands on ``meta`` as random shards with an index. Returns bytes and seconds."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,9 +52,9 @@ def write_checkpoint(
     generator = torch.Generator(device).manual_seed(0)
     for number, shard in enumerate(shards, start=1):
         file = f"model-{number:05}-of-{len(shards):05}.safetensors"
-        save_file(
-            {name: random_tensor(name, shape, generator, torch.bfloat16).cpu() for name, shape in shard}, folder / file
-        )
+        ends = model.branch_ends
+        tensors = {name: random_tensor(name, shape, generator, torch.bfloat16, ends).cpu() for name, shape in shard}
+        save_file(tensors, folder / file)
         _flush(folder / file)
         weight_map |= {name: file for name, _ in shard}
     total = sum(map(_num_bytes, shapes))

@@ -9,7 +9,7 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.traces.bundled import bundled_traces
-from dflash_tui.core.traces.format import MAGIC, TREE_VERSION
+from dflash_tui.core.traces.format import MAGIC, PARTIAL_VERSION
 from dflash_tui.core.traces.reader import read_trace
 from engine.events import EngineReady, LoadProgress, TurnFinished, event_from_dict
 
@@ -60,7 +60,7 @@ def test_what_cannot_be_replayed_is_said(program: Program, arguments: list[str],
 
 def test_a_newer_trace_is_refused(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "newer.dft"
-    path.write_bytes(MAGIC + b"%d\nwhatever" % (TREE_VERSION + 1))
+    path.write_bytes(MAGIC + b"%d\nwhatever" % (PARTIAL_VERSION + 1))
     assert program.run("replay", str(path)).code == ExitCode.USAGE
     assert "newer dflash-chat" in program.err and "Update" in program.err
 

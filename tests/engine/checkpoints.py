@@ -170,4 +170,6 @@ def write_drafter(folder: Path, config: dict[str, Any], seed: int = 0) -> dict[s
 
 def write_tokenizer(folder: Path) -> None:
     """Gemma's special ids, the printable characters, some merges, and 256 byte tokens: every text can be spelled."""
+    if not (folder / "config.json").exists():
+        (folder / "config.json").write_text('{"model_type": "gemma4_text"}')
     save_tokenizer(train_tokenizer([SAMPLE_TEXT] * 3, VOCAB_SIZE), folder, max_positions=4096)

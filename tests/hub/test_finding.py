@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.config import DrafterConfig, TargetConfig
-from engine.errors import WeightsFailure
+from engine.errors import Option, WeightsFailure
 from engine.files.shards import missing_weights
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, KnownPair, find_pair, known_drafter
+from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, known_drafter
+from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.family import KnownPair
+from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -46,7 +48,7 @@ def test_a_published_target_finds_its_drafter_by_shape(pair: KnownPair, tmp_path
 @pytest.mark.parametrize("pair", KNOWN_PAIRS, ids=lambda pair: pair.target)
 def test_the_sizes_of_published_pairs(pair: KnownPair) -> None:
     with torch.device("meta"):
-        target = Gemma4(TargetConfig.from_json(config_of(pair.target)))
+        target = Gemma4(Gemma4Config.from_json(config_of(pair.target)))
         drafter = DFlashDrafter(DrafterConfig.from_json(config_of(pair.drafter)))
     total = sum(parameter.numel() for model in (target, drafter) for parameter in model.parameters())
     assert pair.num_parameters == total
@@ -96,7 +98,8 @@ def test_something_that_is_not_a_name(name: str) -> None:
 def test_a_known_drafter_that_is_missing_can_be_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     error = refusal(str(write_config(tmp_path / "target", config_of("gemma-4-26B-A4B-it"))))
-    assert "z-lab/gemma-4-26B-A4B-it-DFlash is not on this machine" in str(error) and "--draft none" in error.hint
+    assert "z-lab/gemma-4-26B-A4B-it-DFlash is not on this machine" in str(error)
+    assert error.advice[-1] == Option("drafter", "none")
 
 
 def test_a_folder_without_a_config(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from engine.config import TargetConfig
-from engine.loading.checkpoint import TARGET_PREFIX, load_target
+from engine.loading.checkpoint import load_target
+from engine.models.gemma4 import GEMMA4
+from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -29,13 +30,13 @@ def write_checkpoint(folder: Path) -> tuple[int, int]:
     (folder / "config.json").write_text(json.dumps(config))
     with torch.device("meta"):
         shapes = {
-            name: parameter.shape for name, parameter in Gemma4(TargetConfig.from_json(config)).named_parameters()
+            name: parameter.shape for name, parameter in Gemma4(Gemma4Config.from_json(config)).named_parameters()
         }
     weight_map: dict[str, str] = {}
     for part in [f"layers.{index}." for index in range(NUM_LAYERS)] + [""]:
-        names = [name for name in shapes if name.startswith(part) and TARGET_PREFIX + name not in weight_map]
+        names = [name for name in shapes if name.startswith(part) and GEMMA4.tensor_name(name) not in weight_map]
         shard = f"model-{part or 'rest.'}safetensors"
-        weights = {TARGET_PREFIX + name: torch.zeros(shapes[name], dtype=torch.bfloat16) for name in names}
+        weights = {GEMMA4.tensor_name(name): torch.zeros(shapes[name], dtype=torch.bfloat16) for name in names}
         save_file(weights, folder / shard)
         weight_map |= dict.fromkeys(weights, shard)
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))

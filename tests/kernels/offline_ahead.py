@@ -19,10 +19,11 @@ from triton.runtime.jit import JITFunction
 
 from engine.kernels.decode.dense import project
 from engine.kernels.decode.head import HeadOutput, head_rows
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.toolchain.compile_ahead import compile_all, compile_for, noted_launches
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.plain import PlainWeight
 
 META = torch.device("meta")
 
@@ -33,10 +34,11 @@ def launch_some() -> None:
     weight = torch.empty(512, 256, dtype=torch.bfloat16, device=META)
     out = torch.empty(MAX_ROWS, 512, dtype=torch.bfloat16, device=META)
     tiles = Tiles(columns=32, depth=64)
-    project(x, weight, out, tiles)
-    project(x, weight, out, tiles, max_rows=1)
-    project(x, weight.flatten()[1 : 1 + 256 * 256].view(256, 256), out[:, :256].contiguous(), tiles)
-    for copy in (weight, QuantisedWeight.allocate(512, 256, META)):
+    unaligned = PlainWeight(weight.flatten()[1 : 1 + 256 * 256].view(256, 256))
+    project(x, PlainWeight(weight), out, tiles)
+    project(x, PlainWeight(weight), out, tiles, max_rows=1)
+    project(x, unaligned, out[:, :256].contiguous(), tiles)
+    for copy in (PlainWeight(weight), Int8Weight.allocate(512, 256, device=META)):
         head_rows(x, copy, 30.0, HeadOutput.allocate(512, tiles, META), tiles)
 
 

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import torch
 
-from engine.config import DrafterConfig, TargetConfig
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.round.accept import MAX_SCRIPT, RoundState
 from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices
@@ -23,7 +21,10 @@ from engine.kernels.round.grow import NUM_TREE_NUMBERS, grow_tree
 from engine.kernels.round.move_accepted import RowStores, adopt_rows
 from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.tree_rows import TreeRows
+from engine.kernels.weights.int8 import Int8Weight
+from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
@@ -34,14 +35,14 @@ CONTEXT = 32768
 
 def launches() -> list[Launch]:
     """Once per piece of machine code. The target has one layer: its kernels are ``offline_target``'s."""
-    target_config = TargetConfig.from_json(json.loads((CONFIGS / TARGET).read_text()))
+    target_config = Gemma4Config.from_json(json.loads((CONFIGS / TARGET).read_text()))
     drafter_config = DrafterConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
     with torch.device("meta"):
         target = Gemma4(replace(target_config, layers=target_config.layers[:1])).to(torch.bfloat16)
         drafter = DFlashDrafter(drafter_config).to(torch.bfloat16)
     target.prepare()
     drafter.prepare()
-    embedding = QuantisedWeight.allocate(target_config.vocab_size, target_config.hidden_size, torch.device("meta"))
+    embedding = Int8Weight.allocate(target_config.vocab_size, target_config.hidden_size, device=torch.device("meta"))
     rounds = DeviceRounds(Decoder(target, drafter, CONTEXT), embedding)
     rounds._target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
     with record() as made:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
 from engine.kernels.decode.tiles import Tiles
+from engine.kernels.weights.plain import PlainWeight
 
 SIZE = 32
 
@@ -18,5 +19,5 @@ def route_rows(scores: Tensor, rows: Tensor, per_expert_scale: Tensor, found: As
     router_weight = torch.zeros(scores.shape[1], SIZE, device=device)
     router = RouterRows(x, router_weight, per_expert_scale, scores, rows, found, tiles)
     scratch = SplitScratch.allocate(tiles, scores.shape[1], device)
-    gate_up_and_route(x, weight, out, tiles, router, scratch, max_rows)
+    gate_up_and_route(x, PlainWeight(weight), out, tiles, router, scratch, max_rows)
     assert not scratch.arrived.any(), "the next launch would not find out when its programs are done"

@@ -7,11 +7,11 @@ import random
 import pytest
 import torch
 
-from engine.config import AttentionConfig, LayerKind, RopeConfig
 from engine.kernels.round.accept_tree import AcceptedPath
 from engine.kernels.round.move_accepted import RowStores, adopt_rows, reference_adopt
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
+from engine.layer_config import AttentionConfig, LayerKind, RopeConfig
 from engine.speculation.trees import Node, path_to
 from tests.kernels.drawn_trees import drawn_tree
 

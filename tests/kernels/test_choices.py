@@ -10,6 +10,7 @@ from engine.kernels.decode.head import HeadOutput, head_rows, pick_rows
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.round.choices import Choices, pick_choices, reference_choices
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.plain import PlainWeight
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -20,7 +21,7 @@ CPU = torch.device("cpu")
 def picked(hidden: Tensor, embedding: Tensor) -> tuple[HeadOutput, Choices]:
     """Checks as well that the first choice is what ``pick_rows`` picks, bit for bit."""
     out, choices = HeadOutput.allocate(len(embedding), TILES, CPU), Choices.allocate(CPU)
-    head_rows(hidden, embedding, 30.0, out, TILES)
+    head_rows(hidden, PlainWeight(embedding), 30.0, out, TILES)
     pick_rows(out)
     alone = [numbers.clone() for numbers in (out.token, out.probability, out.peak)]
     for numbers in (out.token, out.probability, out.peak):

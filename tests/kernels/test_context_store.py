@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.config import AttentionConfig, DrafterConfig
 from engine.kernels.decode.context_store import ContextStores, store_context
-from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store
+from engine.kernels.decode.rope import norm_rope_store
+from engine.kernels.reference.rope import inverse_frequencies
+from engine.kernels.shared.heads import HeadNorms
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
+from engine.layer_config import AttentionConfig
+from engine.models.dflash.config import DrafterConfig
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

@@ -25,6 +25,8 @@ PROMPTS = (
 """Kernels that only prompts launch: they follow each other without haste."""
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 @pytest.mark.parametrize("name", ["26B-A4B", "31B"])
 def test_kernels_compile_for_hopper(name: str) -> None:

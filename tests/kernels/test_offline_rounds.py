@@ -13,6 +13,8 @@ from engine.kernels.toolchain.jit import HAS_TRITON
 from tests.kernels.early_reads import waits_in_time
 
 
+@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 def test_a_round_compiles_for_hopper() -> None:
     # Another process: in this one the interpreter stands in for the compiler.

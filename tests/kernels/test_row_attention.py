@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.config import AttentionConfig, RopeConfig
 from engine.kernels.decode.attention import (
     AttendScratch,
     AttendTiles,
@@ -22,7 +21,10 @@ from engine.kernels.decode.attention import (
     num_splits,
     split_size,
 )
-from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
+from engine.kernels.reference.rope import inverse_frequencies
+from engine.kernels.shared.heads import HeadNorms
+from engine.layer_config import AttentionConfig, RopeConfig
 from tests.kernels.ordered_sums import sum_in_order
 
 CPU = torch.device("cpu")

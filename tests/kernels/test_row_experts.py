@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -12,6 +14,9 @@ from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, g
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.reference.moe import experts, route
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.plain import PlainWeight
+from engine.kernels.weights.weight import Weight
 from tests.kernels.routed import route_rows
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -19,6 +24,7 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 CPU = torch.device("cpu")
 NUM_EXPERTS, TOP_K, HIDDEN, INTER = 12, 3, 72, 40
 TILES = Tiles(16, 32)
+KINDS = pytest.mark.parametrize("kind", [PlainWeight, Int8Weight.of])
 FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 
 
@@ -85,12 +91,15 @@ def test_forced_scores_are_repeated() -> None:
     assert_assigned_alike(found, reference_assignment(repeated, TOP_K, torch.ones(NUM_EXPERTS)), 12)
 
 
+@KINDS
 @FP32_AND_BF16
 @pytest.mark.parametrize("splits", [1, 2, 3])
 @pytest.mark.parametrize(("inter", "hidden", "num_experts"), [(32, 64, 16), (40, 72, 24), (16, 100, 5)])
-def test_gate_up_and_route(inter: int, hidden: int, num_experts: int, splits: int, dtype: torch.dtype) -> None:
+def test_gate_up_and_route(
+    inter: int, hidden: int, num_experts: int, splits: int, dtype: torch.dtype, kind: Callable[[Tensor], Weight]
+) -> None:
     """The experts are chosen by the scores that the same launch computes, however many programs compute them."""
-    x, weight = noise(16, hidden).to(dtype), noise(2 * inter, hidden, seed=1).to(dtype) / 8
+    x, weight = noise(16, hidden).to(dtype), kind(noise(2 * inter, hidden, seed=1).to(dtype) / 8)
     routed, router_weight = noise(16, hidden, seed=2).to(dtype), noise(num_experts, hidden, seed=3).to(dtype)
     out, tiles = torch.zeros(16, inter, dtype=dtype), Tiles(16, 32)
     scale, found = 1 + 0.2 * noise(num_experts, seed=4), used_before(num_experts, TOP_K)
@@ -100,10 +109,10 @@ def test_gate_up_and_route(inter: int, hidden: int, num_experts: int, splits: in
     for _ in range(2):  # as layers follow each other
         out.fill_(7)
         gate_up_and_route(x, weight, out, tiles, router, scratch)
-    expected = reference_gate_up(x.float(), weight.float(), "gelu_tanh")
+    expected = reference_gate_up(x.float(), weight, "gelu_tanh")
     torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=1e-5 if dtype is torch.float32 else 2**-8)
     scores = scratch.scores.sum(0)
-    torch.testing.assert_close(scores, reference_project(routed, router_weight), atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(scores, reference_project(routed, PlainWeight(router_weight)), atol=1e-4, rtol=1e-5)
     assert_assigned_alike(found, reference_assignment(scores, TOP_K, scale), 16)
     assert not scratch.arrived.any()
 
@@ -111,7 +120,7 @@ def test_gate_up_and_route(inter: int, hidden: int, num_experts: int, splits: in
 @pytest.mark.usefixtures("ordered_sums")
 def test_a_row_has_the_same_bits_at_every_width() -> None:
     """Alone it is summed and routed by smaller tiles of the same order."""
-    x, weight, tiles = noise(16, HIDDEN), noise(2 * INTER, HIDDEN, seed=1), Tiles(16, 32, 2)
+    x, weight, tiles = noise(16, HIDDEN), PlainWeight(noise(2 * INTER, HIDDEN, seed=1)), Tiles(16, 32, 2)
     router_weight, scale = noise(NUM_EXPERTS, HIDDEN, seed=3), torch.ones(NUM_EXPERTS)
 
     def run(max_rows: int) -> Tensor:
@@ -130,11 +139,11 @@ def test_a_row_has_the_same_bits_at_every_width() -> None:
 class Layer:
     """The experts of a random layer, and the second product of its dense MLP."""
 
-    def __init__(self, dtype: torch.dtype):
-        self.gate_up = (noise(NUM_EXPERTS, 2 * INTER, HIDDEN, seed=1) / 8).to(dtype)
-        self.down = (noise(NUM_EXPERTS, HIDDEN, INTER, seed=2) / 8).to(dtype)
+    def __init__(self, dtype: torch.dtype, kind: Callable[[Tensor], Weight] = PlainWeight):
+        self.gate_up = kind((noise(NUM_EXPERTS, 2 * INTER, HIDDEN, seed=1) / 8).to(dtype))
+        self.down = kind((noise(NUM_EXPERTS, HIDDEN, INTER, seed=2) / 8).to(dtype))
         self.dense_act = noise(16, 56, seed=5).to(dtype)
-        self.dense_down = noise(HIDDEN, 56, seed=6).to(dtype)
+        self.dense_down = kind(noise(HIDDEN, 56, seed=6).to(dtype))
 
     def run(
         self,
@@ -162,14 +171,15 @@ class Layer:
 
     def reference(self, x: Tensor, scores: Tensor) -> Tensor:
         weights, ids = route(scores, TOP_K, torch.ones(NUM_EXPERTS))
-        return experts(x.float(), weights, ids, self.gate_up.float(), self.down.float())
+        return experts(x.float(), weights, ids, self.gate_up.restored(), self.down.restored())
 
 
+@KINDS
 @FP32_AND_BF16
 @pytest.mark.parametrize("rows", [1, 5, 16])
 @pytest.mark.parametrize("programs", [1, 7, 500])
-def test_experts(rows: int, programs: int, dtype: torch.dtype) -> None:
-    layer, x, scores = Layer(dtype), noise(16, HIDDEN, seed=3).to(dtype), noise(16, NUM_EXPERTS, seed=4)
+def test_experts(rows: int, programs: int, dtype: torch.dtype, kind: Callable[[Tensor], Weight]) -> None:
+    layer, x, scores = Layer(dtype, kind), noise(16, HIDDEN, seed=3).to(dtype), noise(16, NUM_EXPERTS, seed=4)
     actual = layer.run(x, scores, rows, Tiles(16, 32, programs=programs), max_rows=rows).sum(1)
     # bf16: the activations between the two products are rounded once, to 8 bits of mantissa.
     tolerance = 2e-6 if dtype is torch.float32 else 2**-8

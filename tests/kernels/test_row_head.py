@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
 
 from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pick_rows
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.plain import PlainWeight
+from engine.kernels.weights.weight import Weight
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -21,11 +25,8 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def run(
-    hidden: Tensor, embedding: Tensor | QuantisedWeight, softcap: float | None, max_rows: int = 16, keep: bool = True
-) -> HeadOutput:
-    vocab = (embedding.weight if isinstance(embedding, QuantisedWeight) else embedding).shape[0]
-    out = HeadOutput.allocate(vocab, TILES, torch.device("cpu"), keep)
+def run(hidden: Tensor, embedding: Weight, softcap: float | None, max_rows: int = 16, keep: bool = True) -> HeadOutput:
+    out = HeadOutput.allocate(embedding.shape[0], TILES, torch.device("cpu"), keep)
     head_rows(hidden, embedding, softcap, out, TILES, max_rows)
     pick_rows(out, max_rows=max_rows)
     return out
@@ -34,14 +35,13 @@ def run(
 @FP32_AND_BF16
 @pytest.mark.parametrize("softcap", [30.0, None])
 @pytest.mark.parametrize(("vocab", "size"), [(101, 72), (128, 64), (17, 40)])
-@pytest.mark.parametrize("quantised", [False, True])
+@pytest.mark.parametrize("kind", [PlainWeight, Int8Weight.of])
 def test_logits_argmax_and_probability(
-    vocab: int, size: int, softcap: float | None, quantised: bool, dtype: torch.dtype
+    vocab: int, size: int, softcap: float | None, kind: Callable[[Tensor], Weight], dtype: torch.dtype
 ) -> None:
-    hidden, embedding = noise(16, size).to(dtype), noise(vocab, size, seed=1).to(dtype)
-    copy = QuantisedWeight.of(embedding)
-    out = run(hidden, copy if quantised else embedding, softcap)
-    expected = capped_logits(hidden.float(), copy.restored() if quantised else embedding.float(), softcap)
+    hidden, embedding = noise(16, size).to(dtype), kind(noise(vocab, size, seed=1).to(dtype))
+    out = run(hidden, embedding, softcap)
+    expected = capped_logits(hidden.float(), embedding.restored(), softcap)
     assert out.logits is not None
     torch.testing.assert_close(out.logits, expected, atol=3e-5, rtol=1e-5)
     assert torch.equal(out.token, out.logits.argmax(-1))
@@ -52,12 +52,12 @@ def test_logits_argmax_and_probability(
 def test_of_equal_logits_the_lower_token_wins() -> None:
     embedding = noise(101, 40, seed=1)
     embedding[[3, 5, 60, 99]] = 4 * noise(40)
-    out = run(noise(1, 40).expand(16, -1).contiguous(), embedding, 30.0)
+    out = run(noise(1, 40).expand(16, -1).contiguous(), PlainWeight(embedding), 30.0)
     assert out.token.tolist() == [3] * 16
 
 
 def test_a_head_that_keeps_no_logits_picks_the_same() -> None:
-    hidden, embedding = noise(16, 40), noise(101, 40, seed=1)
+    hidden, embedding = noise(16, 40), PlainWeight(noise(101, 40, seed=1))
     with_logits, without = run(hidden, embedding, 30.0), run(hidden, embedding, 30.0, keep=False)
     assert without.logits is None
     assert torch.equal(with_logits.token, without.token) and torch.equal(with_logits.probability, without.probability)
@@ -67,7 +67,7 @@ def test_a_head_that_keeps_no_logits_picks_the_same() -> None:
 @pytest.mark.usefixtures("ordered_sums")
 @pytest.mark.parametrize("max_rows", [1, 6])
 def test_a_row_has_the_same_bits_at_every_width(max_rows: int, dtype: torch.dtype) -> None:
-    hidden, embedding = noise(16, 72).to(dtype), noise(50, 72, seed=1).to(dtype)
+    hidden, embedding = noise(16, 72).to(dtype), PlainWeight(noise(50, 72, seed=1).to(dtype))
     whole, few = run(hidden, embedding, 30.0), run(hidden, embedding, 30.0, max_rows)
     assert whole.logits is not None and few.logits is not None
     assert torch.equal(few.logits[:max_rows], whole.logits[:max_rows]) and (few.logits[max_rows:] == 0).all()
@@ -78,7 +78,7 @@ def test_a_row_has_the_same_bits_at_every_width(max_rows: int, dtype: torch.dtyp
 def test_a_copy_in_8_bits_is_off_by_half_a_step_at_most() -> None:
     embedding = noise(50, 64) * torch.logspace(-3, 3, 50)[:, None]
     embedding[7] = 0
-    copy = QuantisedWeight.of(embedding.bfloat16())
+    copy = Int8Weight.of(embedding.bfloat16())
     steps = embedding.bfloat16().float().abs().amax(-1) / 127
     error = (copy.restored() - embedding.bfloat16().float()).abs().amax(-1)
-    assert copy.weight.dtype is torch.int8 and (error <= 0.5001 * steps + 1e-30).all()
+    assert copy.values.dtype is torch.int8 and (error <= 0.5001 * steps + 1e-30).all()

@@ -6,10 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.dense import Activation, gate_up, partial_sums, project, reference_gate_up, reference_project
-from engine.kernels.decode.quantised import QuantisedWeight
+from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.decode.tiles import Tiles
+from engine.kernels.shared.activation import Activation
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.plain import PlainWeight
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -31,10 +33,14 @@ def noise(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Ten
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
+def plain(columns: int, depth: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> PlainWeight:
+    return PlainWeight(noise(columns, depth, dtype=dtype, seed=seed))
+
+
 @FP32_AND_BF16
 @SHAPES
 def test_sums_of_splits(columns: int, depth: int, tiles: Tiles, dtype: torch.dtype) -> None:
-    x, weight = noise(16, depth, dtype=dtype), noise(columns, depth, dtype=dtype, seed=1)
+    x, weight = noise(16, depth, dtype=dtype), plain(columns, depth, dtype=dtype, seed=1)
     out = partial_sums(tiles, columns, CPU)
     project(x, weight, out, tiles)
     torch.testing.assert_close(out.sum(0), reference_project(x, weight), atol=1e-4, rtol=1e-5)
@@ -42,7 +48,7 @@ def test_sums_of_splits(columns: int, depth: int, tiles: Tiles, dtype: torch.dty
 
 @FP32_AND_BF16
 def test_products_in_the_models_dtype(dtype: torch.dtype) -> None:
-    x, weight, out = noise(16, 72, dtype=dtype), noise(40, 72, dtype=dtype, seed=1), noise(16, 40, dtype=dtype)
+    x, weight, out = noise(16, 72, dtype=dtype), plain(40, 72, dtype=dtype, seed=1), noise(16, 40, dtype=dtype)
     project(x, weight, out, Tiles(16, 32))
     expected = reference_project(x, weight)
     if dtype is torch.float32:
@@ -55,10 +61,10 @@ def test_products_in_the_models_dtype(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("activation", ["gelu_tanh", "silu"])
 @pytest.mark.parametrize(("inter", "depth"), [(32, 64), (40, 72), (16, 100)])
 def test_gate_up(inter: int, depth: int, activation: Activation, dtype: torch.dtype) -> None:
-    x, weight = noise(16, depth, dtype=dtype), noise(2 * inter, depth, dtype=dtype, seed=1) / 8
+    x, weight = noise(16, depth, dtype=dtype), PlainWeight(noise(2 * inter, depth, dtype=dtype, seed=1) / 8)
     out = torch.zeros(16, inter, dtype=dtype)
     gate_up(x, weight, out, activation, Tiles(16, 32))
-    expected = reference_gate_up(x.float(), weight.float(), activation)
+    expected = reference_gate_up(x.float(), weight, activation)
     tolerance = 1e-5 if dtype is torch.float32 else 2**-8
     torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=tolerance)
 
@@ -67,7 +73,7 @@ def test_gate_up(inter: int, depth: int, activation: Activation, dtype: torch.dt
 @pytest.mark.usefixtures("ordered_sums")
 @pytest.mark.parametrize("max_rows", [1, 2, 7, 15])
 def test_a_row_has_the_same_bits_at_every_width(max_rows: int, dtype: torch.dtype) -> None:
-    x, weight, tiles = noise(16, 72, dtype=dtype), noise(48, 72, dtype=dtype, seed=1), Tiles(16, 32, splits=2)
+    x, weight, tiles = noise(16, 72, dtype=dtype), plain(48, 72, dtype=dtype, seed=1), Tiles(16, 32, splits=2)
     whole, few = partial_sums(tiles, 48, CPU), partial_sums(tiles, 48, CPU).fill_(7)
     project(x, weight, whole, tiles)
     project(x, weight, few, tiles, max_rows)
@@ -82,7 +88,7 @@ def test_a_row_has_the_same_bits_at_every_width(max_rows: int, dtype: torch.dtyp
 @pytest.mark.usefixtures("ordered_sums")
 def test_rows_left_over_from_another_pass_do_no_harm() -> None:
     """Rows that don't count may hold anything, also what is not a number."""
-    x, weight, tiles = noise(16, 64), noise(32, 64, seed=1), Tiles(16, 32)
+    x, weight, tiles = noise(16, 64), plain(32, 64, seed=1), Tiles(16, 32)
     clean, dirty = torch.zeros(16, 32), torch.zeros(16, 32)
     project(x, weight, clean, tiles)
     x[3:] = float("nan")
@@ -93,17 +99,17 @@ def test_rows_left_over_from_another_pass_do_no_harm() -> None:
 @FP32_AND_BF16
 @SHAPES
 def test_a_weight_in_8_bits_is_its_restored_self(columns: int, depth: int, tiles: Tiles, dtype: torch.dtype) -> None:
-    x, copy = noise(16, depth, dtype=dtype), QuantisedWeight.of(noise(columns, depth, seed=1))
+    x, copy = noise(16, depth, dtype=dtype), Int8Weight.of(noise(columns, depth, seed=1))
     out = partial_sums(tiles, columns, CPU)
     project(x, copy, out, tiles)
-    torch.testing.assert_close(out.sum(0), reference_project(x, copy.restored()), atol=1e-4, rtol=1e-5)
+    torch.testing.assert_close(out.sum(0), reference_project(x, copy), atol=1e-4, rtol=1e-5)
 
 
 @FP32_AND_BF16
 @pytest.mark.parametrize(("inter", "depth"), [(32, 64), (40, 72)])
 def test_gate_up_in_8_bits(inter: int, depth: int, dtype: torch.dtype) -> None:
-    x, copy = noise(16, depth, dtype=dtype), QuantisedWeight.of(noise(2 * inter, depth, seed=1) / 8)
+    x, copy = noise(16, depth, dtype=dtype), Int8Weight.of(noise(2 * inter, depth, seed=1) / 8)
     out = torch.zeros(16, inter, dtype=dtype)
     gate_up(x, copy, out, "silu", Tiles(16, 32))
-    expected = reference_gate_up(x.float(), copy.restored(), "silu").to(dtype)
+    expected = reference_gate_up(x.float(), copy, "silu").to(dtype)
     torch.testing.assert_close(out, expected, atol=1e-4, rtol=2**-8 if dtype is torch.bfloat16 else 1e-4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from dflash_tui.core.export.document import Document, collect, origin_of
 from dflash_tui.core.export.formats import FORMATS, render
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.traces.writer import turn_events
+from dflash_tui.core.version import installed_version
 from engine.commands import AUTO, MIN_BLOCK_SIZE, BlockSize, Message
 
 from ..notices import tell_saved
@@ -95,7 +95,7 @@ def _document(screen: ChatScreen, turns: Sequence[TurnState]) -> Document:
     if not answers:
         raise SlashError("There is no answer to export yet.")
     created = datetime.now().astimezone().isoformat(timespec="seconds")
-    origin = origin_of(screen.chat.reducer.ready, created, f"dflash-chat {version('dflash-chat')}")
+    origin = origin_of(screen.chat.reducer.ready, created, f"dflash-chat {installed_version()}")
     return Document(answers[0].question.strip().partition("\n")[0] or "dflash-chat", answers, origin)
 
 

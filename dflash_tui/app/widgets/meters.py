@@ -7,6 +7,7 @@ from typing import ClassVar, cast
 from textual.content import Content
 
 from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.statistics import NOT_KNOWN
 from dflash_tui.core.figures.tables import GaugeFacts
 
 from .gauges import MUTED, Gauge
@@ -26,19 +27,24 @@ class CostGauge(Gauge):
         return facts.turn.cost
 
     def lines(self, height: int) -> list[Content]:
-        parts = self.facts.turn.cost.parts
-        if not self.facts.turn.cost.rounds:
+        cost = self.facts.turn.cost
+        if not cost.rounds:
             return [self.title("ms per round"), self._bar(self.size.width)]
-        words = [(f" {name} {short(value)}", style) for (name, _, style), value in zip(self.PARTS, parts, strict=True)]
+        if cost.parts is None:
+            whole = f" {short(cost.mean_ms)}, draft and verify {NOT_KNOWN}"
+            return [Content.assemble(("ms", "bold"), (whole, MUTED)), self._bar(self.size.width)]
+        parts = zip(self.PARTS, cost.parts, strict=True)
+        words = [(f" {name} {short(value)}", style) for (name, _, style), value in parts]
         return [Content.assemble(("ms", "bold"), *words), self._bar(self.size.width)]
 
     def compact(self) -> Content:
-        draft, verify, other = self.facts.turn.cost.parts
-        head = f"ms {short(draft)}+{short(verify)}+{short(other)} "
+        cost = self.facts.turn.cost
+        head = f"ms {'+'.join(map(short, cost.parts or (cost.mean_ms,)))} "
         return Content.assemble((head, MUTED)) + self._bar(max(self.size.width - len(head), 1))
 
     def _bar(self, width: int) -> Content:
-        parts = self.facts.turn.cost.parts
+        cost = self.facts.turn.cost
+        parts = cost.parts or (0.0, 0.0, cost.mean_ms)
         total = sum(parts)
         if not total:
             return Content.styled("░" * width, "$foreground 22%")

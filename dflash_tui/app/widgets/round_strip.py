@@ -56,7 +56,10 @@ class RoundStrip(Widget):
 
     def _title(self, step: Step) -> Content:
         title = Content.assemble((f"round {step.index}", "bold"), f" · {round_summary(step)}")
-        times = Content.styled(f" · draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms", "$verdict-pending")
+        spent = f"{step.total_ms:.1f} ms"
+        if step.draft_ms is not None and step.verify_ms is not None:
+            spent = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms"
+        times = Content.styled(f" · {spent}", "$verdict-pending")
         return title + times if title.cell_length + times.cell_length <= self.size.width else title
 
 

@@ -10,8 +10,8 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.figures.statistics import MAX_DRAFT, num_verified
-from dflash_tui.core.rounds.cells import END_MARK
+from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
+from dflash_tui.core.rounds.cells import END_MARK, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
 from dflash_tui.core.rounds.trees import ChoiceFate, Further
@@ -203,14 +203,25 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     first, widths = _fit([[cell_len(column[row][0]) for row in rows] for column in cells], width - LABEL_WIDTH, scene)
     more = "›" if first + len(widths) < len(cells) else ""
     shown = list(enumerate(widths, start=first))
+    unknown = _unknown_rows(columns)
     return [
-        Content.assemble(
+        Content.assemble((f"{row:<{LABEL_WIDTH}}", NUMBERS), (NOT_KNOWN, PENDING))
+        if row in unknown
+        else Content.assemble(
             (f"{row:<{LABEL_WIDTH - 1}}{'‹' if first else ' '}", NUMBERS),
             *(part for place, size in shown for part in _padded(cells[place][row], size, place == _split(scene))),
             (more, NUMBERS),
         )
         for row in rows
     ]
+
+
+def _unknown_rows(columns: tuple[Column, ...]) -> set[str]:
+    """Rows of odds that the source of the round knows nothing of."""
+    drafts = [column.draft.probability for column in columns if column.draft]
+    choices = [column.choice.probability for column in columns if column.choice]
+    unknown = {"drafter p"} if drafts and set(drafts) == {None} else set()
+    return unknown | ({"target p", "its p"} if choices and set(choices) == {None} else set())
 
 
 def _padded(cell: Cell, size: int, parted: bool) -> Iterator[Cell]:
@@ -270,9 +281,9 @@ def _draft_cells(scene: Scene, column: Column) -> list[Cell]:
     style = DRAFT_STYLES[outcome] if scene.reached("judge") else "$foreground"
     given = draft.target_probability if scene.reached("verify") else None
     return [
-        (visible(draft.text), style),
-        (probability(draft.probability), NUMBERS),
-        ("" if given is None else probability(given), NUMBERS),
+        (visible(draft_text(draft)), style),
+        (_odds(draft.probability), NUMBERS),
+        (_odds(given), NUMBERS),
     ]
 
 
@@ -295,4 +306,8 @@ def _choice_cells(scene: Scene, column: Column) -> list[Cell]:
     style = CHOICE_STYLES.get(column.outcome, "$foreground") if joined else "$foreground"
     mark = MARKS.get(choice.verdict, "") if joined else ""
     name = END_MARK if choice.channel == "control" else visible(choice.text)
-    return [(mark + name, style), (probability(choice.probability), NUMBERS)]
+    return [(mark + name, style), (_odds(choice.probability), NUMBERS)]
+
+
+def _odds(value: float | None) -> str:
+    return "" if value is None else probability(value)

@@ -139,10 +139,10 @@ class TurnState:
         return self.history.time[0] / MICROSECONDS if self.history else None
 
     @property
-    def seed(self) -> int:
-        """Of the sampling noise."""
-        seed = self.started.settings.get("seed", 0) if self.started else 0
-        return seed if isinstance(seed, int) else 0
+    def seed(self) -> int | None:
+        """Of the engine's sampling noise; None where it was not the engine's."""
+        seed = self.started.settings.get("seed") if self.started else None
+        return seed if isinstance(seed, int) else None
 
     @property
     def snapshot(self) -> TurnSnapshot:

@@ -18,6 +18,7 @@ from typing import Any
 
 from engine.events import EmittedToken, Step
 
+from ..figures.statistics import NOT_KNOWN
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.trees import accepted_drafts
@@ -195,18 +196,25 @@ def _data(document: Document) -> str:
 
 def _rounds(answer: Answer) -> Iterator[dict[str, Any]]:
     known, first = answer.settings.get("seed"), 0
-    seed = known if isinstance(known, int) else 0
+    seed = known if isinstance(known, int) else None
     for step in answer.steps:
         inspection = inspect_step(step, first, answer.num_prompt_tokens + first, seed)
         yield {
             "time": step.time,
             "summary": f"round {step.index}: {inspection.summary}",
-            "cost": f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms, {step.total_ms:.1f} ms in all",
+            "cost": _cost(step),
             "corrected": any(token.verdict == "corrected" for token in step.emitted),
             "cells": [[show_blanks(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
             "tokens": [_token_facts(inspection, place) for place in range(len(step.emitted))],
         }
         first += len(step.emitted)
+
+
+def _cost(step: Step) -> str:
+    whole = f"{step.total_ms:.1f} ms in all"
+    if step.draft_ms is None or step.verify_ms is None:
+        return f"draft and verify {NOT_KNOWN}, {whole}"
+    return f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms, {whole}"
 
 
 def _token_facts(inspection: Inspection, place: int) -> list[Any]:

@@ -11,6 +11,8 @@ from engine.events import Step
 from .series import Beginning
 
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
+NOT_KNOWN = "not known"
+"""Stands wherever the source of an answer didn't tell."""
 Z95 = 1.959964
 """Standard deviations that hold 95 % of a normal distribution."""
 
@@ -109,17 +111,26 @@ class RoundCost:
     """Where the milliseconds of a turn's rounds went, all but the first: the prefill yields that one's token."""
 
     rounds: int = 0
-    draft_ms: float = 0.0
-    verify_ms: float = 0.0
+    draft_ms: float | None = 0.0
+    """None when it is not known of every round."""
+    verify_ms: float | None = 0.0
     total_ms: float = 0.0
 
     @property
-    def parts(self) -> tuple[float, float, float]:
-        """Mean milliseconds per round: draft, verify, and everything else. Zeros before the first round."""
+    def parts(self) -> tuple[float, float, float] | None:
+        """Mean milliseconds per round: draft, verify, and everything else. Zeros before the first round, None when only
+        the whole is known."""
+        if self.draft_ms is None or self.verify_ms is None:
+            return None
         if not self.rounds:
             return 0.0, 0.0, 0.0
         other = max(self.total_ms - self.draft_ms - self.verify_ms, 0.0)
         return self.draft_ms / self.rounds, self.verify_ms / self.rounds, other / self.rounds
+
+    @property
+    def mean_ms(self) -> float:
+        """Of a round; 0 before the first."""
+        return self.total_ms / self.rounds if self.rounds else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .gpu import GpuReading
-from .statistics import TurnSnapshot
+from .statistics import NOT_KNOWN, TurnSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +113,12 @@ def _cost(facts: GaugeFacts) -> Table:
     cost = facts.turn.cost
     if not cost.rounds:
         return Table("cost", "Milliseconds per round", ())
-    total = sum(cost.parts) or 1.0
+    total = sum(cost.parts or (cost.mean_ms,)) or 1.0
+    whole = ("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds")
+    if cost.parts is None:
+        return Table("cost", "Milliseconds per round", (("drafting, verifying", NOT_KNOWN, ""), whole))
     names = ("drafting", "verifying", "everything else")
     parts = tuple((name, f"{part:.2f} ms", f"{part / total:.0%}") for name, part in zip(names, cost.parts, strict=True))
-    whole = ("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds")
     return Table("cost", "Milliseconds per round", (*parts, whole))
 
 

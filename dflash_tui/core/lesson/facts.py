@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -37,7 +37,7 @@ def turn_facts(number: int, answer: Answer) -> dict[str, Fact]:
     facts = answer.statistics
     rounds = [step for step in answer.steps if step.verify_width]
     drafted = [step for step in rounds if step.draft]
-    values: dict[str, Fact] = {
+    values: dict[str, Fact | None] = {
         "question": answer.question,
         "tokens": facts.num_tokens,
         "tok_s": facts.tok_s,
@@ -49,20 +49,20 @@ def turn_facts(number: int, answer: Answer) -> dict[str, Fact]:
         "drafted": facts.num_draft_tokens,
         "accepted": facts.num_accepted_draft_tokens,
         "acceptance": facts.mean_acceptance_length,
-        "draft_ms": fmean(step.draft_ms for step in rounds) if rounds else 0.0,
-        "verify_ms": fmean(step.verify_ms for step in rounds) if rounds else 0.0,
+        "draft_ms": _mean(step.draft_ms for step in rounds),
+        "verify_ms": _mean(step.verify_ms for step in rounds),
         "round_ms": fmean(step.total_ms for step in rounds) if rounds else 0.0,
         "full_rounds": sum(step.num_accepted == len(step.draft) for step in drafted),
         "empty_rounds": sum(step.num_accepted == 0 for step in drafted),
         "temperature": rounds[-1].temperature if rounds else 0.0,
     }
-    return {f"t{number}.{name}": value for name, value in values.items()}
+    return {f"t{number}.{name}": value for name, value in values.items() if value is not None}
 
 
 def round_facts(answer: Answer, index: int) -> dict[str, Fact]:
     """The facts of the round that a stop shows, as ``round.…``."""
     step = answer.steps[index]
-    values: dict[str, Fact] = {
+    values: dict[str, Fact | None] = {
         "number": step.index,
         "drafted": len(step.draft),
         "kept": step.num_accepted,
@@ -77,18 +77,18 @@ def round_facts(answer: Answer, index: int) -> dict[str, Fact]:
         values |= {"chosen": _shown(own.text), "chosen_p": own.probability}
     if own is not None and own.verdict == "corrected":
         rejected = step.draft[step.num_accepted]
-        values |= {"rejected": _shown(rejected.text), "rejected_drafter_p": rejected.probability}
+        values |= {"rejected": _shown(rejected.text or ""), "rejected_drafter_p": rejected.probability}
         values["rejected_target_p"] = rejected.target_probability or 0.0
     seed = answer.settings.get("seed")
     if isinstance(seed, int):
         before = sum(len(earlier.emitted) for earlier in answer.steps[:index])
         values["random"] = uniform(seed, answer.num_prompt_tokens + before + step.num_accepted)
-    return {f"round.{name}": value for name, value in values.items()}
+    return {f"round.{name}": value for name, value in values.items() if value is not None}
 
 
 def same_tokens(answers: Sequence[Answer]) -> dict[str, Fact]:
     """``same_t1_t2``: how many tokens two answers have in common from their beginning."""
-    ids = [[token.id for token in answer.tokens] for answer in answers]
+    ids = [[token.text if token.id is None else token.id for token in answer.tokens] for answer in answers]
     return {
         f"same_t{first + 1}_t{second + 1}": _common(ids[first], ids[second])
         for first in range(len(ids))
@@ -96,7 +96,13 @@ def same_tokens(answers: Sequence[Answer]) -> dict[str, Fact]:
     }
 
 
-def _common(first: list[int], second: list[int]) -> int:
+def _mean(values: Iterable[float | None]) -> float | None:
+    """0 of nothing; None when one of them is not known."""
+    known = list(values)
+    return None if None in known else fmean(value or 0.0 for value in known) if known else 0.0
+
+
+def _common(first: list[int | str], second: list[int | str]) -> int:
     pairs = zip(first, second, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 

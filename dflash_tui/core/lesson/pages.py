@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..export.document import SET_LINE, Answer, Document, Heading, Origin, Prose, RoundFigure, Section, Table
+from ..figures.statistics import NOT_KNOWN
 from ..race.race import RaceResult, as_race, block_name
 from ..race.report import race_table
 from ..rounds.inspection import Inspection, inspect_step
@@ -32,7 +33,7 @@ class Figure:
         """Round ``index`` of the first answer, taken apart."""
         answer = self.answers[0]
         before = sum(len(step.emitted) for step in answer.steps[:index])
-        seed = int(answer.settings.get("seed", 0))
+        seed = answer.settings.get("seed")
         return inspect_step(answer.steps[index], before, answer.num_prompt_tokens + before, seed, self.plain_ms)
 
     def race(self) -> RaceResult:
@@ -76,6 +77,9 @@ def _figure(path: Path, request: FigureRequest, answers: Sequence[Answer]) -> Fi
         if turn > len(answers):
             raise LessonError(path, request.line, f"the trace has {len(answers)} turns, there is no turn {turn}.")
     chosen = tuple(answers[turn - 1] for turn in request.turns)
+    times = ((step.draft_ms, step.verify_ms) for answer in chosen for step in answer.steps)
+    if request.kind == "times" and any(None in pair for pair in times):
+        raise LessonError(path, request.line, f"what draft and verify took in these turns is {NOT_KNOWN}.")
     place = choose_round(path, request, chosen[0]) if request.kind == "round" else 0
     return Figure(request.kind, request.turns, chosen, place, _plain_ms(chosen[0], answers))
 

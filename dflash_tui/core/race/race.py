@@ -54,8 +54,9 @@ class Run:
         return steps[-1].time - steps[0].time if steps else 0.0
 
     @property
-    def token_ids(self) -> tuple[int, ...]:
-        return tuple(token.id for token in self.answer.tokens)
+    def token_ids(self) -> tuple[int | str, ...]:
+        """A token whose id is not known stands there with its text."""
+        return tuple(token.text if token.id is None else token.id for token in self.answer.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,9 @@ class Divergence:
     @property
     def margin(self) -> float | None:
         """How far apart the two tokens' probabilities are, each as its own lane's target pass gave it. A small one
-        says that rounding decided between near-equals. None when one of the answers had ended."""
-        return abs(self.first.probability - self.other.probability) if self.first and self.other else None
+        says that rounding decided between near-equals. None when one of the answers had ended, or didn't tell."""
+        given = [None if token is None else token.probability for token in (self.first, self.other)]
+        return None if given[0] is None or given[1] is None else abs(given[0] - given[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ class RaceResult:
         ours, theirs = (list(each.shown.answer.tokens) for each in (self.lanes[0], lane))
         for index in range(max(len(ours), len(theirs))):
             first, other = _at(ours, index), _at(theirs, index)
-            if first is None or other is None or first.id != other.id:
+            if first is None or other is None or not _same(first, other):
                 return Divergence(index, first, other)
         return None
 
@@ -155,6 +157,11 @@ def as_race(question: str, answers: Sequence[tuple[str, Answer]]) -> RaceResult:
     lanes = (Lane(name, GenerationSettings(**answer.settings)) for name, answer in answers)
     runs = ((Run(answer),) for _, answer in answers)
     return RaceResult(question, tuple(LaneResult(lane, run) for lane, run in zip(lanes, runs, strict=True)))
+
+
+def _same(first: EmittedToken, other: EmittedToken) -> bool:
+    """By their texts where one of them has no id."""
+    return first.text == other.text if first.id is None or other.id is None else first.id == other.id
 
 
 def _at(tokens: list[EmittedToken], index: int) -> EmittedToken | None:

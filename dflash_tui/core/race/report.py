@@ -51,6 +51,8 @@ def describe_divergence(result: RaceResult, lane: LaneResult) -> str:
     where = f"{lane.lane.name}: the same tokens up to number {parting.index + 1}"
     if parting.first is None or parting.other is None:
         return f"{where}, where one of the answers ends."
+    if parting.margin is None:
+        return f"{where}, which is {parting.other.text!r} instead of {parting.first.text!r}."
     return (
         f"{where}, which is {parting.other.text!r} (p {parting.other.probability:.3f}) instead of "
         f"{parting.first.text!r} (p {parting.first.probability:.3f}): the target's probabilities in the two runs, "

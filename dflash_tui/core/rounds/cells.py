@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
-from engine.events import Step
+from engine.events import DraftToken, Step, TreeToken
 
 from ..figures.statistics import num_verified
 from ..text.harmless import sanitise
@@ -19,15 +20,17 @@ these are the drafter's first choices; the accepted may be others."""
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 
 
-END_OF_TURN = "<turn|>"
-"""The end mark's own text: a drafted token says no channel to know it by."""
+END_OF_TURN = re.compile(r"<\|?\w*(?:turn|end|eot|eos|return)\w*\|>|<eos>|</s>")
+"""What end marks look like in any family: a drafted token says no channel to know them by."""
+UNKNOWN = "░"
+"""Stands for a drafted token of which only its place is known."""
 END_MARK = "‹end›"
 """What it is called wherever a round is shown."""
 
 
 def show_blanks(text: str) -> str:
     """A token with its blanks shown, the end mark by its name, and nothing that a terminal would act on."""
-    if text == END_OF_TURN:
+    if END_OF_TURN.fullmatch(text):
         return END_MARK
     return sanitise(text.translate(_BLANKS)) or "∅"
 
@@ -37,7 +40,7 @@ class RoundCell:
     text: str
     fate: Fate
     probability: float | None = None
-    """What the drafter gave the token, in [0, 1]; None for tokens of the target."""
+    """What the drafter gave the token, in [0, 1]; None for tokens of the target, and where it is not known."""
 
 
 def round_cells(step: Step) -> list[RoundCell]:
@@ -48,12 +51,16 @@ def round_cells(step: Step) -> list[RoundCell]:
         if token.verdict != "accepted"
     ]
     corrected = any(cell.fate == "corrected" for cell in own)
-    kept = [RoundCell(token.text, "accepted", token.probability) for token in accepted_drafts(step)]
+    kept = [RoundCell(draft_text(token), "accepted", token.probability) for token in accepted_drafts(step)]
     fallen = [
-        RoundCell(token.text, "rejected" if corrected and place == 0 else "discarded", token.probability)
+        RoundCell(draft_text(token), "rejected" if corrected and place == 0 else "discarded", token.probability)
         for place, token in enumerate(step.draft[step.num_accepted :])
     ]
     return [*kept, *fallen[:1], *own, *fallen[1:]] if corrected else [*kept, *own, *fallen]
+
+
+def draft_text(token: DraftToken | TreeToken) -> str:
+    return UNKNOWN if token.text is None else token.text
 
 
 def round_summary(step: Step) -> str:

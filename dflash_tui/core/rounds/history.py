@@ -70,6 +70,8 @@ class StepHistory:
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
         self._drafted = bytearray()
         """1 where there was a draft, verified or not."""
+        self._timed = bytearray()
+        """1 where it is known what draft and verify took; unknown times count as 0 in their columns."""
         self._frames = bytearray()
         self._ends = array("q")
         self._lead = 0
@@ -121,6 +123,7 @@ class StepHistory:
         for own_sum, copy_sum in zip(self._sums, part._sums, strict=True):
             copy_sum.extend(_less(own_sum[start:stop], own_sum[start - 1] if start else 0))
         part._outcomes, part._drafted = self._outcomes[start:stop], self._drafted[start:stop]
+        part._timed = self._timed[start:stop]
         part._take_frames(self, start + self._lead, stop + self._lead)
         return part
 
@@ -166,7 +169,12 @@ class StepHistory:
         index = range(len(self))[index]
         columns = (self.draft_us_sum, self.verify_us_sum, self.total_us_sum)
         draft, verify, total = ((column[index] - column[0]) / MICROSECONDS for column in columns)
-        return RoundCost(index, draft, verify, total)
+        known = self._timed.find(0, 1, index + 1) < 0
+        return RoundCost(index, draft, verify, total) if known else RoundCost(index, None, None, total)
+
+    def is_timed(self, index: int) -> bool:
+        """What draft and verify of step ``index`` took is known."""
+        return bool(self._timed[index])
 
     def latest_drafted(self) -> Step | None:
         """The last step that had a draft; None when none had."""
@@ -204,10 +212,12 @@ class StepHistory:
         self.time.append(microseconds(step.time))
         self.context_length.append(step.context_length)
         milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)
-        values = (accepted, verified, len(step.emitted), *(microseconds(value / 1000) for value in milliseconds))
+        times = (microseconds((value or 0.0) / 1000) for value in milliseconds)
+        values = (accepted, verified, len(step.emitted), *times)
         for total, value in zip(self._sums, values, strict=True):
             total.append(value + (total[-1] if total else 0))
         self._drafted.append(bool(step.draft))
+        self._timed.append(step.draft_ms is not None and step.verify_ms is not None)
         self._outcomes.append(accepted + CORRECTED * is_corrected(step) if step.draft else NOT_SPECULATIVE)
 
 

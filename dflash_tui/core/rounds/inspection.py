@@ -13,7 +13,7 @@ from typing import Literal
 from engine.events import DraftToken, EmittedToken, Step
 from engine.sampling.philox import uniform
 
-from ..figures.statistics import MAX_DRAFT, num_verified
+from ..figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
 from .cells import show_blanks
 from .history import StepHistory
 from .trees import Further, further_choices, num_positions
@@ -39,7 +39,8 @@ class Column:
     choice: EmittedToken | None
     """The target's own; None where the answer doesn't reach."""
     noise: float | None
-    """The random number that picked the choice, in [0, 1); None at temperature 0 and without a choice."""
+    """The random number that picked the choice, in [0, 1); None at temperature 0, without a choice, and where the noise
+    was not this engine's."""
     further: tuple[Further, ...] = ()
     """The drafter's choices of this position behind ``draft`` that were verified, the likeliest first."""
 
@@ -83,8 +84,11 @@ class Inspection:
     def cost(self) -> str:
         """Milliseconds, and what one token at a time would have taken."""
         step, tokens = self.step, len(self.step.emitted)
-        other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
-        spent = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} + other {other:.1f} = {step.total_ms:.1f} ms"
+        spent = f"draft and verify {NOT_KNOWN}, together {step.total_ms:.1f} ms"
+        if step.draft_ms is not None and step.verify_ms is not None:
+            other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
+            parts = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} + other {other:.1f}"
+            spent = f"{parts} = {step.total_ms:.1f} ms"
         if self.plain_ms is None:
             alone = "one at a time: not measured"
         else:
@@ -132,27 +136,28 @@ class Inspection:
             return ""
         column = self.columns[place]
         draft, choice = column.draft, column.choice
+        picked = self._picked(column)
         match column.outcome:
             case "accepted" if draft and (kept := column.kept_further):
                 first = f"the first, {quoted(draft.text)} ({_percent(draft.probability)}), was not what the target said"
                 which = f"the drafter's {_nth(kept.token.choice)} choice ({_percent(kept.token.probability)} likely)"
-                return f"{_picked(column)}: that is {which}, so it is kept; {first}."
+                return f"{picked}: that is {which}, so it is kept; {first}."
             case "accepted":
-                return f"{_picked(column)}: that is what the drafter had guessed, so it is kept."
+                return f"{picked}: that is what the drafter had guessed, so it is kept."
             case "rejected" if draft and choice:
                 given = "" if draft.target_probability is None else f" ({_percent(draft.target_probability)})"
                 others = sum(each.fate == "rejected" for each in column.further)
                 more = "second choice" if others == 1 else f"{others} further choices"
                 falls = f" nor the drafter's {more}: the guesses fall" if others else ": the guess falls"
-                return f"{_picked(column)}, not {quoted(draft.text)}{given}{falls}, the target's token stands."
+                return f"{picked}, not {quoted(draft.text)}{given}{falls}, the target's token stands."
             case "bonus" if self.step.tree:
-                return f"Behind what was kept nothing was verified, so the target adds one: {_lower(_picked(column))}."
+                return f"Behind what was kept nothing was verified, so the target adds one: {_lower(picked)}."
             case "bonus":
-                return f"Every guess it looked at was right, so the target adds one: {_lower(_picked(column))}."
+                return f"Every guess it looked at was right, so the target adds one: {_lower(picked)}."
             case "plain" if self.step.index == 0:
-                return f"The first token comes from reading the prompt: {_lower(_picked(column))}."
+                return f"The first token comes from reading the prompt: {_lower(picked)}."
             case "plain" if draft:
-                return f"No guess was looked at{self._choice}. {_picked(column)}."
+                return f"No guess was looked at{self._choice}. {picked}."
             case "discarded":
                 return "Never judged: it stands behind a wrong guess, so the target read another text here."
             case "unverified" if self.step.tree:
@@ -163,7 +168,21 @@ class Inspection:
                 return f"Never looked at: the target verified only {num_verified(self.step)} guesses{self._choice}."
             case "ended":
                 return "Not needed: the answer ended before it."
-        return f"Nothing was drafted here: {_lower(_picked(column))}."
+        return f"Nothing was drafted here: {_lower(picked)}."
+
+    def _picked(self, column: Column) -> str:
+        """How the target came to its token."""
+        choice = column.choice
+        if choice is None:
+            return "The target has no token here"
+        name = quoted(choice.text, choice.channel == "control")
+        odds = "" if choice.probability is None else _percent(choice.probability)
+        share = f" ({odds})" if odds else ""
+        if self.step.temperature == 0:
+            return f"The target's most likely token is {name}{share}"
+        if column.noise is None:
+            return f"The target's sample is {name}{share}"
+        return f"The random number u = {column.noise:.3f} falls on {name} ({odds or NOT_KNOWN} of the target's odds)"
 
     def choices(self, place: int) -> str:
         """All that was verified at a column, in a sentence; empty where that was the drafter's first choice alone."""
@@ -175,21 +194,27 @@ class Inspection:
         return f"The drafter's choices here: {', '.join(told)}."
 
 
-def inspect(history: StepHistory, index: int, first_position: int, seed: int, plain_ms: float | None) -> Inspection:
+def inspect(
+    history: StepHistory, index: int, first_position: int, seed: int | None, plain_ms: float | None
+) -> Inspection:
     """Take step ``index`` of a turn apart. ``first_position`` is the answer's first token's place in the context: the
-    number of prompt tokens. Raises ``IndexError`` when the step isn't there."""
+    number of prompt tokens. ``seed`` is that of the engine's noise, None where it was another's. Raises ``IndexError``
+    when the step isn't there."""
     step, before = history[index], history.tokens_before(index)
     found = inspect_step(step, before, first_position + before, seed, plain_ms)
     return replace(found, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))
 
 
-def inspect_step(step: Step, first_token: int, position: int, seed: int, plain_ms: float | None = None) -> Inspection:
+def inspect_step(
+    step: Step, first_token: int, position: int, seed: int | None, plain_ms: float | None = None
+) -> Inspection:
     """Take a step apart whose first token is the answer's ``first_token`` and stands at ``position``."""
     columns, further = [], further_choices(step)
     for place in range(max(len(step.draft), len(step.emitted))):
         choice = step.emitted[place] if place < len(step.emitted) else None
         draft = step.draft[place] if place < len(step.draft) else None
-        noise = uniform(seed, position + place) if choice and step.temperature > 0 else None
+        sampled = choice is not None and step.temperature > 0
+        noise = uniform(seed, position + place) if sampled and seed is not None else None
         others = tuple(further[place]) if place < len(further) else ()
         columns.append(Column(place + 1, _outcome(step, place), draft, choice, noise, others))
     return Inspection(step, first_token, tuple(columns), plain_ms)
@@ -216,30 +241,23 @@ def _nth(choice: int) -> str:
     return CHOICES[choice] if choice < len(CHOICES) else ordinal(choice + 1)
 
 
-def _picked(column: Column) -> str:
-    """How the target came to its token."""
-    choice = column.choice
-    if choice is None:
-        return "The target has no token here"
-    name, share = quoted(choice.text, choice.channel == "control"), _percent(choice.probability)
-    if column.noise is None:
-        return f"The target's most likely token is {name} ({share})"
-    return f"The random number u = {column.noise:.3f} falls on {name} ({share} of the target's odds)"
-
-
 def _lower(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def _percent(probability: float) -> str:
+def _percent(probability: float | None) -> str:
     """Events tell probabilities in steps of a thousandth: nothing is certain."""
+    if probability is None:
+        return NOT_KNOWN
     if not 0.001 <= probability <= 0.999:
         return "under 0.1 %" if probability < 0.5 else "over 99.9 %"
     return f"{100 * probability:.1f} %".replace(".0 %", " %")
 
 
-def quoted(text: str, control: bool = False) -> str:
+def quoted(text: str | None, control: bool = False) -> str:
     """A token in a sentence, with its blanks to be seen."""
+    if text is None:
+        return "the guess, which is not known"
     if control:
         return "the end mark"
     return f"“{show_blanks(text)}”" if text else "half a character"

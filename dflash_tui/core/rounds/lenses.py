@@ -20,7 +20,8 @@ Shade = Literal[
     "fast-1", "fast-2", "fast-3", "fast-4", "fast-5",
 ]  # fmt: skip
 """``sure-5`` is the drafter at its surest and ``fast-5`` the cheapest token; ``even`` and ``odd`` are rounds."""
-_SURE: tuple[Shade, ...] = ("sure-1", "sure-2", "sure-3", "sure-4", "sure-5")
+_SURE: tuple[Shade | None, ...] = ("sure-1", "sure-2", "sure-3", "sure-4", "sure-5", None)
+"""By :func:`bin_of`."""
 _FAST: tuple[Shade, ...] = ("fast-5", "fast-4", "fast-3", "fast-2", "fast-1")
 
 SLOWER = (0.5, 0.8, 1.25, 2.0)
@@ -54,7 +55,7 @@ class Reading:
         self._block = lru_cache(_CACHED_BLOCKS)(self._decode_block)
 
     def shade(self, token: int) -> Shade | None:
-        """The shade of an emitted token; None for plain text and for a token that isn't there."""
+        """The shade of an emitted token; None for plain text, what is not known, and a token that isn't there."""
         if not 0 <= token < self._history.num_tokens:
             return None
         step = self._history.step_of_token(token)
@@ -75,7 +76,7 @@ class Reading:
         cost = history.total_us[step] / tokens
         return _FAST[sum(cost > limit * mean for limit in SLOWER)]
 
-    def _confidence(self, step: int, place: int) -> Shade:
+    def _confidence(self, step: int, place: int) -> Shade | None:
         """From the drafter's probability of an accepted draft; the target's own tokens were never drafted."""
         if place >= self._history.accepted[step]:
             return "undrafted"
@@ -91,6 +92,6 @@ class Reading:
         return [bytes(bin_of(token.probability) for token in accepted_drafts(step)) for step in steps]
 
 
-def bin_of(probability: float) -> int:
-    """Which fifth of [0, 1] a probability lies in, 0 to 4."""
-    return min(int(probability * 5), 4)
+def bin_of(probability: float | None) -> int:
+    """Which fifth of [0, 1] a probability lies in, 0 to 4; 5 when it is not known."""
+    return 5 if probability is None else min(int(probability * 5), 4)

@@ -79,8 +79,8 @@ def round_seconds(history: StepHistory, step: int) -> float:
 
 def phase_starts(history: StepHistory, step: int) -> tuple[float, ...]:
     """Where each phase begins, as a share of the round: the block is empty while the drafter works, and the drafts are
-    alone while the target does."""
-    drafting, verifying = history.draft_us[step], history.verify_us[step]
+    alone while the target does; each half of the time where it isn't known."""
+    drafting, verifying = (history.draft_us[step], history.verify_us[step]) if history.is_timed(step) else (1, 1)
     passes = 1 - 3 * MOMENT
     drafted = passes * drafting / max(drafting + verifying, 1)
     return 0.0, drafted, passes, passes + MOMENT, passes + 2 * MOMENT

@@ -10,10 +10,11 @@ from typing import Any
 from engine.events import Channel, EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 
 from ..traces.numbers import PackingError
-from ..traces.packing import Packer, Piece, Unpacker
+from ..traces.packing import Packer, Piece, Unpacker, is_partial
 
-STEP_KEY, TREE_KEY = "step", "tree_step"
-"""What the packed step is called in its line. Programs that know no trees find none there, and show the text alone."""
+STEP_KEY, TREE_KEY, PARTIAL_KEY = "step", "tree_step", "partial_step"
+"""What the packed step is called in its line. Programs that know no trees, or no steps of which something is not known,
+find none there, and show the text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ class EventLines:
         if thought:
             line["thought"] = thought
         if packed is not None:
-            line[TREE_KEY if step.tree else STEP_KEY] = b64encode(packed).decode("ascii")
+            key = PARTIAL_KEY if is_partial(step) else TREE_KEY if step.tree else STEP_KEY
+            line[key] = b64encode(packed).decode("ascii")
         return line
 
     def _pack(self, step: Step) -> bytes | None:
@@ -79,7 +81,7 @@ class EventLines:
 
 def round_of(line: dict[str, Any]) -> Round:
     """The inverse, as far as one line goes. Raises ``ValueError`` for a damaged one."""
-    packed = line.get(STEP_KEY, line.get(TREE_KEY))
+    packed = next((line[key] for key in (STEP_KEY, TREE_KEY, PARTIAL_KEY) if key in line), None)
     return Round(line["answer"], line.get("thought", ""), None if packed is None else b64decode(packed, validate=True))
 
 

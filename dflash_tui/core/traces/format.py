@@ -8,9 +8,9 @@ from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
 
-FORMAT_VERSION, TREE_VERSION = 3, 4
-"""Of files whose steps are chains, and of those in which at least one has a tree: programs that know no trees read the
-former, and say of the latter that they are too new for them."""
+FORMAT_VERSION, TREE_VERSION, PARTIAL_VERSION = 3, 4, 5
+"""Of files whose steps are chains and known to the last number, of those in which one has a tree, and of those in which
+something is not known: older programs read what they know, and say of the others that they are too new for them."""
 MAGIC = b"dflash-trace "
 """A file begins with this, the version in decimal digits, and a newline. Frames follow."""
 SUFFIX = ".dft"

@@ -24,21 +24,37 @@ from engine.events import (
     accepted_in,
 )
 
-from .numbers import CHANCES, MAX_NUMBER, SECOND, PackingError, belief, doubt, put_number, put_signed, signed, whole
+from .numbers import (
+    CHANCES,
+    MAX_NUMBER,
+    SECOND,
+    PackingError,
+    belief,
+    doubt,
+    number,
+    put_number,
+    put_signed,
+    signed,
+    whole,
+)
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
-PLACE, SETTINGS, COUNTS, CHOICE, TREE = 4, 8, 16, 32, 64
-"""Bits of a step's first byte: these fields are not what the step before lets expect, and follow. The two lowest bits
-are the channel of the tokens that were emitted as drafted."""
+PLACE, SETTINGS, COUNTS, CHOICE, TREE, PARTIAL = 4, 8, 16, 32, 64, 128
+"""Bits of a step's head: these fields are not what the step before lets expect, and follow. Of ``PARTIAL`` steps not
+everything is known: what may be unknown is written one higher, with 0 for that. The two lowest bits are the channel of
+the tokens that were emitted as drafted."""
+HAS_ID, HAS_TEXT = 1, 2
+"""Bits of what a partial step knows of a piece that it adds to the table."""
 NEW_CHOICE = 1
 """Bit of a choice in a tree: what it is follows, for none before it tells that."""
 MOST_CHOICES = 256
 """Of a position. No drafter is asked for so many."""
 
-Piece = tuple[int, str]
-"""A token's id and the text it stands for here. Half-finished characters give one id several texts."""
+Piece = tuple[int | None, str | None]
+"""A token's id and the text it stands for here; None for what is not known. Half-finished characters give one id
+several texts."""
 
 
 @dataclass(slots=True)
@@ -67,9 +83,12 @@ class Packer:
         self.place = place or Place()
         self._pieces = pieces
         self._references = {piece: reference for reference, piece in enumerate(pieces or ())}
+        self._partial = False
+        """Of the step at hand."""
 
     def pack(self, step: Step) -> bytes:
-        place, out = self.place, bytearray(1)
+        self._partial = is_partial(step)
+        place, out = self.place, bytearray(1 + self._partial)
         kept = _kept_of_tree(step) if step.tree else []
         plain = len(kept) if step.tree else _emitted_as_drafted(step)
         head = CHANNELS.index(step.emitted[0].channel) if plain else 0
@@ -93,8 +112,8 @@ class Packer:
             put_number(out, doubt(step.choice.chance))
             put_number(out, whole(step.choice.cost_ms, MICROSECONDS))
             put_number(out, whole(step.choice.tok_s, 1))
-        head |= TREE * bool(step.tree)
-        out[0] = head
+        head |= TREE * bool(step.tree) | PARTIAL * self._partial
+        out[: 1 + self._partial] = number(head)
         self._put_times(out, step)
         self._put_draft(out, step.draft)
         if step.tree:
@@ -103,18 +122,20 @@ class Packer:
         for row, token in zip(kept, step.emitted, strict=False):
             put_number(out, choice := step.tree[row - 1].choice)
             if choice:
-                put_number(out, doubt(token.probability))
+                put_number(out, self._chance(token.probability))
         self._put_own(out, step.emitted[plain:])
         place.turn, place.index, place.context = step.turn, step.index, step.context_length
         place.block_size, place.temperature = step.block_size, step.temperature
         return bytes(out)
 
     def _put_times(self, out: bytearray, step: Step) -> None:
-        draft, verify = whole(step.draft_ms, MICROSECONDS), whole(step.verify_ms, MICROSECONDS)
         total, time = whole(step.total_ms, MICROSECONDS), whole(step.time, SECOND)
-        put_number(out, draft)
-        put_number(out, verify)
-        put_signed(out, total - draft - verify)
+        rest = total
+        for part in (step.draft_ms, step.verify_ms):
+            spent = whole(part or 0.0, MICROSECONDS)
+            put_number(out, 0 if part is None else spent + self._partial)
+            rest -= spent
+        put_signed(out, rest)
         put_signed(out, time - self.place.time_us - total)
         self.place.time_us = time
 
@@ -122,7 +143,7 @@ class Packer:
         put_number(out, len(draft))
         for token in draft:
             self._put_piece(out, (token.id, token.text))
-        out += b"".join([CHANCES[doubt(token.probability)] for token in draft])
+        out += b"".join([CHANCES[self._chance(token.probability)] for token in draft])
         judged = [token.target_probability for token in draft]
         while judged and judged[-1] is None:
             judged.pop()
@@ -139,8 +160,8 @@ class Packer:
             put_number(out, token.parent)
             put_number(out, token.choice << 1 | new)
             if new:
-                self._put_piece(out, what[:2])
-                put_number(out, what[2])
+                self._put_piece(out, (token.id, token.text))
+                put_number(out, self._chance(token.probability))
                 told[place] = what
 
     def _put_own(self, out: bytearray, own: tuple[EmittedToken, ...]) -> None:
@@ -148,18 +169,27 @@ class Packer:
         for token in own:
             out.append(VERDICTS.index(token.verdict) | CHANNELS.index(token.channel) << 2)
             self._put_piece(out, (token.id, token.text))
-            put_number(out, doubt(token.probability))
+            put_number(out, self._chance(token.probability))
+
+    def _chance(self, probability: float | None) -> int:
+        """0 where it is not known, which only partial steps say."""
+        return 0 if probability is None else doubt(probability) + self._partial
 
     def _put_piece(self, out: bytearray, piece: Piece) -> None:
         reference = self._references.get(piece)
         if reference is not None:
             put_number(out, reference)
             return
-        text = piece[1].encode("utf-8", "replace")
+        token, text = piece
         put_number(out, self.place.pieces)
-        put_number(out, piece[0])
-        put_number(out, len(text))
-        out += text
+        if self._partial:
+            put_number(out, HAS_ID * (token is not None) | HAS_TEXT * (text is not None))
+        if token is not None:
+            put_number(out, token)
+        if text is not None:
+            data = text.encode("utf-8", "replace")
+            put_number(out, len(data))
+            out += data
         self._references[piece] = self.place.pieces
         if self._pieces is not None:
             self._pieces.append(piece)
@@ -175,6 +205,8 @@ class Unpacker:
         self._pieces = pieces
         self._data = b""
         self._offset = 0
+        self._partial = False
+        """Of the step at hand."""
 
     def unpack(self, data: bytes) -> Step:
         """Raises :class:`PackingError` for anything but exactly one packed step."""
@@ -188,7 +220,8 @@ class Unpacker:
         return step
 
     def _step(self) -> Step:
-        place, head = self.place, self._byte()
+        place, head = self.place, self._number()
+        self._partial = bool(head & PARTIAL)
         if head & PLACE:
             place.turn, place.index, context = self._number(), self._number(), self._number()
         else:
@@ -198,8 +231,8 @@ class Unpacker:
             place.temperature = self._temperature()
         counts = (self._number(), self._number()) if head & COUNTS else None
         choice = self._choice() if head & CHOICE else None
-        draft_us, verify_us = self._number(), self._number()
-        total_us = self._checked(draft_us + verify_us + self._signed())
+        draft_us, verify_us = self._part(), self._part()
+        total_us = self._checked((draft_us or 0) + (verify_us or 0) + self._signed())
         place.time_us = self._checked(place.time_us + total_us + self._signed())
         draft = self._draft()
         tree = self._tree(draft) if head & TREE else ()
@@ -215,8 +248,8 @@ class Unpacker:
             num_accepted=accepted,
             emitted=emitted,
             verify_width=width,
-            draft_ms=draft_us / MICROSECONDS,
-            verify_ms=verify_us / MICROSECONDS,
+            draft_ms=None if draft_us is None else draft_us / MICROSECONDS,
+            verify_ms=None if verify_us is None else verify_us / MICROSECONDS,
             total_ms=total_us / MICROSECONDS,
             context_length=place.context,
             block_size=place.block_size,
@@ -227,6 +260,15 @@ class Unpacker:
         if tree and not _holds_together(step):
             raise PackingError("a step's tree is not what was accepted of it")
         return step
+
+    def _part(self) -> int | None:
+        """Microseconds of a part of the round."""
+        spent = self._number()
+        return spent if not self._partial else spent - 1 if spent else None
+
+    def _chance(self, number: int) -> float | None:
+        """A probability that may be unknown."""
+        return belief(number) if not self._partial else belief(number - 1) if number else None
 
     def _choice(self) -> WidthChoice:
         return WidthChoice(belief(self._number()), self._number() / MICROSECONDS, float(self._number()))
@@ -239,7 +281,7 @@ class Unpacker:
             raise PackingError("a step judges more tokens than were drafted")
         judged += [0] * (len(pieces) - len(judged))
         return tuple(
-            DraftToken(piece[0], piece[1], belief(unsure), belief(given - 1) if given else None)
+            DraftToken(*piece, self._chance(unsure), belief(given - 1) if given else None)
             for piece, unsure, given in zip(pieces, doubts, judged, strict=True)
         )
 
@@ -255,10 +297,13 @@ class Unpacker:
             if depth > len(draft) or choice >= MOST_CHOICES:
                 raise PackingError("a tree is deeper than the draft, or wider than drafts are")
             if branch & NEW_CHOICE:
-                told[depth, choice] = (*self._piece(), belief(self._number()))
+                told[depth, choice] = (*self._piece(), self._chance(self._number()))
             elif (depth, choice) not in told:
                 raise PackingError("a tree refers to a choice that was never described")
-            found = TreeToken(parent, depth, choice, *told[depth, choice])
+            token, text, probability = told[depth, choice]
+            if token is None or text is None or probability is None:
+                raise PackingError("a token of a tree is not known")
+            found = TreeToken(parent, depth, choice, token, text, probability)
             here = {("choice", parent, choice), ("id", parent, found.id)}
             if here & children:
                 raise PackingError("a tree has the same token twice in one place")
@@ -270,10 +315,12 @@ class Unpacker:
         count = self._number()
         if count > len(draft):
             raise PackingError("a step keeps more tokens than were drafted")
-        return [
-            EmittedToken(token.id, token.text, "accepted", channel, _given(token.target_probability))
-            for token in draft[:count]
-        ]
+        return [self._as_drafted(token, token.target_probability, channel) for token in draft[:count]]
+
+    def _as_drafted(self, token: DraftToken | TreeToken, given: float | None, channel: Channel) -> EmittedToken:
+        if token.text is None or (given is None and not self._partial):
+            raise PackingError("an accepted token has no text, or no probability")
+        return EmittedToken(token.id, token.text, "accepted", channel, given)
 
     def _kept_of_tree(
         self, draft: tuple[DraftToken, ...], tree: tuple[TreeToken, ...], channel: Channel
@@ -287,13 +334,15 @@ class Unpacker:
                 raise PackingError("a step keeps a token that is not in its tree")
             row = rows[row, choice]
             token = tree[row - 1]
-            given = belief(self._number()) if choice else _given(draft[token.depth - 1].target_probability)
-            kept.append(EmittedToken(token.id, token.text, "accepted", channel, given))
+            given = self._chance(self._number()) if choice else draft[token.depth - 1].target_probability
+            kept.append(self._as_drafted(token, given, channel))
         return kept
 
     def _own(self) -> EmittedToken:
-        kind, piece = self._byte(), self._piece()
-        return EmittedToken(*piece, VERDICTS[kind & 3], CHANNELS[kind >> 2], belief(self._number()))
+        kind, (token, text) = self._byte(), self._piece()
+        if text is None:
+            raise PackingError("a token of the answer has no text")
+        return EmittedToken(token, text, VERDICTS[kind & 3], CHANNELS[kind >> 2], self._chance(self._number()))
 
     def _piece(self) -> Piece:
         reference = self._number()
@@ -301,8 +350,9 @@ class Unpacker:
             return self._pieces[reference]
         if reference > self.place.pieces:
             raise PackingError("a step refers to a token that was never described")
-        token, size = self._number(), self._number()
-        text = self._take(size).decode("utf-8")
+        known = self._number() if self._partial else HAS_ID | HAS_TEXT
+        token = self._number() if known & HAS_ID else None
+        text = self._take(self._number()).decode("utf-8") if known & HAS_TEXT else None
         if reference == len(self._pieces):
             self._pieces.append((token, text))
         self.place.pieces += 1
@@ -355,8 +405,17 @@ class Unpacker:
         return value
 
 
-def _described(token: DraftToken | TreeToken) -> tuple[int, str, int]:
-    return token.id, token.text, doubt(token.probability)
+def is_partial(step: Step) -> bool:
+    """Something of the step is not known."""
+    if step.draft_ms is None or step.verify_ms is None:
+        return True
+    if any(token.id is None or token.probability is None for token in step.emitted):
+        return True
+    return any(token.id is None or token.text is None or token.probability is None for token in step.draft)
+
+
+def _described(token: DraftToken | TreeToken) -> tuple[int | None, str | None, int | None]:
+    return token.id, token.text, None if token.probability is None else doubt(token.probability)
 
 
 def _emitted_as_drafted(step: Step) -> int:
@@ -372,7 +431,9 @@ def _emitted_as_drafted(step: Step) -> int:
 
 def _kept_of_tree(step: Step) -> list[int]:
     """Which tokens of a step's tree, counted from 1, the first emitted ones are exactly; none without a tree."""
-    rows = {(token.parent, token.id, token.text): row for row, token in enumerate(step.tree, 1)}
+    rows: dict[tuple[int, int | None, str], int] = {
+        (token.parent, token.id, token.text): row for row, token in enumerate(step.tree, 1)
+    }
     channel = step.emitted[0].channel if step.emitted else "answer"
     path: list[int] = []
     for token in step.emitted:
@@ -392,9 +453,3 @@ def _holds_together(step: Step) -> bool:
         return step.verify_width == len(step.tree) + 1 and len(accepted_in(step)) == step.num_accepted
     except KeyError:
         return False
-
-
-def _given(probability: float | None) -> float:
-    if probability is None:
-        raise PackingError("an accepted token has no probability")
-    return probability

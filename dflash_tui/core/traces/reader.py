@@ -18,10 +18,10 @@ from ..failures import Failure
 from ..rounds.history import StepHistory
 from ..rounds.stretch import Stretch
 from .checking import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, TREE_VERSION, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
 from .numbers import PackingError
-from .packing import Unpacker
+from .packing import Piece, Unpacker
 from .step_coding import MAX_LIST
 
 MAX_STEP = 64 * 2**10
@@ -155,9 +155,9 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if not FORMAT_VERSION <= int(number) <= TREE_VERSION:
-        newer = int(number) > TREE_VERSION
-        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} and {TREE_VERSION}"
+    if not FORMAT_VERSION <= int(number) <= PARTIAL_VERSION:
+        newer = int(number) > PARTIAL_VERSION
+        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} to {PARTIAL_VERSION}"
         raise TraceError(
             f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
             "Update dflash-chat to replay it." if newer else "Record it again.",
@@ -169,7 +169,7 @@ class _Reader:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._pieces: list[tuple[int, str]] = []
+        self._pieces: list[Piece] = []
         self._unpacker = Unpacker(self._pieces)
         self._headed = False
         self._turn: int | None = None
@@ -228,7 +228,7 @@ class _Reader:
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].append(token.text)
         for _, text in self._pieces[self._pieces_seen :]:
-            self._piece_text_left -= len(text)
+            self._piece_text_left -= len(text or "")
         self._pieces_seen = len(self._pieces)
         self._drafted_left -= len(step.draft) + len(step.tree)
         self._meter.add(step)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from .coding import EVEN, SHORT, SYMBOLS, Counts, Decoder, Encoder, get, put
 from .numbers import PackingError, put_number, signed, unsigned
-from .packing import CHOICE, COUNTS, NEW_CHOICE, PLACE, SETTINGS, TREE
+from .packing import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, TREE
 
 MAX_LIST, MAX_PIECE_BYTES = 256, 2**16
 """Of a step's draft, or of its answer; and of a token's text. No honest one has so many."""
@@ -39,6 +39,7 @@ SMALL_NUMBERS = (
     "branch",
     "kept of a tree",
     "kept choice",
+    "known",
 )
 """Kinds of numbers below 1024."""
 Kind = tuple[str, int]
@@ -86,6 +87,7 @@ class StepModel:
         self._before = -1
         self._discarded: list[int] = []
         self._drafted = 0
+        self._partial = False
 
     def counts(self, kind: Kind) -> Counts:
         """How often each symbol came for this kind."""
@@ -98,6 +100,7 @@ class StepModel:
         """Through one step."""
         number = fields.number
         head = number(("head", 0))
+        self._partial = bool(head & PARTIAL)
         if head & PLACE:
             for place in range(3):
                 number(("place", place))
@@ -170,8 +173,11 @@ class StepModel:
         follows = self._follower.get(self._before)
         reference = fields.piece((same, follows if follows != same else None))
         if reference == self.pieces:
-            fields.number(("id", 0))
-            fields.text()
+            known = fields.number(("known", 0)) if self._partial else HAS_ID | HAS_TEXT
+            if known & HAS_ID:
+                fields.number(("id", 0))
+            if known & HAS_TEXT:
+                fields.text()
             self.pieces += 1
         self._follower[self._before] = self._before = reference
         if reference in self.recent:

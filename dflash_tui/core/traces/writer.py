@@ -27,8 +27,9 @@ from engine.events import (
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import TurnState
-from .format import FORMAT_VERSION, MAGIC, TREE_VERSION, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, TREE_VERSION, JsonEvent, TraceHeader
 from .frames import FrameWriter
+from .packing import is_partial
 
 FLUSH_SECONDS = 0.5
 """At most so much of a run is lost when the program is killed."""
@@ -101,8 +102,9 @@ class TraceWriter:
         match event:
             case Step():
                 self._note(event)
-                if event.tree and self._version < TREE_VERSION:
-                    self._raise_version()
+                needed = PARTIAL_VERSION if is_partial(event) else TREE_VERSION if event.tree else FORMAT_VERSION
+                if needed > self._version:
+                    self._raise_version(needed)
                 self._frames.step(event)
             case EngineReady() | TurnStarted() | PrefillDone() | TurnFinished() | EngineError():
                 self._frames.line(self._as_dict(event))
@@ -136,13 +138,13 @@ class TraceWriter:
             if token.channel != "control":
                 self._texts["thought" if token.channel == "thought" else "text"].write(token.text)
 
-    def _raise_version(self) -> None:
-        """Before the first tree stands in the file, its first line says that there are some: one digit for another."""
-        self._version = TREE_VERSION
+    def _raise_version(self, version: int) -> None:
+        """Before the first step that needs it stands in the file, its first line says so: one digit for another."""
+        self._version = version
         if self.failure is None:
             try:
                 self._file.seek(len(MAGIC))
-                self._file.write(b"%d" % TREE_VERSION)
+                self._file.write(b"%d" % version)
                 self._file.seek(0, SEEK_END)
             except OSError as error:
                 self._fail(error)

@@ -1,8 +1,8 @@
-"""The experts of a layer, for at most 16 rows, behind ``router_rows.gate_up_and_route``.
+"""The experts of a layer, for at most 16 rows, behind ``router.gate_up_and_route``.
 
 Each chosen expert is read once, and every (row, choice) pair has its own place in the results, so that nothing depends
 on which program comes first. The dense MLP's second product runs beside the experts' first, by programs of the same
-launch: alone it would leave most of a GPU idle. ``moe.py`` defines the operation.
+launch: alone it would leave most of a GPU idle. ``reference/moe.py`` defines the operation.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
-from .dense import activate, last_asked, load_weights, project_tile
+from ..weights.matrix import Matrix, load_factor, scaled
+from ..weights.weight import Weight
+from .dense import last_asked, project_tile
 from .router import Assignment
 from .tiles import Tiles
 
@@ -23,7 +26,7 @@ class DenseDown:
     """The dense MLP's second product, which runs beside the experts' first: see ``dense.project``."""
 
     act: Tensor
-    weight: Tensor
+    weight: Weight
     out: Tensor
     """``partial_sums``."""
     tiles: Tiles
@@ -36,7 +39,7 @@ class DenseDown:
 
 def expert_gate_up_rows(
     x: Tensor,
-    gate_up: Tensor,
+    gate_up: Weight,
     assignment: Assignment,
     out: Tensor,
     tiles: Tiles,
@@ -48,25 +51,30 @@ def expert_gate_up_rows(
     inter, top_k = doubled // 2, assignment.weights.shape[1]
     columns, depth = dense.weight.shape
     assert x.shape[1] == hidden and out.shape == (MAX_ROWS * top_k, inter)
+    assert gate_up.is_contiguous and dense.weight.is_contiguous
     assert dense.act.shape[1] == depth and dense.out.numel() == dense.tiles.splits * MAX_ROWS * columns
     _expert_gate_up[(dense.programs + _expert_programs(inter, num_experts, top_k, tiles, max_rows),)](
         x,
-        gate_up,
+        gate_up.values,
+        gate_up.scales,
         assignment.experts,
         assignment.pairs,
         out,
         dense.act,
-        dense.weight,
+        dense.weight.values,
+        dense.weight.scales,
         dense.out,
         max_rows,
         EXPERTS=num_experts,
         TOP_K=top_k,
         INTER=inter,
         K=hidden,
+        FORMAT=gate_up.format,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         DENSE_N=columns,
         DENSE_K=depth,
+        DENSE_FORMAT=dense.weight.format,
         DENSE_SPLITS=dense.tiles.splits,
         DENSE_BLOCK_N=dense.tiles.columns,
         DENSE_BLOCK_K=dense.tiles.depth,
@@ -77,7 +85,7 @@ def expert_gate_up_rows(
 
 
 def expert_down_rows(
-    act: Tensor, down: Tensor, assignment: Assignment, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS
+    act: Tensor, down: Weight, assignment: Assignment, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS
 ) -> None:
     """``out`` [16, top_k, hidden] = what each pair adds to its row: its expert's output times its weight.
 
@@ -88,9 +96,11 @@ def expert_down_rows(
     num_experts, hidden, inter = down.shape
     top_k = assignment.weights.shape[1]
     assert act.shape == (MAX_ROWS * top_k, inter) and out.shape == (MAX_ROWS, top_k, hidden)
+    assert down.is_contiguous
     _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
         act,
-        down,
+        down.values,
+        down.scales,
         assignment.experts,
         assignment.pairs,
         assignment.weights,
@@ -98,6 +108,7 @@ def expert_down_rows(
         EXPERTS=num_experts,
         N=hidden,
         K=inter,
+        FORMAT=down.format,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         AHEAD=tiles.ahead,
@@ -133,21 +144,25 @@ def load_item(
 def _expert_gate_up(
     x: tl.tensor,
     gate_up: tl.tensor,
+    scales: tl.tensor,
     experts: tl.tensor,
     pairs: tl.tensor,
     out: tl.tensor,
     dense_act: tl.tensor,
     dense_weight: tl.tensor,
+    dense_scales: tl.tensor,
     dense_out: tl.tensor,
     max_rows: tl.tensor,
     EXPERTS: tl.constexpr,
     TOP_K: tl.constexpr,
     INTER: tl.constexpr,
     K: tl.constexpr,
+    FORMAT: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     DENSE_N: tl.constexpr,
     DENSE_K: tl.constexpr,
+    DENSE_FORMAT: tl.constexpr,
     DENSE_SPLITS: tl.constexpr,
     DENSE_BLOCK_N: tl.constexpr,
     DENSE_BLOCK_K: tl.constexpr,
@@ -161,13 +176,11 @@ def _expert_gate_up(
         split = tl.program_id(0) // dense_tiles
         project_tile(
             dense_act,
-            dense_weight,
+            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT),
             dense_out,
             tile,
             split,
             max_rows,
-            DENSE_N,
-            DENSE_K,
             DENSE_SPLITS,
             DENSE_BLOCK_N,
             DENSE_BLOCK_K,
@@ -186,18 +199,20 @@ def _expert_gate_up(
             live = place >= 0
             source = x + tl.maximum(place, 0) // TOP_K * K
             columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
-            weight = gate_up + expert.to(tl.int64) * (2 * INTER * K)
+            first = expert.to(tl.int64) * (2 * INTER)
             gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
             up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
             for step in tl.range(0, K, BLOCK_K):
                 if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
                     let_next_start()
                 at = step + tl.arange(0, BLOCK_K)
-                gate_tile = load_weights(weight, columns, at, INTER, K, aligned)
-                up_tile = load_weights(weight + INTER * K, columns, at, INTER, K, aligned)
+                gate_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first, columns, at, x, aligned)
+                up_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns, at, x, aligned)
                 rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
                 gate = dot(rows, gate_tile.T, gate)
                 up = dot(rows, up_tile.T, up)
+            gate = scaled(gate, Matrix(gate_up, scales, INTER, K, FORMAT), first, columns)
+            up = scaled(up, Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns)
             act = (activate(gate, False) * up).to(out.dtype.element_ty)
             tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
             item, expert, pair = following, next_expert, next_pair
@@ -207,6 +222,7 @@ def _expert_gate_up(
 def _expert_down(
     act: tl.tensor,
     down: tl.tensor,
+    scales: tl.tensor,
     experts: tl.tensor,
     pairs: tl.tensor,
     weights: tl.tensor,
@@ -214,6 +230,7 @@ def _expert_down(
     EXPERTS: tl.constexpr,
     N: tl.constexpr,
     K: tl.constexpr,
+    FORMAT: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     AHEAD: tl.constexpr,
@@ -233,15 +250,16 @@ def _expert_down(
         live = place >= 0
         source = act + tl.maximum(place, 0) * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
-        weight = down + expert.to(tl.int64) * (N * K)
+        first = expert.to(tl.int64) * N
         total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
         for step in tl.range(0, K, BLOCK_K):
             if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
                 let_next_start()
             at = step + tl.arange(0, BLOCK_K)
-            tile = load_weights(weight, columns, at, N, K, aligned)
+            tile = load_factor(Matrix(down, scales, N, K, FORMAT), first, columns, at, act, aligned)
             rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
             total = dot(rows, tile.T, total)
+        total = scaled(total, Matrix(down, scales, N, K, FORMAT), first, columns)
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item, expert, pair = following, next_expert, next_pair

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, tl
+from ..toolchain.jit import MAX_ROWS, cdiv, power_of_two, tl
+from ..weights.matrix import Matrix, scaled
+from ..weights.weight import Weight
 from .dense import multiply_rows
-from .quantised import Weight, values_and_scales
 from .tiles import ROW_TILES, RowTiles, Tiles
 
 
@@ -69,13 +70,12 @@ def head_rows(
 
     ``tiles`` are those that ``out`` was allocated for. ``pick_rows`` makes the tokens of it.
     """
-    weight, scales = values_and_scales(embedding)
-    vocab, size = weight.shape
-    assert hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
+    vocab, size = embedding.shape
+    assert embedding.is_contiguous and hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
     _head[(cdiv(vocab, tiles.columns),)](
         hidden,
-        weight,
-        scales,
+        embedding.values,
+        embedding.scales,
         out.logits,
         out.tile_best,
         out.tile_token,
@@ -84,9 +84,8 @@ def head_rows(
         max_rows,
         VOCAB=vocab,
         K=size,
-        QUANTISED=scales is not None,
+        FORMAT=embedding.format,
         CAPPED=softcap is not None,
-        KEEP=out.logits is not None,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         AHEAD=tiles.ahead,
@@ -106,7 +105,7 @@ def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_
         out.probability,
         out.peak,
         TILES=count,
-        BLOCK=1 << (count - 1).bit_length(),
+        BLOCK=power_of_two(count),
         num_warps=tiles.warps,
     )
 
@@ -124,9 +123,8 @@ def _head(
     max_rows: tl.tensor,
     VOCAB: tl.constexpr,
     K: tl.constexpr,
-    QUANTISED: tl.constexpr,
+    FORMAT: tl.constexpr,
     CAPPED: tl.constexpr,
-    KEEP: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     AHEAD: tl.constexpr,
@@ -137,13 +135,14 @@ def _head(
     tile = tl.program_id(0)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, 16)
-    logit = multiply_rows(hidden, weight, columns, 0, max_rows, VOCAB, K, depth, BLOCK_N, BLOCK_K, AHEAD)
-    if QUANTISED:
-        logit *= tl.load(scales + columns, mask=columns < VOCAB, other=0.0)[None, :]
+    logit = multiply_rows(
+        hidden, Matrix(weight, scales, VOCAB, K, FORMAT), columns, 0, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD
+    )
+    logit = scaled(logit, Matrix(weight, scales, VOCAB, K, FORMAT), 0, columns)
     if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
         logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
     live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]
-    if KEEP:
+    if logits is not None:
         tl.store(logits + row[:, None] * VOCAB + columns[None, :], logit, mask=live)
     logit = tl.where((columns < VOCAB)[None, :], logit, float("-inf"))
     best = tl.max(logit, axis=1)

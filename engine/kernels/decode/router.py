@@ -11,11 +11,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, wait_for_inputs
-from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, tl
-from .dense import activate, multiply_rows
+from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
+from ..weights.matrix import Matrix, scaled
+from ..weights.plain import PlainWeight
+from ..weights.weight import Weight
+from .dense import multiply_rows
 from .tiles import Tiles
 
+PLAIN = tl.constexpr(PlainWeight.format) if HAS_TRITON else None
 LOWEST = tl.constexpr(-(2**31)) if HAS_TRITON else None
 
 
@@ -91,7 +96,7 @@ class SplitScratch:
 
 def gate_up_and_route(
     x: Tensor,
-    weight: Tensor,
+    weight: Weight,
     out: Tensor,
     tiles: Tiles,
     router: RouterRows,
@@ -106,12 +111,13 @@ def gate_up_and_route(
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     num_experts = router.weight.shape[0]
     assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
-    assert x.is_contiguous() and weight.is_contiguous() and out.is_contiguous()
+    assert x.is_contiguous() and weight.is_contiguous and out.is_contiguous()
     assert router.forced is None or router.forced.is_contiguous()
     router_programs = cdiv(num_experts, router.tiles.columns) * router.tiles.splits
     _gate_up_and_route[(router_programs + cdiv(inter, tiles.columns),)](
         x,
-        weight,
+        weight.values,
+        weight.scales,
         out,
         router.x,
         router.weight,
@@ -127,11 +133,12 @@ def gate_up_and_route(
         max_rows,
         INTER=inter,
         K=depth,
+        FORMAT=weight.format,
         EXPERTS=num_experts,
         TOP_K=router.found.weights.shape[1],
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS,
         ALONE=max_rows == 1,
-        BLOCK=1 << (num_experts - 1).bit_length(),
+        BLOCK=power_of_two(num_experts),
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         ROUTER_SPLITS=router.tiles.splits,
@@ -245,6 +252,7 @@ def _choose_experts(
 def _gate_up_and_route(
     x: tl.tensor,
     weight: tl.tensor,
+    scales: tl.tensor,
     out: tl.tensor,
     router_x: tl.tensor,
     router_weight: tl.tensor,
@@ -260,6 +268,7 @@ def _gate_up_and_route(
     max_rows: tl.tensor,
     INTER: tl.constexpr,
     K: tl.constexpr,
+    FORMAT: tl.constexpr,
     EXPERTS: tl.constexpr,
     TOP_K: tl.constexpr,
     ROWS: tl.constexpr,
@@ -286,12 +295,10 @@ def _gate_up_and_route(
         start = split * router_depth
         total = multiply_rows(
             router_x,
-            router_weight,
+            Matrix(router_weight, None, EXPERTS, K, PLAIN),
             columns,
             start,
             max_rows,
-            EXPERTS,
-            K,
             router_depth,
             ROUTER_BLOCK_N,
             ROUTER_BLOCK_K,
@@ -324,7 +331,10 @@ def _gate_up_and_route(
         # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
         lane = tl.arange(0, 2 * BLOCK_N)
         paired = first + lane // 2 + lane % 2 * INTER
-        both = multiply_rows(x, weight, paired, 0, max_rows, 2 * INTER, K, depth, 2 * BLOCK_N, BLOCK_K, AHEAD)
+        both = multiply_rows(
+            x, Matrix(weight, scales, 2 * INTER, K, FORMAT), paired, 0, max_rows, depth, 2 * BLOCK_N, BLOCK_K, AHEAD
+        )
+        both = scaled(both, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, paired)
         gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
         act = activate(gate, False) * up
         valid = (row < max_rows) & (places[None, :] < INTER)

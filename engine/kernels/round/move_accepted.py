@@ -11,7 +11,7 @@ from math import gcd
 import torch
 from torch import Tensor
 
-from ...kv_cache.cache import LayerCache
+from ...kv_cache.layer_cache import LayerCache
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, tl
 from .accept_tree import AcceptedPath

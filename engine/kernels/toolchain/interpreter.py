@@ -44,26 +44,6 @@ def allow_computed_loop_bounds() -> None:
     interpreter._patch_lang_tensor = patched
 
 
-def prepare_once_per_launch() -> None:
-    """Once per process, before the first kernel runs."""
-    prepare, launch = interpreter._patch_lang, interpreter.GridExecutor.__call__
-    prepared: set[int] = set()
-
-    def prepared_once(function: Any) -> Any:
-        module = id(function.__globals__)
-        if module in prepared:
-            return None  # what a helper's call gets back is not used
-        prepared.add(module)
-        return prepare(function)
-
-    def launched(self: Any, *args: Any, **kwargs: Any) -> None:
-        prepared.clear()
-        launch(self, *args, **kwargs)
-
-    interpreter._patch_lang = prepared_once
-    interpreter.GridExecutor.__call__ = launched
-
-
 def describe_types_once() -> None:
     """Nearly halves the interpreter's time: it described types that nobody asks about, and the same ones again.
 

@@ -23,6 +23,7 @@ __all__ = [
     "constexpr_function",
     "dot",
     "jit",
+    "power_of_two",
     "tl",
     "triton",
 ]
@@ -38,12 +39,13 @@ INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
 
 if INTERPRETED:
-    from .interpreter import allow_computed_loop_bounds, describe_types_once, prepare_once_per_launch, round_as_gpus_do
+    from .interpreter import allow_computed_loop_bounds, describe_types_once, round_as_gpus_do
+    from .quick_interpreter import remember
 
     round_as_gpus_do()
     allow_computed_loop_bounds()
-    prepare_once_per_launch()
     describe_types_once()
+    remember()
 elif HAS_TRITON:
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
 
@@ -88,6 +90,11 @@ def constexpr_function(function: Callable[..., Any]) -> Any:
 def cdiv(count: int, size: int) -> int:
     """How many tiles of ``size`` cover ``count``."""
     return -(-count // size)
+
+
+def power_of_two(count: int) -> int:
+    """The smallest that is no less: the lanes that ``count`` numbers take in registers."""
+    return 1 << max(0, count - 1).bit_length()
 
 
 SIMULATED = tl.constexpr(INTERPRETED) if HAS_TRITON else None

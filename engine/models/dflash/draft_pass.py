@@ -1,6 +1,6 @@
 """The drafter as kernel launches alone: committed rows enter its context, and a block is drafted behind the anchor.
 
-``dflash.DFlashDrafter`` holds the weights and defines what is computed. Like ``target_rows`` this allocates nothing
+``modules.DFlashDrafter`` holds the weights and defines what is computed. Like ``decode_pass`` this allocates nothing
 and reads nothing back, so both steps can be captured in a CUDA graph.
 """
 
@@ -12,19 +12,21 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ...config import AttentionConfig
 from ...kernels.decode.attention import AttendScratch, attend_rows
 from ...kernels.decode.context_store import ContextStores, store_context
 from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
-from ...kernels.decode.quantised import QuantisedWeight
-from ...kernels.decode.rope import HeadNorms
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
-from ...kernels.round.choices import Choices, pick_choices
+from ...kernels.round.choices import Choices
+from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.jit import MAX_ROWS
-from ...kv_cache.cache import Cache, LayerCache
-from ..gemma4.modules import Gemma4
+from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.plain import PlainWeight
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
+from ...layer_config import AttentionConfig
+from ..target import TargetModel
 from .modules import DFlashDrafter, DraftLayer
 from .weights import DraftWeights, LayerWeights
 
@@ -50,46 +52,47 @@ class _Layer:
     weights: LayerWeights
 
 
-class DrafterRows:
+class DraftPass:
     """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
 
     def __init__(
         self,
         drafter: DFlashDrafter,
-        target: Gemma4,
+        target: TargetModel,
         cache: Cache,
         features: Tensor,
         tokens: Tensor,
         rows: RoundRows,
         tiles: DraftTiles | None = None,
-        embedding: QuantisedWeight | None = None,
+        head: Int8Weight | None = None,
         choices: Choices | None = None,
     ):
         """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
-        the first of them in place 0. ``embedding`` is a copy of the target's to use as the head; with it, the drafter's
-        own products are copied in 8 bits too. ``choices`` take the further choices of each position, where somebody
-        wants them. ``tiles`` other than those in use, to measure.
+        the first of them in place 0. ``head`` is a copy of the target's in 8 bits, to be used instead; with it, the
+        drafter's own products are copied in 8 bits too. ``choices`` take the further choices of each position, where
+        they are wanted. ``tiles`` other than those in use, to measure.
 
         Lays the merged weights side by side, which the drafter's modules keep using.
         """
-        in_8_bits = embedding is not None
+        in_8_bits = head is not None
         tiles = tiles or draft_tiles(in_8_bits)
         config = drafter.config
         device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""
-        head = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits=choices is not None)
-        self.out = replace(head, token=tokens)
+        keep_logits = choices is not None or drafter.picker.reads_logits
+        out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits)
+        self.out = replace(out, token=tokens)
         """Row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
         self._features, self._choices = features, choices
         self._weights = DraftWeights.of(drafter, in_8_bits)
-        parts = zip(_modules(drafter), cache.layers, self._weights.layers, strict=True)
+        parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
-        self._stores = ContextStores(cache.layers, [layer.head_norms for layer in self._layers])
-        self._embedding = target.embed_tokens.weight if embedding is None else embedding
+        self._stores = ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
+        self._head = PlainWeight(target.head) if head is None else head
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
-        capacities = [layer.capacity for layer in cache.layers]
+        capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
         self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
 
@@ -116,11 +119,9 @@ class DrafterRows:
             project(buffers.act, layer.weights.down, buffers.down, tiles.down)
             add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
         # Row j of a block predicts position j, so the anchor's row predicts nothing.
-        head_rows(buffers.padded[1:], self._embedding, config.logit_softcap, self.out, tiles.head)
-        if self._choices is None:
-            pick_rows(self.out)
-        else:
-            pick_choices(self.out, self._choices, tiles.head)
+        rows = buffers.padded[1:]
+        head_rows(rows, self._head, config.logit_softcap, self.out, tiles.head)
+        self._drafter.picker.launch(self.out, rows, self.block, self._choices, tiles.head)
 
     def _attend(self, layer: _Layer) -> None:
         buffers, tiles, rows, config, cache = self._buffers, self._tiles, self._rows, layer.config, layer.cache

@@ -8,36 +8,28 @@ uses for the block (*KV injection*).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from ...config import AttentionConfig, DrafterConfig
 from ...kernels.decode.head import capped_logits
-from ...kernels.decode.rope import HeadNorms, apply_rope, inverse_frequencies, rope_table
 from ...kernels.prefill.rope import norm_rope_split
-from ...kernels.reference.attention import AttentionFunction, sdpa_attention
-from ...kv_cache.cache import Cache, LayerCache
-from ..attention_backends import SDPA, TRITON, Backend, describe
-from ..gemma4.modules import Gemma4, RopeTable
-from ..layers import GatedMLP, RMSNorm, linear
+from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kernels.shared.heads import HeadNorms
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
+from ...layer_config import AttentionConfig
+from ..attention_backends import SDPA, TRITON, Backend
+from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear, use_attention
 from ..merged_weights import side_by_side
+from ..target import TargetModel
+from .config import DrafterConfig
+from .picker import ArgmaxPicker, Draft, Picker
 
 
-class Draft(NamedTuple):
-    ids: Tensor
-    """int64 [block - 1]: the drafter's argmax at each position after the anchor."""
-    probabilities: Tensor
-    """fp32 [block - 1]: what the drafter gave each of them."""
-
-
-class DraftAttention(nn.Module):
+class DraftAttention(AttentionModule):
     def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
-        super().__init__()
-        self.config = layer
-        self.attend: AttentionFunction = sdpa_attention
+        super().__init__(layer)
         kv_size = layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
         self.k_proj = linear(hidden, kv_size)
@@ -55,13 +47,14 @@ class DraftAttention(nn.Module):
     def store(self, x: Tensor, end: int, cache: LayerCache, frequencies: Tensor) -> None:
         """Writes the ``keys_values`` of context rows x [n, hidden] up to ``end`` into the cache, in two launches.
 
-        Lays the projections' weights side by side, as ``DrafterRows`` does.
+        Lays the projections' weights side by side, as ``DraftPass`` does.
         """
-        weight = side_by_side(self.q_proj, self.k_proj, self.v_proj)[self.q_proj.out_features :]
+        qkv = side_by_side(self.q_proj, self.k_proj, self.v_proj)
+        weight = qkv.rows(self.q_proj.out_features, qkv.shape[0])
         norms = HeadNorms(
             self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
         )
-        norm_rope_split(F.linear(x, weight), norms, frequencies, (cache.k, cache.v), None, end)
+        norm_rope_split(weight.linear(x), norms, frequencies, (cache.k, cache.v), None, end)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends block rows x [n, hidden] at start .. start + n - 1 over the context before start and the block.
@@ -98,6 +91,11 @@ class DraftLayer(nn.Module):
 class DFlashDrafter(nn.Module):
     """Weights of the drafter, and its two operations: ``ingest`` features, ``draft`` a block."""
 
+    branch_ends = ("post_attention_layernorm.weight",)
+    """As ``TargetModel.branch_ends``."""
+    picker: Picker = ArgmaxPicker()
+    """The step from logits to drafted ids."""
+
     def __init__(self, config: DrafterConfig):
         super().__init__()
         self.config = config
@@ -109,10 +107,7 @@ class DFlashDrafter(nn.Module):
 
     def use_attention(self, backends: Sequence[Backend]) -> None:
         """One backend per layer."""
-        self.attention_backend = describe(backends)
-        for layer, backend in zip(self.layers, backends, strict=True):
-            assert isinstance(layer, DraftLayer)
-            layer.self_attn.attend = backend.function
+        self.attention_backend = use_attention(self, backends)
 
     def prepare(self) -> None:
         """Computes what depends on the device alone. Called once, after the weights are in place."""
@@ -124,40 +119,47 @@ class DFlashDrafter(nn.Module):
         start, end = cache.length, cache.length + features.shape[0]
         rope = None if self.attention_backend == TRITON.name else self._rope(start, end)
         context = self.hidden_norm(self.fc(features))
-        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+        cache.note_written(end)
+        for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
             assert isinstance(layer, DraftLayer)
             if rope is None:
                 layer.self_attn.store(context, end, layer_cache, self.frequencies)
             else:
                 layer_cache.write(start, *layer.self_attn.keys_values(context, rope))
-        cache.note_written(end)
         cache.commit(end)
 
     def hidden(self, block: Tensor, cache: Cache) -> Tensor:
         """Normed hidden states [n, hidden] of an embedded block [n, hidden] that starts at the cursor."""
         rope = self._rope(cache.length, cache.length + block.shape[0])
         x = block
-        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
+        for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
             x = layer(x, cache.length, layer_cache, rope)
         normed: Tensor = self.norm(x)
         return normed
 
-    def draft(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Draft:
+    def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
         """Drafts block_size - 1 tokens after the anchor, which stands at the cursor."""
-        best = self.probabilities(target, anchor, block_size, cache).max(dim=-1)
-        return Draft(best.indices, best.values)
+        rows = self.rows(target, anchor, block_size, cache)
+        return self.picker.pick(self.logits(target, rows), rows, anchor)
 
-    def probabilities(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        """fp32 [block_size - 1, vocabulary] of the positions behind the anchor: row j predicts position j.
+    def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
+        """fp32 [block_size - 1, vocabulary] of the positions behind the anchor."""
+        return self.logits(target, self.rows(target, anchor, block_size, cache)).softmax(dim=-1)
+
+    def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
+        """fp32 [n, vocabulary] of normed rows [n, hidden], by the target's head."""
+        return capped_logits(rows, target.head, self.config.logit_softcap)
+
+    def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
+        """Normed hidden states [block_size - 1, hidden] of the positions behind the anchor: row j predicts position j.
 
         The slots are masks, denoised in one pass; there is no shift by one as in autoregressive models.
         """
         ids = torch.full((block_size,), self.config.mask_token_id, device=self.fc.weight.device)
         ids[0] = anchor
-        rows = self.hidden(self.embed(target, ids), cache)[1:]
-        return capped_logits(rows, target.embed_tokens.weight, self.config.logit_softcap).softmax(dim=-1)
+        return self.hidden(self.embed(target, ids), cache)[1:]
 
-    def embed(self, target: Gemma4, ids: Tensor) -> Tensor:
+    def embed(self, target: TargetModel, ids: Tensor) -> Tensor:
         """Embeddings [n, hidden] of a block, scaled exactly once: by the drafter's config, else as the target does."""
         scale = target.embedding_scale if self.config.embedding_scale is None else self.config.embedding_scale
         scaled: Tensor = target.embed_tokens(ids) * scale

@@ -5,13 +5,12 @@ Drafts are guesses: what 8 bits change of them costs a token now and then, and e
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
-from ...kernels.decode.quantised import QuantisedWeight, Weight
+from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.kinds import weight_of
+from ...kernels.weights.plain import PlainWeight
+from ...kernels.weights.weight import Weight
 from ..merged_weights import side_by_side
 from .modules import DFlashDrafter, DraftLayer
 
@@ -43,17 +42,21 @@ class DraftWeights:
     @classmethod
     def of(cls, drafter: DFlashDrafter, in_8_bits: bool) -> DraftWeights:
         """Lays weights side by side, which the drafter's modules keep using; copies all of them if ``in_8_bits``."""
-        read: Callable[[Tensor], Weight] = QuantisedWeight.of if in_8_bits else lambda weight: weight
+
+        def read(weight: Weight) -> Weight:
+            return Int8Weight.of(weight.values) if in_8_bits and isinstance(weight, PlainWeight) else weight
+
         layers, context_kv = [], []
         for module in drafter.layers:
             assert isinstance(module, DraftLayer)
             attention, mlp = module.self_attn, module.mlp
             qkv = side_by_side(attention.q_proj, attention.k_proj, attention.v_proj)
-            context_kv.append(qkv[attention.q_proj.out_features :])
+            context_kv.append(qkv.rows(attention.q_proj.out_features, qkv.shape[0]))
             gate_up = side_by_side(mlp.gate_proj, mlp.up_proj)
-            products = (qkv, attention.o_proj.weight.detach(), gate_up, mlp.down_proj.weight.detach())
+            products = (qkv, weight_of(attention.o_proj), gate_up, weight_of(mlp.down_proj))
             layers.append(LayerWeights(*map(read, products)))
-        return cls(read(drafter.fc.weight.detach()), read(torch.cat(context_kv)), tuple(layers))
+        context = type(context_kv[0]).below_one_another(context_kv)
+        return cls(read(weight_of(drafter.fc)), read(context), tuple(layers))
 
     @property
     def nbytes(self) -> int:

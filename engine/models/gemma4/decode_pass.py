@@ -1,6 +1,6 @@
 """The target's forward pass of at most 16 rows, as kernel launches alone: what a decoding round runs.
 
-``gemma4.Gemma4`` holds the weights and defines what is computed; prompts go through ``target_prompt``. Here nothing is
+``modules.Gemma4`` holds the weights and defines what is computed; prompts go through ``prefill_pass``. Here nothing is
 allocated, nothing is read back and no launch depends on the data, so a pass can be captured in a CUDA graph. Rows
 come from ``ids``, stand at the cursor, and their number may change from one replay to the next.
 """
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from ...config import AttentionConfig, TargetConfig
 from ...kernels.decode.attention import AttendScratch, attend_rows
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
@@ -22,8 +21,11 @@ from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_
 from ...kernels.decode.tiles import TargetTiles, target_tiles
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
-from .kernel_layers import RoutedExperts, TargetLayer, target_layers
+from ...layer_config import AttentionConfig
+from ..family import TargetConfig
+from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
 from .modules import DecoderLayer, Gemma4
 
 
@@ -39,8 +41,8 @@ class _Buffers:
         """The residual."""
         self.normed = rows(hidden)
         """The residual, normed for the next product: of attention, of the dense MLP, of the head."""
-        self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.layers)}
-        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.layers)}
+        self.qkv = {layer: rows(_qkv_columns(layer)) for layer in set(config.attention)}
+        self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(config.attention)}
         self.output = partial_sums(tiles.output, hidden, device)
         self.act = rows(config.intermediate_size)
         self.down = partial_sums(tiles.down, hidden, device)
@@ -54,7 +56,7 @@ class _Buffers:
         self.pairs = rows(top_k, hidden)
 
 
-class TargetRows:
+class DecodePass:
     """The forward pass, bound to one cache and to the tensors that say which rows run."""
 
     def __init__(
@@ -70,11 +72,11 @@ class TargetRows:
 
         Lays the target's merged weights side by side, which its modules keep using. ``taps`` as in ``Gemma4.forward``.
         """
-        device, dtype = target.embed_tokens.weight.device, target.embed_tokens.weight.dtype
+        device, dtype = target.device, target.dtype
         self.cursor, self.rows = cursor, rows
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
         """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
-        self.tiles = target_tiles(target.config) if tiles is None else tiles
+        self.tiles = target_tiles(target.config.moe) if tiles is None else tiles
         self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
         """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
         self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)
@@ -82,9 +84,9 @@ class TargetRows:
         self._target = target
         self._taps = {layer: number for number, layer in enumerate(taps)}
         self._buffers = _Buffers(target.config, self.tiles, dtype, device)
-        capacities = [layer.capacity for layer in cache.layers]
-        self._scratch = AttendScratch(target.config.layers, capacities, device)
-        self._layers = target_layers(target, cache)
+        capacities = [layer.capacity for layer in cache.attention]
+        self._scratch = AttendScratch(target.config.attention, capacities, device)
+        self._layers = kernel_layers(target, cache)
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
@@ -95,11 +97,11 @@ class TargetRows:
         The rows stand as ``tree`` says, or in a chain.
         """
         self._embed(max_rows)
-        config, embedding = self._target.config, self._target.embed_tokens.weight
+        softcap, head = self._target.config.logit_softcap, PlainWeight(self._target.head)
         for index, layer in enumerate(self._layers):
             self._attend(layer, max_rows, tree)
             self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
-        head_rows(self._buffers.normed, embedding, config.logit_softcap, self.out, self.tiles.head, max_rows)
+        head_rows(self._buffers.normed, head, softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
 
     def _embed(self, max_rows: int) -> None:
@@ -118,7 +120,7 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _attend(self, layer: TargetLayer, max_rows: int, tree: TreeRows | None) -> None:
+    def _attend(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         """From the normed residual to the residual after attention, normed for what follows."""
         config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
@@ -150,7 +152,7 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _feed_forward(self, layer: TargetLayer, features: Tensor | None, max_rows: int) -> None:
+    def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
         """From the residual after attention to the layer's output, normed for the next."""
         buffers, tiles, routed = self._buffers, self.tiles, layer.routed
         if routed is None:
@@ -170,9 +172,9 @@ class TargetRows:
             max_rows=max_rows,
         )
 
-    def _run_experts(self, layer: TargetLayer, routed: RoutedExperts, max_rows: int) -> None:
+    def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
         """The dense MLP and the experts beside it."""
-        buffers, tiles, weights, found = self._buffers, self.tiles, routed.experts, self._buffers.assignment
+        buffers, tiles, found = self._buffers, self.tiles, self._buffers.assignment
         router = RouterRows(
             buffers.router_input,
             routed.router.proj.weight,
@@ -185,8 +187,8 @@ class TargetRows:
         gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, buffers.splits, max_rows)
         dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)
         act, up_tiles = buffers.pair_act, tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
-        expert_gate_up_rows(buffers.expert_input, weights.gate_up_proj, found, act, up_tiles, dense, max_rows)
-        expert_down_rows(act, weights.down_proj, found, buffers.pairs, tiles.expert_down, max_rows)
+        expert_gate_up_rows(buffers.expert_input, routed.gate_up, found, act, up_tiles, dense, max_rows)
+        expert_down_rows(act, routed.down, found, buffers.pairs, tiles.expert_down, max_rows)
 
     def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
         """A tapped layer's part of the features, from a row on."""

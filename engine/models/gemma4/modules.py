@@ -7,37 +7,28 @@ list of what a checkpoint must hold. Shapes: n rows of one sequence, no batch di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from ...config import AttentionConfig, MoeConfig, TargetConfig
 from ...kernels.decode.head import capped_logits
-from ...kernels.decode.norm import rms_norm
-from ...kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
-from ...kernels.reference.attention import AttentionFunction, sdpa_attention
+from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.moe import experts, route
-from ...kv_cache.cache import Cache, LayerCache
-from ..attention_backends import SDPA, Backend, describe
-from ..layers import GatedMLP, RMSNorm, linear
-
-RopeTable = tuple[Tensor, Tensor]
-
-
-class TargetOutput(NamedTuple):
-    hidden: Tensor
-    """[n, hidden] after the final norm: what the head reads."""
-    features: Tensor | None
-    """[n, taps * hidden]: the outputs of the tapped layers side by side, what a drafter reads."""
+from ...kernels.reference.norm import rms_norm
+from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
+from ...layer_config import AttentionConfig, MoeConfig
+from ..attention_backends import TRITON
+from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
+from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
+from .config import Gemma4Config
 
 
-class Attention(nn.Module):
+class Attention(AttentionModule):
     def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
-        super().__init__()
-        self.config = layer
+        super().__init__(layer)
         self.eps = eps
-        self.attend: AttentionFunction = sdpa_attention
         kv_size = layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
         self.k_proj = linear(hidden, kv_size)
@@ -89,7 +80,7 @@ class Experts(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, config: TargetConfig, layer: AttentionConfig):
+    def __init__(self, config: Gemma4Config, layer: AttentionConfig):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
         self.self_attn = Attention(layer, hidden, eps)
@@ -123,56 +114,57 @@ class DecoderLayer(nn.Module):
         return both
 
 
-class Gemma4(nn.Module):
+class Gemma4(TargetModel):
     """Weights and forward pass. The input embedding is also the head (tied)."""
 
-    def __init__(self, config: TargetConfig):
+    has_decode_pass = True
+    branch_ends = ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")
+
+    def __init__(self, config: Gemma4Config):
         super().__init__()
         self.config = config
         # Drawing weights, as the constructor does, would import torch's compiler: a second of every start.
         weight = torch.empty(config.vocab_size, config.hidden_size)
         self.embed_tokens: nn.Embedding = nn.Embedding.from_pretrained(weight)  # type: ignore[no-untyped-call]
-        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.layers)
+        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.attention)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        self.attention_backend = SDPA.name
         # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
         self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
 
-    def use_attention(self, backends: Sequence[Backend]) -> None:
-        """One backend per layer."""
-        self.attention_backend = describe(backends)
-        for layer, backend in zip(self.layers, backends, strict=True):
-            assert isinstance(layer, DecoderLayer)
-            layer.self_attn.attend = backend.function
+    @property
+    def routers(self) -> list[Router]:
+        return [module for module in self.modules() if isinstance(module, Router)]
 
     def prepare(self) -> None:
-        """Computes what depends on the device alone. Called once, after the weights are in place."""
-        device = self.embed_tokens.weight.device
-        self.frequencies = {layer.rope: inverse_frequencies(layer.rope, device) for layer in self.config.layers}
-
-    def embed(self, ids: Tensor) -> Tensor:
-        """Scaled embeddings [n, hidden] of token ids [n]."""
-        scaled: Tensor = self.embed_tokens(ids) * self.embedding_scale
-        return scaled
+        self.frequencies = {layer.rope: inverse_frequencies(layer.rope, self.device) for layer in self.config.attention}
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """Runs token ids [n] at positions start .. start + n - 1, writing their keys and values into the cache.
-
-        ``taps`` are the layers whose outputs (after ``layer_scalar``) make up the features. The cursor stays where
-        it is: the caller commits what it accepts.
-        """
+        """As ``TargetModel`` says; a layer's output is what ``layer_scalar`` leaves of it."""
         end = start + ids.shape[0]
         positions = torch.arange(start, end, device=ids.device)
         ropes = {rope: rope_table(positions, frequencies) for rope, frequencies in self.frequencies.items()}
         x = self.embed(ids)
         tapped: dict[int, Tensor] = {}
-        for index, (layer, layer_cache) in enumerate(zip(self.layers, cache.layers, strict=True)):
-            x = layer(x, start, layer_cache, ropes[self.config.layers[index].rope])
+        layers = zip(self.layers, self.config.attention, cache.attention, strict=True)
+        for index, (layer, config, layer_cache) in enumerate(layers):
+            x = layer(x, start, layer_cache, ropes[config.rope])
             if index in taps:
                 tapped[index] = x
         features = torch.cat([tapped[index] for index in taps], dim=-1) if taps else None
         return TargetOutput(self.norm(x), features)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """fp32 logits [n, vocab] of normed rows [n, hidden]."""
-        return capped_logits(hidden, self.embed_tokens.weight, self.config.logit_softcap)
+        return capped_logits(hidden, self.head, self.config.logit_softcap)
+
+    def prefill_pass(self, cache: Cache) -> PrefillPass:
+        """Where every layer attends with Triton, kernels do the rest of a prompt as well."""
+        from . import prefill_pass
+
+        return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
+
+    def decode_pass(
+        self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
+    ) -> DecodePass:
+        from . import decode_pass
+
+        return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)

@@ -1,6 +1,6 @@
 """The target's forward pass over a piece of a prompt, with fused kernels between the products.
 
-``gemma4.Gemma4`` holds the weights and defines what is computed. Its modules take some eighty small operations a
+``modules.Gemma4`` holds the weights and defines what is computed. Its modules take some eighty small operations a
 layer, which cost a GPU as much as the products, and its host more than a short prompt; here it is sixteen.
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from ...kernels.prefill.attention import chunk_attention
 from ...kernels.prefill.gate import gated
@@ -18,17 +17,18 @@ from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_for
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
-from .kernel_layers import TargetLayer, target_layers
-from .modules import DecoderLayer, Gemma4, TargetOutput
+from ..target import TargetOutput
+from .kernel_layers import KernelLayer, kernel_layers
+from .modules import DecoderLayer, Gemma4
 
 
-class TargetPrompt:
+class PrefillPass:
     """The forward pass, bound to one cache."""
 
     def __init__(self, target: Gemma4, cache: Cache):
         """Lays the target's merged weights side by side, which its modules keep using."""
         self._target, self._cache = target, cache
-        self._layers = target_layers(target, cache)
+        self._layers = kernel_layers(target, cache)
 
     def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         """What ``Gemma4.forward`` does, but that ``hidden`` [1, hidden] is the last row's alone.
@@ -56,10 +56,9 @@ class TargetPrompt:
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
             normed = self._finish(layer, mixed, x, tapped, skipped)
-        cache.note_written(start + len(ids))
         return TargetOutput(normed[-1:], features)
 
-    def _heads(self, layer: TargetLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(self, layer: KernelLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
         """Queries [n, heads, head_dim] of rows that begin at ``start``, and the keys and values that they see."""
         n, config, cache = len(normed), layer.config, layer.cache
         q = normed.new_empty(n, config.num_heads, config.head_dim)
@@ -75,7 +74,7 @@ class TargetPrompt:
                     part[:, : start - first].copy_(before)
             seen = k[:, start - first :], v[:, start - first :]
         norm_rope_split(
-            F.linear(normed, layer.qkv),
+            layer.qkv.linear(normed),
             layer.head_norms,
             layer.frequencies,
             (cache.k, cache.v),
@@ -86,27 +85,27 @@ class TargetPrompt:
         )
         return q, k, v
 
-    def _finish(self, layer: TargetLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
+    def _finish(self, layer: KernelLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
         """From attention's heads to the layer's output, which x [n, hidden] becomes; returns it normed for the next.
 
         ``skipped`` rows of the piece stand before these.
         """
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
-        join_attention(F.linear(mixed, layer.output), x, layer.attention_join, eps, normed, routed)
-        dense = F.linear(gated(F.linear(normed, layer.gate_up)), layer.down)
+        join_attention(layer.output.linear(mixed), x, layer.attention_join, eps, normed, routed)
+        dense = layer.down.linear(gated(layer.gate_up.linear(normed)))
         sparse = None if routed is None else self._run_experts(layer, x, routed, skipped)
         join_feed_forward(dense, sparse, x, layer.feed_forward_join, eps, normed, features)
         return normed
 
-    def _run_experts(self, layer: TargetLayer, x: Tensor, routed: Tensor, skipped: int) -> ExpertOutputs:
+    def _run_experts(self, layer: KernelLayer, x: Tensor, routed: Tensor, skipped: int) -> ExpertOutputs:
         assert layer.routed is not None and layer.attention_join.pre_experts is not None
-        router, experts = layer.routed.router, layer.routed.experts
+        router = layer.routed.router
         scores = router_scores(routed, router.proj.weight)
         if router.forced is not None:
             scores = router.forced[skipped % len(router.forced) :]
         found = route_many(scores, len(x), router.top_k, router.per_expert_scale)
         rows = spread(x, layer.attention_join.pre_experts, router.eps, found.places)
-        gate_up = F.grouped_mm(rows, experts.gate_up_proj.mT, offs=found.ends)
-        out = F.grouped_mm(gated(gate_up), experts.down_proj.mT, offs=found.ends)
+        act = gated(layer.routed.gate_up.grouped(rows, found.ends))
+        out = layer.routed.down.grouped(act, found.ends)
         return ExpertOutputs(out, found.places, found.weights)

@@ -83,4 +83,30 @@ def steps(draw: st.DrawFn) -> Step:
     )
 
 
-turns = st.lists(steps() | tree_steps(), min_size=1, max_size=35)
+@st.composite
+def partial_steps(draw: st.DrawFn) -> Step:
+    """One step as a server tells it: any of what may be unknown is."""
+    step = draw(steps() | tree_steps())
+    draft = () if step.tree else step.draft
+    return replace(
+        step,
+        draft_ms=draw(st.none() | milliseconds),
+        verify_ms=draw(st.none() | milliseconds),
+        draft=step.draft if step.tree else tuple(draw(st.builds(_forgotten, st.just(token), flags)) for token in draft),
+        emitted=tuple(
+            replace(token, id=token.id if known or step.tree else None, probability=given)
+            for token in step.emitted
+            for known, given in [draw(st.tuples(st.booleans(), st.none() | probabilities))]
+        ),
+    )
+
+
+flags = st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans())
+
+
+def _forgotten(token: DraftToken, known: tuple[bool, bool, bool, bool]) -> DraftToken:
+    fields = ("id", "text", "probability", "target_probability")
+    return replace(token, **{name: None for name, kept in zip(fields, known, strict=True) if not kept})
+
+
+turns = st.lists(steps() | tree_steps() | partial_steps(), min_size=1, max_size=35)

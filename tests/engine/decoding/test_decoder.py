@@ -213,7 +213,7 @@ def test_a_stop_token_inside_a_block_ends_the_answer(
         assert answer.ids == text[: text.index(stop) + 1] and answer.finish == "stop"
         last = answer.rounds[-1]
         assert last.num_accepted <= len(last.emitted) == len(last.verdicts)
-        assert decoder.tokens == [*prompt, *answer.ids[:-1]]
+        assert decoder.prefix.tokens == [*prompt, *answer.ids[:-1]]
         assert_caches_equal_recomputation(decoder)
 
 

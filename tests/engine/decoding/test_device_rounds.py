@@ -16,10 +16,10 @@ import torch
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles
 from engine.kernels.round.accept import CURSOR, WIDTH
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
@@ -307,7 +307,7 @@ def test_acceptance_can_be_scripted(pair: Pair) -> None:
 def test_drafting_in_8_bits_says_the_same(pair: Pair) -> None:
     wanted = settings(max_new_tokens=3, block_size=4)
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
-    eighth = QuantisedWeight.of(pair.target.embed_tokens.weight)
+    eighth = Int8Weight.of(pair.target.head)
     decoder.rounds = DeviceRounds(decoder, eighth, TILES, DRAFT_TILES)
     answer = run_turn(decoder, PROMPT, wanted)
     assert answer.ids == spoken(pair, wanted)[len(PROMPT) :]

@@ -7,7 +7,7 @@ import pytest
 from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.models.gemma4.prefill_pass import TargetPrompt
+from engine.models.gemma4.prefill_pass import PrefillPass
 from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import MAX_CONTEXT, assert_caches_equal_recomputation, prompt_ids, run_turn, settings
@@ -53,7 +53,7 @@ def test_kernels_read_a_prompt_where_triton_attends(moe_pair: TinyPair, monkeypa
     expected = run_turn(Decoder(moe_pair.target, moe_pair.drafter, MAX_CONTEXT), prompt, wanted)
     monkeypatch.setattr(moe_pair.target, "attention_backend", "triton")
     decoder = Decoder(moe_pair.target, moe_pair.drafter, MAX_CONTEXT)
-    assert isinstance(decoder.read, TargetPrompt)
+    assert isinstance(decoder.read, PrefillPass)
     decoder.prefill_chunk = 45
     assert run_turn(decoder, prompt, wanted, stable_length=50).ids == expected.ids
     assert_caches_equal_recomputation(decoder)

@@ -33,6 +33,7 @@ from tests.engine.small_decoders import (
     settings,
 )
 from tests.kernels.ordered_sums import sum_in_order
+from tests.pace import only_in_ci
 
 __all__ = ["pair"]
 
@@ -75,11 +76,15 @@ def continued(answer: Answer, number: int = 1) -> list[int]:
 
 
 @DENSE
-def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After rests of 1 and 17 rounds: the longer one fills all the places that there are."""
+@pytest.mark.parametrize("places", [4, only_in_ci(device_rounds.TOGETHER)])
+def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(
+    places: int, pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a rest of one round, and of one that fills all the places that there are."""
     sum_in_order(monkeypatch)
-    at_once, one_by_one = (drafting(on_device(pair), 0, 2, 20) for _ in range(2))
-    wanted = replace(AUTO, max_new_tokens=24)
+    monkeypatch.setattr(device_rounds, "TOGETHER", places)
+    at_once, one_by_one = (drafting(on_device(pair), 0, 2, places + 4) for _ in range(2))
+    wanted = replace(AUTO, max_new_tokens=places + 8)
     ours = run_turn(at_once, PROMPT, wanted)
     monkeypatch.setattr(device_rounds, "TOGETHER", 1)
     theirs = run_turn(one_by_one, PROMPT, wanted)

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from engine.commands import EngineOptions
-from engine.config import DrafterConfig
 from engine.decoding.decoder import Decoder
 from engine.errors import WeightsFailure
 from engine.events import EngineReady, TurnFinished
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
+from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4 import modules as gemma4
 from engine.models.gemma4.modules import Gemma4

@@ -11,16 +11,17 @@ import pytest
 import torch
 
 from engine.commands import AttentionBackend
-from engine.config import TargetConfig
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.errors import DeviceFailure, WeightsFailure
-from engine.kernels.decode.quantised import QuantisedWeight
+from engine.errors import DeviceFailure, Option, WeightsFailure
+from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
+from engine.kv_cache.layer_cache import RingCache
 from engine.loading import memory_plan as plan_module
 from engine.loading.memory_plan import MemoryPlan, plan_memory
 from engine.models import attention_backends as backends
 from engine.models.dflash.weights import DraftWeights
+from engine.models.gemma4.config import Gemma4Config
 from tests.engine.conftest import CPU, TinyPair
 
 CUDA = torch.device("cuda", 0)
@@ -29,10 +30,13 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 def cache_size(cache: Cache) -> int:
-    """Bytes of the cache, and of the snapshot that is kept of its rings."""
-    tensors = [tensor for layer in cache.layers for tensor in (layer.k, layer.v)]
-    tensors += [tensor for ring in cache.snapshot().rings if ring is not None for tensor in (ring.k, ring.v)]
-    return sum(tensor.nbytes for tensor in tensors)
+    """Bytes of the cache, and of what a snapshot of it holds to restore from."""
+    kept = [cell.cell_contents for restore in cache.snapshot().layers for cell in restore.__closure__ or ()]
+    copies = [value for value in kept if isinstance(value, torch.Tensor)]
+    assert len(copies) == 2 * sum(isinstance(layer, RingCache) for layer in cache.layers) > 0
+    return sum(tensor.nbytes for layer in cache.attention for tensor in (layer.k, layer.v)) + sum(
+        tensor.nbytes for tensor in copies
+    )
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ def test_8_bit_copies_are_counted_where_rounds_draft_with_them(
     drafter = dense_pair.folder / "drafter" if drafts else None
     plan = plan_memory(dense_pair.folder / "target", drafter, 2048, CUDA, backend)
     assert (plan.device_rounds, plan.drafts_in_8_bits) == expected
-    embedding = QuantisedWeight.of(dense_pair.target.embed_tokens.weight)
+    embedding = Int8Weight.of(dense_pair.target.head)
     # A copy: weights are laid side by side.
     copies = embedding.nbytes + DraftWeights.of(deepcopy(dense_pair.drafter), in_8_bits=True).nbytes
     assert plan.draft_copy == (copies if expected[1] else 0)
@@ -119,18 +123,18 @@ def test_a_suggested_context_is_the_largest_that_fits(plan: MemoryPlan) -> None:
     tight = replace(plan, available=plan.weights + half.caches)
     with pytest.raises(DeviceFailure, match="doesn't fit: 1 MB of weights") as caught:
         tight.check()
-    assert "--context 1024" in caught.value.hint
+    assert caught.value.advice == (Option("max_context", 1024),)
     replace(tight, context=1024).check()
 
 
 @pytest.mark.parametrize(
     ("gigabytes", "hint"),
-    [(5, "bundled pair"), (30, "gemma-4-12B-it"), (53, "--context"), (50, "gemma-4-12B-it")],
+    [(5, "bundled pair"), (30, "gemma-4-12B-it"), (53, "max_context"), (50, "gemma-4-12B-it")],
 )
 def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_path: Path) -> None:
     config = json.loads((CONFIGS / "gemma-4-26B-A4B-it.config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config))
-    layers = TargetConfig.from_json(config).layers
+    layers = Gemma4Config.from_json(config).layers
     plan = MemoryPlan(layers, (), 262_144, 50_466_283_580, gigabytes * 1_000_000_000, CUDA, True, 0)
     with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights and .* 34 MB to decode with") as caught:
         plan.check()

@@ -22,14 +22,14 @@ import pytest
 from torch import Tensor
 
 from engine import runner
-from engine.bench.shapes import PERIOD, configs_of, shorten
+from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import Close, EngineOptions
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
+from engine.kernels.weights.int8 import Int8Weight
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
@@ -100,7 +100,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
     def turns() -> None:
         decoder = Decoder(target, drafter, CONTEXT)
-        decoder.rounds = DeviceRounds(decoder, QuantisedWeight.of(target.embed_tokens.weight))
+        decoder.rounds = DeviceRounds(decoder, Int8Weight.of(target.head))
         for length, wanted in (
             (1, settings(max_new_tokens=2)),
             (31, settings(max_new_tokens=2, temperature=0.8, top_k=40, top_p=0.9)),
@@ -248,12 +248,13 @@ def test_a_process_whose_parent_is_gone_ends_by_itself() -> None:
         assert compiling._process.wait(100.0) == 0
 
 
+@pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) -> None:
     write_libcuda(tmp_path)
     target, drafter = configs_of("12B")
-    shorten(target, drafter, PERIOD)
+    shorten(target, drafter, period_of(target))
     (tmp_path / "config.json").write_text(json.dumps(target))
     said = json.loads(
         python(

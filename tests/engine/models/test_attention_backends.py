@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from engine.commands import AttentionBackend, EngineOptions
-from engine.config import AttentionConfig, RopeConfig
-from engine.errors import UsageFailure
+from engine.errors import Option, UsageFailure
 from engine.events import EngineReady
 from engine.kernels.reference.attention import flash_attention, reference_attention
 from engine.kernels.toolchain.jit import HAS_TRITON
 from engine.kv_cache.cache import Cache
+from engine.layer_config import AttentionConfig, RopeConfig
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models import attention_backends as backends
 from engine.models.attention_backends import (
@@ -50,15 +50,15 @@ def sized(pair: TinyPair, head_dim: int) -> list[AttentionConfig]:
 
 def refusal(layers: list[AttentionConfig], device: torch.device, dtype: torch.dtype) -> str:
     with pytest.raises(UsageFailure) as caught:
-        choose_backends("flash_attn", layers, device, dtype, "--attention-backend")
-    assert "--attention-backend auto" in caught.value.hint
+        choose_backends("flash_attn", layers, device, dtype, "attention_backend")
+    assert caught.value.advice == (Option("attention_backend", "auto"),)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("device", [CPU, CUDA])
 @pytest.mark.parametrize("head_dim", [64, 128, 256, 512])
 def test_auto_always_finds_one(head_dim: int, device: torch.device, dense_pair: TinyPair) -> None:
-    chosen = choose_backends("auto", sized(dense_pair, head_dim), device, torch.bfloat16, "--attention-backend")
+    chosen = choose_backends("auto", sized(dense_pair, head_dim), device, torch.bfloat16, "attention_backend")
     fast = HAS_TRITON and device is CUDA
     assert describe(chosen) == ("triton" if fast else "sdpa") and AUTO[-1] is SDPA
 
@@ -90,7 +90,7 @@ def test_an_impossible_choice_says_what_the_package_cannot_do(dense_pair: TinyPa
     assert "CUDA device, and this is cpu" in refusal(sized(dense_pair, 128), CPU, torch.bfloat16)
     assert "not in float32" in refusal(sized(dense_pair, 128), CUDA, torch.float32)
     assert "at most 256 channels, some here have 512" in refusal(sized(dense_pair, 512), CUDA, torch.bfloat16)
-    chosen = choose_backends("flash_attn", sized(dense_pair, 256), CUDA, torch.bfloat16, "--attention-backend")
+    chosen = choose_backends("flash_attn", sized(dense_pair, 256), CUDA, torch.bfloat16, "attention_backend")
     assert chosen == [FLASH] * 3
 
 
@@ -101,7 +101,7 @@ def test_an_impossible_choice_ends_the_engine_before_it_loads(which: str, dense_
     session.service.start()
     session.service.join(60)
     error = session.events[-1]
-    assert getattr(error, "kind", None) == "usage" and f"--{which.replace('_', '-')}" in getattr(error, "hint", "")
+    assert getattr(error, "kind", None) == "usage" and f"{which}='auto'" in getattr(error, "hint", "")
 
 
 def test_what_was_picked_is_told(dense_pair: TinyPair) -> None:

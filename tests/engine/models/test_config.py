@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 import torch
 
-from engine.config import DrafterConfig, MoeConfig, RopeConfig, TargetConfig
 from engine.errors import WeightsFailure
+from engine.layer_config import MoeConfig, RopeConfig
+from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
+from engine.models.registry import drafter_config_of
 from tests.engine.checkpoints import FULL, SLIDING, target_config
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -37,7 +40,7 @@ TARGETS = {
 @pytest.mark.parametrize("name", TARGETS)
 def test_targets(name: str) -> None:
     depth, hidden, dense, heads, sliding_kv, full_kv, _ = TARGETS[name]
-    config = TargetConfig.from_json(read(name))
+    config = Gemma4Config.from_json(read(name))
     assert (len(config.layers), config.hidden_size, config.intermediate_size) == (depth, hidden, dense)
     assert (config.vocab_size, config.max_context) == (262144, 262144)
     assert (config.logit_softcap, config.rms_norm_eps) == (30.0, 1e-6)
@@ -56,7 +59,7 @@ def test_targets(name: str) -> None:
 @pytest.mark.parametrize("name", TARGETS)
 def test_target_parameters(name: str) -> None:
     with torch.device("meta"):
-        model = Gemma4(TargetConfig.from_json(read(name)))
+        model = Gemma4(Gemma4Config.from_json(read(name)))
     assert sum(parameter.numel() for parameter in model.parameters()) == TARGETS[name][-1]
     assert list(model.buffers()) == []
 
@@ -94,7 +97,7 @@ def expected_tensors_26b() -> dict[str, tuple[int, ...]]:
 
 def test_target_tensor_names_and_shapes() -> None:
     with torch.device("meta"):
-        model = Gemma4(TargetConfig.from_json(read("gemma-4-26B-A4B-it")))
+        model = Gemma4(Gemma4Config.from_json(read("gemma-4-26B-A4B-it")))
     tensors = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     assert tensors == expected_tensors_26b()
     assert len(tensors) == 657
@@ -103,17 +106,17 @@ def test_target_tensor_names_and_shapes() -> None:
 @pytest.mark.parametrize("name", ["gemma-4-31B-it", "gemma-4-12B-it"])
 def test_dense_targets_have_no_expert_tensors(name: str) -> None:
     with torch.device("meta"):
-        names = [name for name, _ in Gemma4(TargetConfig.from_json(read(name))).named_parameters()]
+        names = [name for name, _ in Gemma4(Gemma4Config.from_json(read(name))).named_parameters()]
     assert not [name for name in names if re.search(r"router|experts|layernorm_[12]", name)]
 
 
 def test_stop_tokens_of_the_generation_config_win() -> None:
     config = read("gemma-4-26B-A4B-it")
-    assert TargetConfig.from_json(config).stop_token_ids == (1, 106, 50)
-    assert TargetConfig.from_json(config, {"eos_token_id": [1, 106]}).stop_token_ids == (1, 106)
-    assert TargetConfig.from_json(config, {"eos_token_id": 7}).stop_token_ids == (7,)
-    assert TargetConfig.from_json(config, {"temperature": 1.0}).stop_token_ids == (1, 106, 50)
-    assert TargetConfig.from_json({**config, "eos_token_id": None}).stop_token_ids == ()
+    assert Gemma4Config.from_json(config).stop_token_ids == (1, 106, 50)
+    assert Gemma4Config.from_json(config, {"eos_token_id": [1, 106]}).stop_token_ids == (1, 106)
+    assert Gemma4Config.from_json(config, {"eos_token_id": 7}).stop_token_ids == (7,)
+    assert Gemma4Config.from_json(config, {"temperature": 1.0}).stop_token_ids == (1, 106, 50)
+    assert Gemma4Config.from_json({**config, "eos_token_id": None}).stop_token_ids == ()
 
 
 def test_configs_saved_again_by_transformers_read_the_same() -> None:
@@ -123,14 +126,14 @@ def test_configs_saved_again_by_transformers_read_the_same() -> None:
     plain = json.loads(json.dumps(saved))
     del plain["text_config"]["per_layer_config"]
     plain["text_config"] |= {"global_head_dim": 32, "num_global_key_value_heads": 1}
-    assert asdict(TargetConfig.from_json(saved)) == asdict(TargetConfig.from_json(plain))
-    assert TargetConfig.from_json(saved).layers[1].head_dim == 32
+    assert asdict(Gemma4Config.from_json(saved)) == asdict(Gemma4Config.from_json(plain))
+    assert Gemma4Config.from_json(saved).layers[1].head_dim == 32
 
 
 @pytest.mark.parametrize("name", ["gemma-4-E2B-it", "gemma-4-E4B-it"])
 def test_per_layer_embeddings_are_refused(name: str) -> None:
     with pytest.raises(WeightsFailure, match="per-layer embeddings") as caught:
-        TargetConfig.from_json(read(name))
+        Gemma4Config.from_json(read(name))
     assert "26B" in caught.value.hint
 
 
@@ -212,9 +215,9 @@ def test_a_drafter_without_layer_types_is_all_full() -> None:
 def test_another_drafter_architecture_is_refused() -> None:
     config = {**read("gemma-4-26B-A4B-it-DFlash"), "architectures": ["DFlash2DraftModel"]}
     with pytest.raises(WeightsFailure, match="DFlash2DraftModel"):
-        DrafterConfig.from_json(config)
+        drafter_config_of(config)
 
 
 def test_configs_are_values() -> None:
-    config = TargetConfig.from_json(read("gemma-4-26B-A4B-it"))
-    assert replace(config, vocab_size=5) != config == TargetConfig.from_json(read("gemma-4-26B-A4B-it"))
+    config = Gemma4Config.from_json(read("gemma-4-26B-A4B-it"))
+    assert replace(config, vocab_size=5) != config == Gemma4Config.from_json(read("gemma-4-26B-A4B-it"))

@@ -7,10 +7,10 @@ from copy import deepcopy
 import pytest
 import torch
 
-from engine.kernels.decode.quantised import QuantisedWeight
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
+from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
-from engine.models.dflash.draft_pass import DrafterRows, RoundRows
+from engine.models.dflash.draft_pass import DraftPass, RoundRows
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.dflash.weights import DraftWeights
 from engine.models.gemma4.modules import Gemma4
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 CONTEXT, INGESTED, BLOCK = 64, 11, 7
 
 
-def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: QuantisedWeight | None) -> torch.Tensor:
+def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: Int8Weight | None) -> torch.Tensor:
     """Of a block of 7 behind 11 positions that it was told of."""
     cache = Cache(drafter.config.layers, CONTEXT, MAX_ROWS, torch.float32, CPU)
     generator = torch.Generator().manual_seed(3)
@@ -30,7 +30,7 @@ def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: QuantisedWe
     features = torch.randn(MAX_ROWS, width, generator=generator)
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (INGESTED, BLOCK, 0, INGESTED)))
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
-    rows = DrafterRows(drafter, target, cache, features, tokens, where, embedding=embedding)
+    rows = DraftPass(drafter, target, cache, features, tokens, where, head=embedding)
     rows.ingest()
     rows.draft()
     return rows._buffers.normed[:BLOCK].clone()
@@ -39,7 +39,7 @@ def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: QuantisedWe
 @torch.inference_mode()
 def test_8_bits_are_the_only_difference(dense_pair: TinyPair) -> None:
     target, rounded = deepcopy(dense_pair.target), rounded_drafter(dense_pair.drafter)
-    copy = QuantisedWeight.of(target.embed_tokens.weight)
+    copy = Int8Weight.of(target.head)
     in_8_bits = hidden_states(deepcopy(dense_pair.drafter), target, copy)
     torch.testing.assert_close(in_8_bits, hidden_states(rounded, target, None), atol=1e-4, rtol=1e-4)
     whole = hidden_states(deepcopy(dense_pair.drafter), target, None)

@@ -95,7 +95,7 @@ def test_costs_are_timed_for_every_width_and_grow(decoder: Decoder) -> None:
     for costs in table.costs:
         assert len(costs.verify) == 16 and costs.draft > 0 and costs.plain > 0 and costs.ingest > 0
         assert list(costs.verify) == sorted(costs.verify)
-    assert decoder.cache.length == 0 and decoder.tokens == []
+    assert decoder.cache.length == 0 and decoder.prefix.tokens == []
 
 
 def test_a_target_alone_has_no_costs_to_choose_by(bundled_pair: Path) -> None:

@@ -14,9 +14,10 @@ from torch import Tensor
 from engine.kernels.decode.tiles import TargetTiles, Tiles
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target
-from engine.models.gemma4.decode_pass import TargetRows
+from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.layers import linear
 from engine.models.merged_weights import side_by_side
@@ -67,7 +68,7 @@ class Pass:
         self.target, self.taps, self.length = target, taps, 0
         self.caches = [Cache(target.config.layers, 128, PROMPT, dtype, CPU) for _ in range(2)]
         self.cursor, self.count = (torch.zeros(1, dtype=torch.int32) for _ in range(2))
-        self.rows = TargetRows(target, self.caches[0], self.cursor, self.count, taps, LARGE)
+        self.rows = DecodePass(target, self.caches[0], self.cursor, self.count, taps, LARGE)
         self.by_modules(prompt_ids(PROMPT), both=True)
         self.commit(PROMPT)
 
@@ -179,10 +180,11 @@ def test_merged_weights_are_the_modules_weights() -> None:
     x = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
     before = [layer(x) for layer in layers]
     merged = side_by_side(*layers)
-    assert merged.shape == (12, 8) and merged.is_contiguous()
+    assert isinstance(merged, PlainWeight) and merged.shape == (12, 8) and merged.is_contiguous
     assert all(torch.equal(layer(x), rows) for layer, rows in zip(layers, before, strict=True))
-    assert all(layer.weight.untyped_storage().data_ptr() == merged.untyped_storage().data_ptr() for layer in layers)
+    storage = merged.values.untyped_storage().data_ptr()
+    assert all(layer.weight.untyped_storage().data_ptr() == storage for layer in layers)
     again = side_by_side(*layers)
-    assert again.data_ptr() == merged.data_ptr() and torch.equal(again, merged)
+    assert again.values.data_ptr() == merged.values.data_ptr() and torch.equal(again.values, merged.values)
     layers[1].weight.detach().fill_(3)
-    assert (merged[4:6] == 3).all()
+    assert (merged.rows(4, 6).restored() == 3).all()

@@ -1,0 +1,33 @@
+"""What the engine advises, in the words of the command line: its flags and commands."""
+
+from __future__ import annotations
+
+from engine.errors import Advice, Fetch, Load, Option, Reinstall
+
+FLAGS = {
+    "drafter": "--draft",
+    "device": "--device",
+    "max_context": "--context",
+    "offline": "--offline",
+    "attention_backend": "--attention-backend",
+    "draft_attention_backend": "--draft-attention-backend",
+    "noise_embed_scale": "--noise-embed-scale",
+}
+"""Of the options that the engine gives advice on."""
+
+
+def as_command(advice: Advice) -> str:
+    """What to type."""
+    match advice:
+        case Option(name, None | True):
+            return FLAGS[name]
+        case Option(name, value):
+            return f"{FLAGS[name]} {value}"
+        case Load(None):
+            return "dflash-chat"
+        case Load(target):
+            return f"dflash-chat {target}"
+        case Fetch(name):
+            return f"dflash-chat pull {name}"
+        case Reinstall():
+            return "Install dflash-chat again"

@@ -1,0 +1,51 @@
+"""A weight inside a kernel: tiles of it in the dtype of what they are multiplied with, whatever the kind.
+
+Kernels take a weight as two pointers and a constant, ``weight.values, weight.scales, FORMAT=weight.format``. Functions
+hand them on as one ``Matrix``, written where it is passed: a local variable would make numbers of its constants.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..toolchain.jit import HAS_TRITON, jit, tl
+from .int8 import Int8Weight, int8_factor
+
+INT8 = tl.constexpr(Int8Weight.format) if HAS_TRITON else Int8Weight.format
+
+
+class Matrix(NamedTuple):
+    """N rows of a weight of depth K: those from some row on, as an expert's or the gate's."""
+
+    data: tl.tensor
+    scales: tl.tensor
+    """None where the format has none."""
+    N: tl.constexpr
+    K: tl.constexpr
+    FORMAT: tl.constexpr
+
+
+@jit
+def load_factor(
+    weight: Matrix, first: tl.tensor, columns: tl.tensor, at: tl.tensor, x: tl.tensor, ALIGNED: tl.constexpr
+) -> tl.tensor:
+    """A tile [columns, at] of a weight, as what rows x are multiplied by. Its rows are counted from ``first`` on.
+
+    ALIGNED says that no tile reaches past an edge. Products with some formats are not done before ``scaled``.
+    """
+    pointers = (weight.data + first * weight.K) + columns[:, None] * weight.K + at[None, :]
+    if ALIGNED:
+        tile = tl.load(pointers)
+    else:
+        tile = tl.load(pointers, mask=(columns[:, None] < weight.N) & (at[None, :] < weight.K), other=0.0)
+    if weight.FORMAT == INT8:
+        tile = int8_factor(tile, x)
+    return tile
+
+
+@jit
+def scaled(total: tl.tensor, weight: Matrix, first: tl.tensor, columns: tl.tensor) -> tl.tensor:
+    """Sums [rows, columns] times the scales of the weight's rows, where it has one for each."""
+    if weight.FORMAT == INT8:
+        total *= tl.load(weight.scales + first + columns, mask=columns < weight.N, other=0.0)[None, :]
+    return total

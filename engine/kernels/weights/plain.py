@@ -1,0 +1,28 @@
+"""Weights as they are: floats, multiplied as they lie in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor
+from torch.nn import functional as F
+
+from .weight import Weight
+
+
+@dataclass(frozen=True, slots=True)
+class PlainWeight(Weight):
+    """A tensor of floats [..., rows, depth]."""
+
+    format: ClassVar[int] = 0
+    endings: ClassVar[tuple[str, ...]] = ("",)
+
+    def restored(self) -> Tensor:
+        return self.values.float()
+
+    def linear(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.values)
+
+    def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
+        return F.grouped_mm(x, self.values.mT, offs=ends)

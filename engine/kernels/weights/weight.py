@@ -1,0 +1,78 @@
+"""A weight as products take it, whatever its kind.
+
+To add a kind: a file beside this one (the class, and how a kernel unpacks a tile), a branch in ``matrix.py``, and a
+line in ``kinds.py``. Products, memory plan and byte floors then need no change.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+@dataclass(frozen=True, slots=True)
+class Weight(ABC):
+    """A matrix [rows, depth], or one for each expert [experts, rows, depth]; a product has a result for each row.
+
+    Modules hold the tensors of a weight as parameters, named as in the checkpoint; a ``Weight`` is a view of them
+    (``kinds.weight_of``).
+    """
+
+    values: Tensor
+    """What a kernel reads first, [..., rows, columns]: as many columns as the depth, or fewer where they are packed."""
+    scales: Tensor | None = None
+    """Of each row, [..., rows], or of each group of a row, [..., rows, groups]."""
+
+    format: ClassVar[int]
+    """Tells kernels how to unpack a tile: the FORMAT of ``matrix.Matrix``."""
+    endings: ClassVar[tuple[str, ...]]
+    """Of the names of ``values`` and ``scales`` in a checkpoint: what follows "weight" or, stacked, "down_proj"."""
+
+    @property
+    def shape(self) -> torch.Size:
+        """Of the matrix that it stands for: ([experts,] rows, depth)."""
+        return self.values.shape
+
+    @property
+    def nbytes(self) -> int:
+        """What a product reads of it, and what it takes in memory."""
+        return self.values.nbytes + (0 if self.scales is None else self.scales.nbytes)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether kernels can read it."""
+        return self.values.is_contiguous() and (self.scales is None or self.scales.is_contiguous())
+
+    @abstractmethod
+    def restored(self) -> Tensor:
+        """fp32 [..., rows, depth]: what products with this weight multiply by. Defines the kind."""
+
+    def rows(self, start: int, end: int) -> Self:
+        """A view of rows start .. end - 1 of each matrix."""
+
+        def of(part: Tensor) -> Tensor:
+            return part.narrow(self.values.ndim - 2, start, end - start)
+
+        return type(self)(of(self.values), None if self.scales is None else of(self.scales))
+
+    @classmethod
+    def below_one_another(cls, weights: Sequence[Self]) -> Self:
+        """A new weight with the rows of all of these, in order. All have one depth."""
+        axis, scales = weights[0].values.ndim - 2, [weight.scales for weight in weights if weight.scales is not None]
+        values = torch.cat([weight.values for weight in weights], axis)
+        return cls(values, torch.cat(scales, axis) if scales else None)
+
+    def linear(self, x: Tensor) -> Tensor:
+        """Products [n, rows] of any number of rows x [n, depth], in x's dtype."""
+        return F.linear(x, self.restored().to(x.dtype))
+
+    def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
+        """Products [n, rows] of rows x [n, depth] that are sorted by expert. ``ends`` int32 [experts]: where each one's
+        rows end."""
+        return F.grouped_mm(x, self.restored().to(x.dtype).mT, offs=ends)

@@ -1,0 +1,43 @@
+"""What every layer keeps of the text it has run, whatever its kind: the *layer state*."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+Restore = Callable[[], None]
+"""Brings a state back to where it was when this was made."""
+
+
+class LayerState(Protocol):
+    """What one layer keeps of one sequence.
+
+    A pass runs rows from the cursor on. Those that are accepted are then committed, the others refused: ``commit`` is
+    called once, behind the pass. How a layer's own forward reads and writes its state is between the two of them.
+    """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device, those of one snapshot included."""
+
+    def commit(self, length: int) -> None:
+        """Keeps what belongs to positions below ``length`` and no more: of the last pass its first rows."""
+
+    def can_rewind_to(self, length: int, written: int) -> bool:
+        """Whether ``commit`` may go back to ``length`` where rows up to ``written`` have been, or are to be, run."""
+
+    def snapshot(self, length: int) -> Restore:
+        """Copies what a later pass overwrites, as of ``length``, to which this can be rewound."""
+
+    def clear(self) -> None:
+        """Forgets everything."""
+
+
+class StatefulLayer(Protocol):
+    """A layer's config: it knows what such a layer keeps."""
+
+    def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LayerState:
+        """An empty state for ``max_context`` positions. ``slack`` is the most rows of a pass that may be refused."""

@@ -1,0 +1,51 @@
+"""The step from a drafter's logits to the drafted ids."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple, Protocol
+
+from torch import Tensor
+
+from ...kernels.decode.head import HeadOutput, pick_rows
+from ...kernels.decode.tiles import Tiles
+from ...kernels.round.choices import Choices, pick_choices
+
+
+class Draft(NamedTuple):
+    ids: Tensor
+    """int64 [block - 1]: the drafted token at each position after the anchor."""
+    probabilities: Tensor
+    """fp32 [block - 1]: what the drafter gave each of them."""
+
+
+class Picker(Protocol):
+    """Chooses the drafted ids: ``pick`` defines it, ``launch`` does the same by kernels."""
+
+    reads_logits: ClassVar[bool]
+    """Whether ``launch`` wants ``logits`` of ``out``, which are kept only for those who do."""
+
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
+        """Of fp32 logits [block - 1, vocab] and the rows [block - 1, hidden] that they were made of."""
+
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+        """Fills ``token`` and ``probability`` of ``out``, which ``head_rows`` left with these ``tiles``.
+
+        ``rows`` [16, hidden] are what the head read, ``block`` int64 [16] begins with the anchor. ``choices`` take
+        each position's further choices, where they are wanted.
+        """
+
+
+class ArgmaxPicker:
+    """The most likely token of each position by itself."""
+
+    reads_logits: ClassVar[bool] = False
+
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
+        best = logits.softmax(dim=-1).max(dim=-1)
+        return Draft(best.indices, best.values)
+
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+        if choices is None:
+            pick_rows(out)
+        else:
+            pick_choices(out, choices, tiles)

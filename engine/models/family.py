@@ -1,0 +1,98 @@
+"""What the engine asks of a target family, apart from its computation. Importing this imports no torch.
+
+A family is a folder beside this file and a line in ``registry.py``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..files.json_fields import Fields
+from ..layer_config import AttentionConfig, MoeConfig
+
+if TYPE_CHECKING:
+    from ..kv_cache.layer_state import StatefulLayer
+    from .target import TargetModel
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetConfig(ABC):
+    """What every target has. A family adds what its own modules need, and reads it from JSON."""
+
+    hidden_size: int
+    intermediate_size: int
+    """Of the dense MLP."""
+    vocab_size: int
+    rms_norm_eps: float
+    logit_softcap: float | None = None
+    max_context: int
+    layers: tuple[StatefulLayer, ...]
+    moe: MoeConfig | None = None
+    stop_token_ids: tuple[int, ...]
+
+    @property
+    def attention(self) -> tuple[AttentionConfig, ...]:
+        """Those of its layers that attend."""
+        return tuple(layer for layer in self.layers if isinstance(layer, AttentionConfig))
+
+    @abstractmethod
+    def build(self) -> TargetModel:
+        """A model of this shape whose weights are not set yet; under ``torch.device("meta")`` it takes no memory."""
+
+
+def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tuple[int, ...]:
+    """``eos_token_id``, of ``generation_config.json`` before ``config.json``: the tokens that end an answer."""
+    stops = Fields(generation or {}, "generation_config.json")
+    if "eos_token_id" not in stops:
+        stops = config
+    return stops.integers("eos_token_id", 0, vocab_size - 1) if "eos_token_id" in stops else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFormat:
+    """How conversations are written for a family."""
+
+    template: Path
+    """A Jinja chat template, for checkpoints that come without one."""
+    thought_open: str
+    thought_close: str
+    """The special tokens around a thought. The opening one is followed by the rest of its line, which is no text."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPair:
+    """A published target and the drafter that was trained on it."""
+
+    target: str
+    drafter: str
+    hidden_size: int
+    num_layers: int
+    num_parameters: int
+    """Of the target's text model and the drafter together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of target, as its folder describes it."""
+
+    name: str
+    """For people."""
+    model_types: tuple[str, ...]
+    """``model_type`` of the text model in ``config.json``."""
+    read_config: Callable[[Json, Json | None], TargetConfig]
+    """Reads ``config.json`` and ``generation_config.json``, if there is one; raises ``WeightsFailure``."""
+    tensor_name: Callable[[str], str]
+    """What the checkpoint calls a parameter of the modules."""
+    skipped_tensors: tuple[str, ...]
+    """How the names of tensors begin that text doesn't need."""
+    chat: ChatFormat
+    pairs: tuple[KnownPair, ...] = ()
+    """Published pairs, the smallest first."""
+    refused_names: str = ""
+    """A regular expression for names of checkpoints whose config will be refused: fetching them would be in vain."""

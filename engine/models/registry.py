@@ -1,0 +1,62 @@
+"""Which family a checkpoint belongs to. A new family is a folder beside this file and a place in ``FAMILIES``.
+
+Importing this imports no torch: a family imports its modules when a model is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import Load, Option, WeightsFailure
+from .dflash.config import DrafterConfig
+from .family import Family, Json
+from .gemma4 import GEMMA4
+
+FAMILIES: list[Family] = [GEMMA4]
+DRAFTERS = {"DFlashDraftModel": DrafterConfig.from_json}
+"""What reads a drafter's ``config.json``, by its architecture."""
+
+
+def register(family: Family) -> None:
+    """Adds a family that lies somewhere else."""
+    FAMILIES.append(family)
+
+
+def find_family(config: Json) -> Family | None:
+    """The family of the checkpoint with this ``config.json``; None if it is none of ``FAMILIES``."""
+    model_type = text_config(config).get("model_type")
+    return next((family for family in FAMILIES if model_type in family.model_types), None)
+
+
+def family_of(config: Json) -> Family:
+    """The same; raises ``WeightsFailure`` where there is none."""
+    family = find_family(config)
+    if family is None:
+        known = "; ".join(f"{each.name} ({' or '.join(each.model_types)})" for each in FAMILIES)
+        raise WeightsFailure(
+            f"This checkpoint is a {text_config(config).get('model_type')!r} model; the engine runs {known}.",
+            (
+                f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run ",
+                Load(),
+                " without a model for the bundled pair.",
+            ),
+        )
+    return family
+
+
+def drafter_config_of(config: Json) -> DrafterConfig:
+    """Reads a drafter's ``config.json``; raises ``WeightsFailure`` for another architecture."""
+    match config.get("architectures"):
+        case [str(architecture)] if architecture in DRAFTERS:
+            return DRAFTERS[architecture](config)
+        case unknown:
+            raise WeightsFailure(
+                f"This drafter is a {unknown}, not a {' or '.join(DRAFTERS)}.",
+                ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
+            )
+
+
+def text_config(config: Json) -> Json:
+    """The part of a ``config.json`` that describes the text model: all of it, unless there are others beside it."""
+    text = config.get("text_config", config)
+    return text if isinstance(text, Mapping) else {}

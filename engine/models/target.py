@@ -1,0 +1,129 @@
+"""A target's computation as the engine uses it: what decoding, drafting, loading and measuring ask of any family."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from ..kernels.decode.head import HeadOutput
+from ..kernels.decode.tiles import TargetTiles
+from ..kernels.round.tree_rows import TreeRows
+from ..kernels.toolchain.jit import MAX_ROWS
+from ..kv_cache.cache import Cache
+from .attention_backends import SDPA, Backend
+from .family import TargetConfig
+from .layers import use_attention
+
+
+class TargetOutput(NamedTuple):
+    hidden: Tensor
+    """[n, hidden] after the final norm: what the head reads."""
+    features: Tensor | None
+    """[n, taps * hidden]: the outputs of the tapped layers side by side, what a drafter reads."""
+
+
+PrefillPass = Callable[[Tensor, int, Cache, Sequence[int]], TargetOutput]
+"""What ``TargetModel.forward`` does; of the hidden states the last row is enough."""
+
+
+class DecodePass(Protocol):
+    """The forward pass of at most 16 rows as kernel launches alone, which a CUDA graph can capture.
+
+    Nothing is allocated, nothing is read back, and no launch depends on the data.
+    """
+
+    ids: Tensor
+    """int64 [16]: tokens of the rows."""
+    features: Tensor
+    """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
+    out: HeadOutput
+
+    def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
+        """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor."""
+
+
+class Router(Protocol):
+    """What chooses the experts of a layer."""
+
+    forced: Tensor | None
+    """For measuring: fp32 scores [rows, experts] that replace the router's own, row by row and over again."""
+
+
+class TargetModel(nn.Module, ABC):
+    """A target: weights and forward pass. Its modules are called ``embed_tokens``, ``layers`` and ``norm``."""
+
+    has_decode_pass: ClassVar[bool] = False
+    """Whether the family has a decode pass; without one the host runs the rounds."""
+    branch_ends: ClassVar[tuple[str, ...]]
+    """How the names of the parameters end through which a layer's branches join the residual stream."""
+
+    config: TargetConfig
+    embed_tokens: nn.Embedding
+    embedding_scale: float = 1.0
+    """What embeddings are multiplied by, once; a drafter that borrows them does the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention_backend = SDPA.name
+
+    @property
+    def head(self) -> Tensor:
+        """[vocab, hidden]: the output head's weight. Tied models have one matrix for this and the embedding."""
+        return self.embed_tokens.weight
+
+    @property
+    def device(self) -> torch.device:
+        return self.embed_tokens.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of weights and activations."""
+        return self.embed_tokens.weight.dtype
+
+    @property
+    def routers(self) -> Sequence[Router]:
+        """One of each layer with experts."""
+        return ()
+
+    def use_attention(self, backends: Sequence[Backend]) -> None:
+        """One backend per layer."""
+        self.attention_backend = use_attention(self, backends)
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Computes what depends on the device alone. Called once, after the weights are in place."""
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Scaled embeddings [n, hidden] of token ids [n]."""
+        scaled: Tensor = self.embed_tokens(ids) * self.embedding_scale
+        return scaled
+
+    @abstractmethod
+    def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
+        """Runs token ids [n] at positions start .. start + n - 1, writing what its layers keep into the cache.
+
+        ``taps`` are the layers whose outputs make up the features. The cursor stays where it is: the caller commits
+        what it accepts.
+        """
+
+    @abstractmethod
+    def logits(self, hidden: Tensor) -> Tensor:
+        """fp32 logits [n, vocab] of normed rows [n, hidden]."""
+
+    def prefill_pass(self, cache: Cache) -> PrefillPass:
+        """What runs pieces of prompts into this cache: the modules, unless the family has something faster."""
+        return self
+
+    def decode_pass(
+        self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
+    ) -> DecodePass:
+        """A decode pass bound to one cache. Only where ``has_decode_pass`` is set.
+
+        ``cursor`` and ``rows``, int32 [1] on the device: committed positions, and how many of the 16 rows count.
+        ``tiles`` other than those in use, to measure.
+        """
+        raise NotImplementedError
