@@ -77,8 +77,6 @@ class Drawing(Screen[None]):
             panel.display = True
         elif reducer.ready is None and panel.display:
             panel.show_progress(reducer.loading)
-            # What is imported never goes away: no collection has to look through it, and the one below has little to.
-            gc.freeze()
         for event in events:
             if isinstance(event, EngineReady):
                 self._become_ready(event)
