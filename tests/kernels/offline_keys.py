@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from triton.runtime.jit import JITFunction
 
@@ -17,7 +17,8 @@ import engine.kernels
 
 def kernels() -> dict[str, JITFunction]:
     """All of the engine's, and the functions they call, by module and name."""
-    modules = [import_module(f"engine.kernels.{found.name}") for found in iter_modules(engine.kernels.__path__)]
+    found = walk_packages(engine.kernels.__path__, "engine.kernels.")
+    modules = [import_module(module.name) for module in found if "interpreter" not in module.name]
     values = [value for module in modules for value in vars(module).values()]
     return {f"{value.__module__}.{value.__name__}": value for value in values if isinstance(value, JITFunction)}
 
