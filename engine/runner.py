@@ -15,6 +15,7 @@ import torch
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
+from .decoding.round_launches import RoundLaunches
 from .errors import Option, UsageFailure
 from .events import (
     MICROSECONDS,
@@ -40,8 +41,8 @@ from .kernels.weights.int8 import Int8Weight
 from .loading import checkpoint
 from .loading.memory_plan import MemoryPlan, plan_memory
 from .loading.precompile import Compiling, compiling_beside
-from .speculation.trees import AutoTrees
-from .speculation.verify_width import Auto, CostTable
+from .speculation.costs import CostTable
+from .speculation.verify_width import Auto
 from .statistics import TurnMeter
 from .tokenizer import AnswerStream, ChatTokenizer
 from .tuning.costs import time_rounds
@@ -83,7 +84,8 @@ class Runner:
         self.costs_seconds = 0.0
         """What timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
-        self._costs: CostTable | None = None
+        self.costs: CostTable | None = None
+        """What rounds cost here; None where that is not known, or not yet (``learn_costs``)."""
 
     @property
     def max_block_size(self) -> int:
@@ -150,7 +152,7 @@ class Runner:
         runner._choose_rounds(plan)
         runner._warm_up()
         if options.time_rounds:
-            runner.know_costs()
+            runner.learn_costs()
         emit(
             EngineReady(
                 target=folders.name,
@@ -179,7 +181,7 @@ class Runner:
         prompt = self._prompt(ask)
         settings: GenerationSettings = ask.settings
         if settings.block_size == AUTO and settings.speculation:
-            self.know_costs()
+            self.learn_costs()
 
         def poll() -> GenerationSettings | None:
             nonlocal settings
@@ -220,9 +222,9 @@ class Runner:
         """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room."""
         if plan.device_rounds:
             head = self.decoder.target.head
-            rounds = DeviceRounds(self.decoder, Int8Weight.of(head) if plan.drafts_in_8_bits else None)
-            rounds.prepare()
-            self.decoder.rounds = rounds
+            launches = RoundLaunches(self.decoder, Int8Weight.of(head) if plan.drafts_in_8_bits else None)
+            launches.prepare()
+            self.decoder.use_rounds(DeviceRounds(launches))
 
     def _warm_up(self) -> None:
         """Runs a few rounds, so that the first question doesn't pay for first-time set-up."""
@@ -232,8 +234,8 @@ class Runner:
             pass
         self.decoder.clear()
 
-    def know_costs(self) -> CostTable | None:
-        """What rounds cost here, and from now on the verify width is chosen by it; None where that is not known.
+    def learn_costs(self) -> None:
+        """Finds out what rounds cost here, and has the verify width chosen by it from now on.
 
         Timed at most once, which forgets the conversation in the caches. A card's times are kept on disk; a CPU is
         shared with whatever else runs, and what it took yesterday says little. Rounds that the host runs on a GPU cost
@@ -244,15 +246,12 @@ class Runner:
             self._timed = True
             if isinstance(decoder.rounds, DeviceRounds):
                 card = torch.cuda.get_device_name(decoder.device) if decoder.device.type == "cuda" else "cpu"
-                bits = f"drafts in {8 if decoder.rounds.drafts_in_8_bits else 16} bits"
+                bits = f"drafts in {8 if decoder.rounds.launches.drafts_in_8_bits else 16} bits"
                 identity = (card, *self.weights, str(decoder.max_context), bits, torch.__version__)
-                self._costs = known_costs(identity, self._time_rounds)
+                self.costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
-                self._costs = self._time_rounds()
-            trees = isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.drafts_trees
-            policy = AutoTrees if trees else Auto
-            decoder.auto = policy(self._costs) if self._costs is not None else None
-        return self._costs
+                self.costs = self._time_rounds()
+            decoder.use_policy(Auto(self.costs) if self.costs is not None else None)
 
     def _time_rounds(self) -> CostTable | None:
         ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids

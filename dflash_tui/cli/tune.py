@@ -14,7 +14,7 @@ from engine.errors import UsageFailure
 from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
-    from engine.speculation.verify_width import CostTable
+    from engine.speculation.costs import CostTable
     from engine.tuning.rates import Rate
     from engine.tuning.sweep import Sweep
 
@@ -54,7 +54,8 @@ def _run(options: EngineOptions, prompts: tuple[str, ...], tokens: int) -> tuple
     from engine.tuning.sweep import record_answers, sweep
 
     with loaded_pair(options) as (runner, status):
-        costs = runner.know_costs()
+        runner.learn_costs()
+        costs = runner.costs
         if costs is None:
             raise UsageFailure("What rounds cost on this device is not known.", "dflash-chat bench measures it.")
         progress = status.counting("recording, answers done")

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from ..commands import AUTO, BlockSize
-from ..decoding.decoder import Decoder, HostRounds
+from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
 from ..errors import EngineFailure
 from ..kernels.decode.tiles import target_tiles
@@ -34,6 +34,7 @@ from .policy import PolicyFigures, measure_policies, policy_table
 from .profile import RoundProfile, profile_prompt, profile_rounds
 from .report import ceiling_line, prefill_table, round_tables
 from .routing import ROUTINGS, Routing
+from .script import ScriptedLaunches
 from .shapes import SHAPES, TINY, Shape, read_shape, shape_of_checkpoint, without_stops
 from .weights import random_pair
 
@@ -186,7 +187,7 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     results.rounds_by = options.rounds if options.rounds != "auto" else DEVICE if device.type == "cuda" else HOST
     bench = Bench(decoder, floor_of(shape, target.dtype, results.rounds_by == DEVICE), ceiling)
     bench.force(options.routing[0], 1)  # before rounds are captured
-    results.prepare_seconds = choose_rounds(decoder, results.rounds_by, options.tiles)
+    results.prepare_seconds = choose_rounds(bench, results.rounds_by, options.tiles)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
     _measure_rounds(bench, options, results, say)
     _measure_policies(bench, options, results, say)
@@ -215,20 +216,21 @@ def _make_pair(
     return target, drafter
 
 
-def choose_rounds(decoder: Decoder, who: str, tiles: Path | None) -> float:
-    """Sets who runs the rounds, with the choices of a sweep if there is one; returns the seconds until ready."""
-    started = perf_counter()
+def choose_rounds(bench: Bench, who: str, tiles: Path | None) -> float:
+    """Sets who runs the rounds, with the choices of a sweep if there is one; returns the seconds until ready.
+
+    Left alone, a bench has the host run them.
+    """
+    started, decoder = perf_counter(), bench.decoder
     for_target, for_drafter = target_tiles(decoder.target.config.moe), None
     if tiles is not None:
         for_target, for_drafter = read_tiles(tiles, for_target)
-    if who == HOST:
-        decoder.rounds = HostRounds()
-    else:
+    if who != HOST:
         copied = who == DEVICE and decoder.drafter is not None
         copy = Int8Weight.of(decoder.target.head) if copied else None
-        rounds = DeviceRounds(decoder, copy, for_target, for_drafter)
-        rounds.prepare()
-        decoder.rounds = rounds
+        launches = ScriptedLaunches(bench.script, decoder, copy, for_target, for_drafter)
+        launches.prepare()
+        decoder.use_rounds(DeviceRounds(launches))
     return perf_counter() - started
 
 

@@ -11,11 +11,11 @@ from time import perf_counter
 from ..commands import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize, GenerationSettings
 from ..decoding.decoder import Decoder
 from ..decoding.rounds import Prompt, Round
-from ..kernels.round.accept import MAX_SCRIPT
 from ..kv_cache.cache import Cache
 from .ceiling import Ceiling
 from .floor import Floor
 from .routing import Routing, distinct_experts, force_routing, forced_scores
+from .script import MAX_SCRIPT, Script, ScriptedHostRounds
 
 WARM_UP = 3
 """Rounds before those that count."""
@@ -104,7 +104,9 @@ class Bench:
         self.floor = floor
         self.ceiling = ceiling
         self.vocab_size = decoder.target.config.vocab_size
-        for cache in self.decoder.prefix.caches:
+        self.script = Script(decoder.device)
+        decoder.use_rounds(ScriptedHostRounds(self.script))
+        for cache in decoder.prefix.caches:
             _fill_with_noise(cache)
 
     def rounds(
@@ -117,9 +119,9 @@ class Bench:
         experts = self.force(routing, width)
         # As long as the measurement, so that the rounds that count go through it exactly once, warmed up or not.
         length = min(count, MAX_SCRIPT)
-        self.decoder.script = None if acceptance is None else acceptance_script(acceptance, MAX_BLOCK_SIZE, length)
+        self.script.play(() if acceptance is None else acceptance_script(acceptance, MAX_BLOCK_SIZE, length))
         seconds, rounds = self.run(width, context, count)
-        self.decoder.script = None
+        self.script.play()
         mean_context = context + round(fmean(done.context_length - context for done in rounds))
         verify_bytes = self.floor.verify(experts, mean_context)
         draft_bytes = self.floor.draft(mean_context) if width > 1 else 0.0

@@ -9,18 +9,24 @@ from statistics import fmean
 from time import perf_counter
 
 from ..commands import AUTO, MAX_BLOCK_SIZE, BlockSize
+from ..decoding.cuda_graphs import Readback, captured
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
 from ..decoding.rounds import Round
-from ..kernels.round.accept import MAX_SCRIPT
-from ..kernels.round.verify_width import policy_numbers
-from ..speculation.verify_width import Auto, CostTable
+from ..kernels.round.grow import grow_tree
+from ..kernels.round.verify_width import choice_numbers, choose_width
+from ..kernels.toolchain.jit import MAX_ROWS
+from ..speculation.costs import CostTable
+from ..speculation.trees import chain
+from ..speculation.verify_width import Auto
 from ..tuning.costs import time_rounds
 from ..tuning.play import Anchor, Played
 from ..tuning.rates import rate_of
+from ..tuning.round_timer import RoundTimer
 from .measure import Bench, acceptance_script
 from .report import table
 from .routing import Routing
+from .script import MAX_SCRIPT
 
 ACCEPTED = (
     0.094, 0.451, 0.565, 0.659, 0.737, 0.8, 0.859, 0.894, 0.922, 0.941, 0.957, 0.969, 0.976, 0.984, 0.988, 0.992, 0.996,
@@ -38,6 +44,8 @@ BEHIND = (
 where a block fell, and of those behind. Five domains count alike (``python -m measure.engine.calibration``)."""
 
 HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s", "95 %")
+MANY = 32
+"""Repeats of what is too short to be timed once."""
 STRETCH = 8
 """Rounds that are drawn together for the interval: what a policy does hangs on the rounds before."""
 
@@ -127,10 +135,9 @@ def measure_policies(
     found = []
     for acceptance in acceptances:
         drafts = scripted_drafts(acceptance, min(count, MAX_SCRIPT))
-        decoder.script = [draft.num_right for draft in drafts]
-        decoder.script_confidences = [draft.confidences for draft in drafts]
         for policy in policies:
-            decoder.auto = Auto(costs) if policy == AUTO else None
+            bench.script.play([draft.num_right for draft in drafts], [draft.confidences for draft in drafts])
+            decoder.use_policy(Auto(costs) if policy == AUTO else None)
             seconds, rounds = bench.run(policy, context, count)
             low, high = _interval(rounds, seconds)
             deciding = None
@@ -151,7 +158,8 @@ def measure_policies(
                 deciding=deciding,
             )
             found.append(figures)
-    decoder.script = decoder.script_confidences = decoder.auto = None
+    bench.script.play()
+    decoder.use_policy(None)
     return found
 
 
@@ -173,18 +181,37 @@ def _host_decision(costs: CostTable, rounds: Sequence[Round]) -> float:
     for done in rounds:
         drafts = policy.wants_draft(done.context_length)
         if drafts:
-            policy_numbers(policy, done.context_length)
-        policy.price(done.context_length)
-        confidences = done.draft_probabilities if drafts else ()
-        policy.observe(
-            confidences, min(done.verify_width - 1, len(confidences)), done.num_accepted, done.context_length
-        )
+            choice_numbers(policy.numbers(done.context_length))
+        chances = tuple((each,) for each in done.draft_probabilities) if drafts else ()
+        tree = chain(min(done.verify_width - 1, len(chances)))
+        policy.observe(chances, tree, range(1, done.num_accepted + 1), done.context_length)
     return 1e3 * (perf_counter() - started) / len(rounds)
 
 
 def _device_decision(decoder: Decoder, costs: CostTable, text: Sequence[int], context: int) -> float | None:
-    rounds = decoder.rounds
-    return rounds.time_choice(Auto(costs), text, context) if isinstance(rounds, DeviceRounds) else None
+    """Milliseconds of a choice, with what the host sends for it; None where the host runs the rounds.
+
+    An upper bound: each choice here is one of many, and sets the stage for itself.
+    """
+    if not isinstance(decoder.rounds, DeviceRounds):
+        return None
+    launches = decoder.rounds.launches
+    state, numbers, tree = launches.state, launches.numbers, launches.tree
+    readback = Readback(len(numbers), len(state.record), launches.device, 1)
+    policy = Auto(costs)
+
+    def choices() -> None:
+        for _ in range(MANY):
+            state.width.fill_(MAX_ROWS)
+            readback.send(choice_numbers(policy.numbers(context)), numbers)
+            if tree is None:
+                choose_width(state, numbers, launches.drafter_probability)
+            else:
+                grow_tree(state, numbers, launches.ids, tree)
+
+    launch = captured(choices, launches.device, what="choices")
+    launches.pose(text, context, MAX_ROWS, pending=0)
+    return RoundTimer(launches).milliseconds(launch) / MANY
 
 
 def policy_table(figures: Sequence[PolicyFigures]) -> str:

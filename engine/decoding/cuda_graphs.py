@@ -1,6 +1,6 @@
-"""Steps of kernels that run without the host: captured as CUDA graphs, and their results read back behind them.
+"""Launches of kernels that run without the host: captured as CUDA graphs, and their results read back behind them.
 
-On a CPU, where Triton's interpreter runs the kernels, a step is simply called and a result simply copied.
+On a CPU, where Triton's interpreter runs the kernels, a launch is simply called and a result simply copied.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ from torch import Tensor
 
 from ..errors import DeviceFailure, Option
 
-Step = Callable[[], None]
+Launch = Callable[[], None]
+"""Kernels one behind the other, captured or not."""
 
 
-def captured(step: Step, device: torch.device, what: str) -> Step:
-    """The step as one replay. It runs twice here, so it must leave nothing behind when it is told to do nothing.
+def captured(launch: Launch, device: torch.device, what: str) -> Launch:
+    """The launch as one replay. It runs twice here, so it must leave nothing behind when it is told to do nothing.
 
     Raises ``DeviceFailure`` when something in it waits for the host or allocates.
     """
     if device.type != "cuda":
-        return step
+        return launch
     try:
         # Compiles what isn't compiled yet, which a capture wouldn't allow; in no stream of its own, after which every
         # launch of four graphs took 0.13 us more (kernels/DECISIONS.md).
-        step()
+        launch()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            step()
+            launch()
     except RuntimeError as error:
         raise DeviceFailure(
             f"The GPU could not record a decoding step ({what}): {error}",
@@ -69,30 +70,26 @@ class Stopwatch:
         return (self._moments[end] - self._moments[begin]) * 1e3
 
 
-class Flight:
-    """A round on its way: what it will have written, once its copy on the host is complete."""
+class Readback:
+    """The record of a round on its way to the host, and the numbers that went out with the round."""
 
     def __init__(self, sent: int, size: int, device: torch.device, marks: int):
         """``sent`` fp32 numbers go out with it, ``size`` int32 come back."""
         self.stopwatch = Stopwatch(device, marks)
         pinned = device.type == "cuda"
-        self._luggage = torch.zeros(sent, dtype=torch.float32, pin_memory=pinned)
-        self._host = torch.zeros(size, dtype=torch.int32, pin_memory=pinned)
+        self._sent = torch.zeros(sent, dtype=torch.float32, pin_memory=pinned)
+        self._record = torch.zeros(size, dtype=torch.int32, pin_memory=pinned)
 
     def send(self, numbers: Tensor, to: Tensor) -> None:
-        """Enqueues the copy of fp32 numbers [n], at most ``sent``, to the first places of ``to`` on the device.
+        """Enqueues the copy of fp32 numbers [sent] to ``to`` on the device. They stay here until the round is read."""
+        self._sent.copy_(numbers)
+        to.copy_(self._sent, non_blocking=True)
 
-        They stay here until the round has arrived.
-        """
-        luggage = self._luggage[: len(numbers)]
-        luggage.copy_(numbers)
-        to[: len(numbers)].copy_(luggage, non_blocking=True)
-
-    def depart(self, record: Tensor) -> None:
+    def enqueue(self, record: Tensor) -> None:
         """Enqueues the copy of a record, int32 [size], behind what has been enqueued; the last mark follows it."""
-        self._host.copy_(record, non_blocking=True)
+        self._record.copy_(record, non_blocking=True)
 
-    def arrived(self) -> Tensor:
-        """Waits; the record, valid until the next ``depart``."""
+    def wait(self) -> Tensor:
+        """The record, once it is complete; valid until the next ``enqueue``."""
         self.stopwatch.wait()
-        return self._host
+        return self._record

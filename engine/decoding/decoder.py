@@ -12,15 +12,16 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
+from ..commands import GenerationSettings
 from ..events import FinishReason
 from ..kv_cache.cache import Cache
 from ..kv_cache.prefix import Prefix
 from ..models.dflash.modules import DFlashDrafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
-from ..sampling.sampling import Samples, num_accepted, sample
+from ..sampling.sampling import Samples, sample
 from ..speculation.verify_width import Policy
-from .rounds import Outcome, Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
+from .host_rounds import HostRounds
+from .rounds import Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
 
 PREFILL_CHUNK = 256
 """Rows of one prefill pass on a CPU, and the slack of the rings: how far back a turn may go without a snapshot."""
@@ -49,13 +50,25 @@ class Decoder:
             self.draft_cache = Cache(drafter.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
         self.prefix = Prefix(self.cache, self.draft_cache)
         """What these hold of the conversation."""
-        self.script: Sequence[int] | None = None
-        """For measuring: how many drafts each round of a turn accepts, over again, whatever the target says."""
-        self.script_confidences: Sequence[Sequence[float]] | None = None
-        """And what the drafter seems to give the drafts of each of these rounds."""
-        self.rounds: Rounds = HostRounds()
-        self.auto: Policy | None = None
+        self._rounds: Rounds = HostRounds()
+        self._policy: Policy | None = None
+
+    @property
+    def rounds(self) -> Rounds:
+        return self._rounds
+
+    @property
+    def policy(self) -> Policy | None:
         """Chooses the verify width where the settings leave it open; without one, whole drafts are verified."""
+        return self._policy
+
+    def use_rounds(self, rounds: Rounds) -> None:
+        """Who runs the rounds, from the next answer on."""
+        self._rounds = rounds
+
+    def use_policy(self, policy: Policy | None) -> None:
+        """What chooses widths from the next answer on."""
+        self._policy = policy
 
     @torch.inference_mode()
     def decode(self, prompt: Prompt, poll: Poll) -> Iterator[PrefillStarted | Prefilled | Round]:
@@ -68,8 +81,8 @@ class Decoder:
         if settings is None:
             return
         turn = Turn(self, settings, prompt)
-        if self.auto is not None:
-            self.auto.begin()
+        if self._policy is not None:
+            self._policy.begin()
         started = perf_counter()
         start = self.prefix.reuse(prompt.ids, turn.caches)
         yield PrefillStarted(start)
@@ -80,22 +93,11 @@ class Decoder:
         first = turn.first_round(hidden)
         yield first
         if first.finish is None:
-            yield from self.rounds.run(turn, poll)
+            yield from self._rounds.run(turn, poll)
 
     def clear(self) -> None:
         """Forgets the conversation."""
         self.prefix.clear()
-
-
-class HostRounds:
-    """Rounds that the host runs step by step, with PyTorch: the definition, and what a CPU does."""
-
-    def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
-        finish: FinishReason | None = None
-        while finish is None and (settings := poll()) is not None:
-            done = turn.round(settings)
-            finish = done.finish
-            yield done
 
 
 class Turn:
@@ -113,8 +115,6 @@ class Turn:
         self.settings = settings
         self.prompt = prompt
         self.num_emitted = 0
-        self.num_drafted = 0
-        """Rounds with a draft so far."""
         self.anchor = -1
         self.pending: Tensor | None = None
         """Features of rows that are committed but not yet in the drafter's context."""
@@ -143,9 +143,9 @@ class Turn:
             end = min(start + self.decoder.prefill_chunk, len(ids))
             if start < stable < end and not all(cache.could_rewind(stable, end) for cache in self.caches):
                 end = stable  # further on, the layers would have lost what the next turn needs from there
-            output = self._run(self.decoder.read, ids[start:end])
-            self._commit(ids[start:end], output)
-            self._ingest()
+            output = self.run(self.decoder.read, ids[start:end])
+            self.commit_pass(ids[start:end], output)
+            self.ingest()
             if start < stable < end:
                 self.prefix.remember(self.caches, stable)
             hidden = output.hidden[-1:]
@@ -157,89 +157,24 @@ class Turn:
     def first_round(self, hidden: Tensor) -> Round:
         """Samples the answer's first token from the prompt's last row."""
         started = perf_counter()
-        samples = self._sample(hidden)
-        return self.book(
-            Outcome(
-                emitted=tuple(samples.ids),
-                probabilities=tuple(samples.probabilities),
-                verify_width=0,
-                total_ms=_milliseconds_since(started),
-            )
+        samples = self.sample(hidden)
+        return Round(
+            emitted=tuple(samples.ids),
+            probabilities=tuple(samples.probabilities),
+            verify_width=0,
+            total_ms=_milliseconds_since(started),
+            context_length=self.cache.length,
+            settings=self.settings,
+            finish=self.book(samples.ids),
         )
 
-    def round(self, settings: GenerationSettings) -> Round:
-        """Drafts a block behind the anchor, verifies it in one pass, accepts what the target would have said."""
-        self.settings = settings
-        started, context = perf_counter(), self.cache.length
-        policy = self.decoder.auto if settings.block_size == AUTO else None
-        if self.pending is not None and len(self.pending) >= MAX_BLOCK_SIZE:
-            self._ingest()  # what the target wrote alone waits, but not for ever
-        drafts = policy is None or policy.wants_draft(context)
-        draft_ids, draft_probabilities = self._draft() if drafts else ((), ())
-        draft_probabilities = self._scripted_confidences(draft_probabilities)
-        choice = None
-        if policy is not None and (draft_ids or not drafts):
-            choice = policy.choose(draft_probabilities, context) if drafts else policy.pause(context)
-        drafted = perf_counter()
-        verified_ids = draft_ids if choice is None else draft_ids[: choice.num_verified]
-        rows = (self.anchor, *verified_ids)
-        output = self._run(self.target, rows)
-        samples = self._sample(output.hidden, verified_ids)
-        verified = perf_counter()
-        accepted = self._num_accepted(verified_ids, samples.ids)
-        self.num_drafted += bool(draft_ids)
-        if policy is not None:
-            policy.observe(draft_probabilities, len(verified_ids), accepted, context)
-        emitted = self._cut_at_stop([*draft_ids[:accepted], samples.ids[accepted]])
-        # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
-        self._commit(rows[: len(emitted)], output)
-        return self.book(
-            Outcome(
-                draft_ids=draft_ids,
-                draft_probabilities=draft_probabilities,
-                target_probabilities=tuple(samples.draft_probabilities[: min(accepted, len(emitted)) + 1]),
-                num_accepted=min(accepted, len(emitted)),
-                emitted=tuple(emitted),
-                probabilities=tuple(samples.probabilities[: len(emitted)]),
-                verify_width=len(rows),
-                draft_ms=(drafted - started) * 1e3,
-                verify_ms=(verified - drafted) * 1e3,
-                total_ms=_milliseconds_since(started),
-                choice=choice,
-            )
-        )
-
-    def _draft(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """A draft as wide as block size, token budget and context allow; empty when there is nothing to draft with."""
-        if self.drafter is None or self.draft_cache is None:
-            return (), ()
-        width = min(
-            self.settings.block_rows(self.drafter.config.block_size),
-            self.settings.max_new_tokens - self.num_emitted,
-            self.room,
-        )
-        if width < 2:
-            return (), ()
-        self._ingest()
-        draft = self.drafter.draft(self.target, self.anchor, width, self.draft_cache)
-        return tuple(draft.ids.tolist()), tuple(draft.probabilities.tolist())
-
-    def _num_accepted(self, draft_ids: Sequence[int], sampled: Sequence[int]) -> int:
-        script = self.decoder.script
-        if script is None:
-            return num_accepted(draft_ids, sampled)
-        return min(script[self.num_drafted % len(script)], len(draft_ids))
-
-    def _scripted_confidences(self, probabilities: tuple[float, ...]) -> tuple[float, ...]:
-        script = self.decoder.script_confidences
-        return probabilities if script is None else tuple(script[self.num_drafted % len(script)][: len(probabilities)])
-
-    def _run(self, run: PrefillPass, ids: Sequence[int]) -> TargetOutput:
+    def run(self, run: PrefillPass, ids: Sequence[int]) -> TargetOutput:
+        """Runs rows behind the cursor, which stays: they may be committed, or others run in their place."""
         start = self.cache.length
         self.cache.note_written(start + len(ids))
         return run(torch.tensor(ids, device=self.decoder.device), start, self.cache, self.taps)
 
-    def _sample(self, hidden: Tensor, draft_ids: Sequence[int] = ()) -> Samples:
+    def sample(self, hidden: Tensor, draft_ids: Sequence[int] = ()) -> Samples:
         settings = self.settings
         return sample(
             self.target.logits(hidden),
@@ -251,35 +186,24 @@ class Turn:
             seed=settings.seed,
         )
 
-    def _commit(self, ids: Sequence[int], output: TargetOutput) -> None:
+    def commit_pass(self, ids: Sequence[int], output: TargetOutput) -> None:
         """Commits the first rows of a forward pass: exactly those of ``ids``."""
         self.prefix.commit(ids)
         if output.features is not None:
             features = output.features[: len(ids)]
             self.pending = features if self.pending is None else torch.cat((self.pending, features))
 
-    def _ingest(self) -> None:
+    def ingest(self) -> None:
+        """Takes what is pending into the drafter's context."""
         if self.drafter is not None and self.draft_cache is not None and self.pending is not None:
             self.drafter.ingest(self.pending, self.draft_cache)
             self.pending = None
 
-    def _cut_at_stop(self, ids: list[int]) -> list[int]:
-        stops = self.target.config.stop_token_ids
-        for index, token in enumerate(ids):
-            if token in stops:
-                return ids[: index + 1]
-        return ids
-
-    def book(self, outcome: Outcome) -> Round:
-        """Enters a round into the turn's books; its rows must be committed."""
-        self.anchor = outcome.emitted[-1]
-        self.num_emitted += len(outcome.emitted)
-        return Round(
-            **outcome._asdict(),
-            context_length=self.cache.length,
-            settings=self.settings,
-            finish=self._finish_reason(),
-        )
+    def book(self, emitted: Sequence[int]) -> FinishReason | None:
+        """Enters a round's tokens into the turn's books; the rows before them must be committed. Why it ends here."""
+        self.anchor = emitted[-1]
+        self.num_emitted += len(emitted)
+        return self._finish_reason()
 
     def _finish_reason(self) -> FinishReason | None:
         if self.anchor in self.target.config.stop_token_ids:

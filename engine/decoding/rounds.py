@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..commands import GenerationSettings
 from ..events import FinishReason, Verdict
+from ..speculation.trees import Node, is_chain
 from ..speculation.verify_width import Choice
 
 if TYPE_CHECKING:
@@ -50,15 +51,32 @@ class Verified(NamedTuple):
     """What the drafter gave it there."""
 
 
-class Outcome(NamedTuple):
-    """What a round found out; times in milliseconds."""
+def verified(tree: Sequence[Node], chances: Sequence[Sequence[float]], tokens: Sequence[int]) -> tuple[Verified, ...]:
+    """The rows of a tree behind the anchor's, empty for a chain; ``tokens`` of all rows."""
+    return (
+        ()
+        if is_chain(tree)
+        else tuple(
+            Verified(node.parent, node.depth, node.choice, tokens[row], chances[node.depth - 1][node.choice])
+            for row, node in enumerate(tree, 1)
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What one round did, and where that left the turn; times in milliseconds."""
 
     emitted: tuple[int, ...]
     probabilities: tuple[float, ...]
     """What the target gave each emitted token."""
     verify_width: int
     total_ms: float
+    context_length: int
+    settings: GenerationSettings
+    finish: FinishReason | None
     draft_ids: tuple[int, ...] = ()
+    """The drafter's first choices."""
     draft_probabilities: tuple[float, ...] = ()
     """What the drafter gave each draft."""
     target_probabilities: tuple[float, ...] = ()
@@ -70,30 +88,6 @@ class Outcome(NamedTuple):
     """Why so much of the draft was verified, where a policy chose."""
     tree: tuple[Verified, ...] = ()
     """What was verified, where that is no chain of the first drafts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """What one round did: its ``Outcome``, and where that left the turn."""
-
-    draft_ids: tuple[int, ...]
-    draft_probabilities: tuple[float, ...]
-    """What the drafter gave each draft."""
-    target_probabilities: tuple[float, ...]
-    """What the target gave each draft, up to the first that was not accepted."""
-    num_accepted: int
-    emitted: tuple[int, ...]
-    probabilities: tuple[float, ...]
-    """What the target gave each emitted token."""
-    verify_width: int
-    draft_ms: float
-    verify_ms: float
-    total_ms: float
-    choice: Choice | None
-    tree: tuple[Verified, ...]
-    context_length: int
-    settings: GenerationSettings
-    finish: FinishReason | None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -115,6 +109,10 @@ class Round:
 
 class Rounds(Protocol):
     """How the rounds of a turn are run, once its prompt is in the caches and its first token is sampled."""
+
+    @property
+    def choices(self) -> int:
+        """Of the drafter's at each position where a policy chooses what to verify; 1 verifies chains."""
 
     def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
         """Yields rounds until one has a ``finish``, or ``poll``, asked before each, says stop."""

@@ -19,7 +19,7 @@ import torch  # noqa: E402
 import torch._dynamo  # noqa: E402  (operations on meta tensors would import it when it is waited for)
 
 from ..decoding.decoder import Decoder  # noqa: E402
-from ..decoding.device_rounds import DeviceRounds  # noqa: E402
+from ..decoding.round_launches import RoundLaunches  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
 from ..kernels.weights.int8 import Int8Weight  # noqa: E402
 from .checkpoint import (  # noqa: E402
@@ -52,7 +52,7 @@ def launch_all(order: Order) -> None:
         drafter.prepare()
     decoder = Decoder(target, drafter, order.context)
     copy = Int8Weight.allocate(config.vocab_size, config.hidden_size, device=META)
-    DeviceRounds(decoder, copy if order.drafts_in_8_bits else None).rehearse()
+    RoundLaunches(decoder, copy if order.drafts_in_8_bits else None).rehearse()
     _rehearse_prompt(decoder)
 
 

@@ -1,5 +1,7 @@
 """Trees of drafts: how one is built, in which rows it stands, what of it is accepted. Standard library only.
 
+A chain is a tree with one branch: first choices, one behind the other.
+
 A block-diffusion drafter gives every position of a block chances of its own, whatever the tokens before it turn out to
 be. So second choices are known in the same pass, and a tree of first and further choices can be verified in the rows
 that a chain would fill. Built best first, by the product of chances (Ringel and Romano, arXiv 2604.12989).
@@ -8,12 +10,9 @@ that a chain would fill. Built best first, by the product of chances (Ringel and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import accumulate, count
+from itertools import count
 from typing import NamedTuple
-
-from .verify_width import MEMORY, NUM_BINS, TRY, Auto, Calibration, Choice
 
 ROWS = 16
 """Of the widest pass: the anchor and fifteen drafted tokens."""
@@ -63,6 +62,15 @@ def best_first(chances: Chances, rows: int = ROWS) -> list[Node]:
     return tree
 
 
+def chain(length: int) -> list[Node]:
+    """First choices alone, one behind the other: a tree with one branch."""
+    return [Node(row, row + 1, 0, 1.0) for row in range(length)]
+
+
+def is_chain(tree: Sequence[Node]) -> bool:
+    return all(node.choice == 0 and node.parent == row for row, node in enumerate(tree))
+
+
 def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
     """Rows of the nodes that the text says, one behind the other."""
     rows = {(node.parent, node.choice): row for row, node in enumerate(tree, 1)}
@@ -91,6 +99,21 @@ def in_rows(nodes: Sequence[Node]) -> list[Node]:
     return [nodes[old - 1]._replace(parent=new_row[nodes[old - 1].parent]) for old in order]
 
 
+def branches(tree: Sequence[Node]) -> list[list[int]]:
+    """Rows from the anchor's to each that none follows; of a chain, all of its rows."""
+    parents = {node.parent for node in tree}
+    return [path_to(tree, row) for row in range(len(tree) + 1) if row not in parents]
+
+
+def placed(parents: Sequence[int], choices: Sequence[int], chances: Chances) -> list[Node]:
+    """The tree whose rows behind the anchor's have these parents and choices, by what the drafter gave them."""
+    tree = [Node(0, 0, 0, 1.0)]
+    for parent, choice in zip(parents, choices, strict=True):
+        before = tree[parent]
+        tree.append(Node(parent, before.depth + 1, choice, before.chance * chances[before.depth][choice]))
+    return tree[1:]
+
+
 def path_to(tree: Sequence[Node], row: int) -> list[int]:
     """Rows from the anchor's to this one, one for each depth."""
     path = [row]
@@ -98,78 +121,3 @@ def path_to(tree: Sequence[Node], row: int) -> list[int]:
         row = tree[row - 1].parent
         path.append(row)
     return path[::-1]
-
-
-OTHERS_WEIGHT = 4.0
-"""So much confidence in choices behind the first has come true before any is seen: about thirty of them."""
-
-
-class Together(Calibration):
-    """For choices behind the first: these are seldom right, so the few in a bin say little. All bins learn alike."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.accepted = [OTHERS_WEIGHT] * NUM_BINS
-        self.confidence = [OTHERS_WEIGHT] * NUM_BINS
-
-    def observe(self, confidence: float, accepted: bool) -> None:
-        for index in range(NUM_BINS):
-            self.accepted[index] = MEMORY * self.accepted[index] + accepted
-            self.confidence[index] = MEMORY * self.confidence[index] + confidence
-
-
-@dataclass(slots=True)
-class AutoTrees(Auto):
-    """``Auto``, choosing how many of a tree's nodes to verify.
-
-    Where blocks have one choice a position it does as ``Auto`` does.
-    """
-
-    others: Calibration = field(default_factory=Together)
-    """What chances of choices behind the first are worth."""
-
-    def tree(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
-        """Which nodes to verify, in the order of their rows, and what decided that; ``rows`` at most, one of them the
-        anchor's."""
-        tree = best_first([self._worth(position) for position in chances], rows)
-        costs, price = self.table.at(context), self.price(context)
-        tokens = accumulate((node.chance for node in tree), initial=1.0)
-        worth = [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
-        width = TRY if self.trying else max(range(len(worth)), key=worth.__getitem__)
-        edge = min(width, len(tree) - 1)
-        cost_ms = costs.verify[edge + 1] - costs.verify[edge]
-        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price)
-
-    def rebuilt(self, chances: Chances, parents: Sequence[int], choices: Sequence[int]) -> list[Node]:
-        """A tree that was chosen elsewhere, from the parents and choices of its rows behind the anchor's.
-
-        What its nodes are worth is what it is by now.
-        """
-        worth = [self._worth(position) for position in chances]
-        tree = [Node(0, 0, 0, 1.0)]
-        for parent, choice in zip(parents, choices, strict=True):
-            before = tree[parent]
-            tree.append(Node(parent, before.depth + 1, choice, before.chance * worth[before.depth][choice]))
-        return tree[1:]
-
-    def saw(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
-        """What came of a round with a draft; ``path``: the accepted rows. ``observe`` is told of the others."""
-        costs = self.table.at(context)
-        round_ms = costs.round(len(tree))
-        if self._trying:
-            self._judge(len(path) + 1, costs)
-            return
-        expected = sum((node.chance for node in tree), start=1.0)
-        changed = bool(tree) and self._has_changed(chances[0][0], len(path), round_ms / costs.rest - 1)
-        for row, node in enumerate(tree, 1):
-            if node.parent in (0, *path):
-                calibration = self.others if node.choice else self.calibration
-                calibration.observe(chances[node.depth - 1][node.choice], row in path)
-        self._book((len(path) + 1 + expected) / 2, round_ms, changed, costs)
-
-    def _worth(self, position: Sequence[float]) -> list[float]:
-        """Chances as they turned out so far: falling, and no more than 1 in all."""
-        found = [self.calibration.chance(position[0])]
-        for chance in position[1:]:
-            found.append(max(min(self.others.chance(chance), found[-1], 1 - sum(found)), 0.0))
-        return found

@@ -1,8 +1,9 @@
 """How many drafted tokens to verify this round, by the drafter's confidence and by what passes cost on this machine.
 
 On a mixture of experts every verified token brings experts that no other row chose, so a pass over 16 rows costs
-several passes over one. The whole block is drafted either way (DFlash drafts it in one pass); the policy decides how
-long a prefix the target looks at. No choice changes the text: the target samples every position itself.
+several passes over one; on a dense model further rows cost little. The whole block is drafted either way (DFlash drafts
+it in one pass); the policy decides which tree of its choices the target looks at: a chain where every position has one
+choice. No decision changes the text: the target samples every position itself.
 
 A policy is pure: it sees confidences, the context's length and costs, never a tensor or a clock. Standard library
 only.
@@ -13,59 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from operator import mul
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-
-@dataclass(frozen=True, slots=True)
-class RoundCosts:
-    """Milliseconds of the parts of a round on one machine, at one context length."""
-
-    draft: float
-    """A drafting pass, with the ingestion of what was accepted before it."""
-    verify: tuple[float, ...]
-    """Entry r - 1: the target's pass over r rows, the anchor and r - 1 drafted tokens. The first is also that of a
-    round without a draft; where such a round has a pass of its own, it is that one's."""
-    ingest: float = 0.0
-    """What a round without a draft takes beyond its pass, on average: the drafter is told of sixteen tokens at once."""
-
-    @property
-    def plain(self) -> float:
-        """A round without a drafter: one token for one pass."""
-        return self.verify[0]
-
-    @property
-    def rest(self) -> float:
-        """A round without a draft, that leaves the drafter fit to draft the next one."""
-        return self.verify[0] + self.ingest
-
-    def round(self, num_verified: int) -> float:
-        """A round that drafts and then verifies so many drafted tokens."""
-        return self.draft + self.verify[num_verified]
-
-
-@dataclass(frozen=True, slots=True)
-class CostTable:
-    """Costs timed at a few context lengths, ascending; between two of them they grow evenly."""
-
-    contexts: tuple[int, ...]
-    costs: tuple[RoundCosts, ...]
-
-    def at(self, context: int) -> RoundCosts:
-        """Costs at a context length; beyond the table, those of its end."""
-        for low, high in zip(range(len(self.contexts)), range(1, len(self.contexts)), strict=False):
-            start, end = self.contexts[low], self.contexts[high]
-            if start <= context < end:
-                return _between(self.costs[low], self.costs[high], (context - start) / (end - start))
-        return self.costs[0 if context < self.contexts[0] else -1]
-
-
-def _between(low: RoundCosts, high: RoundCosts, share: float) -> RoundCosts:
-    def mix(a: float, b: float) -> float:
-        return a + share * (b - a)
-
-    verify = tuple(map(mix, low.verify, high.verify))
-    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest))
+from .calibration import Calibration, PooledCalibration
+from .costs import CostTable, RoundCosts
+from .trees import ROWS, Chances, Node, best_first, chain, in_rows
 
 
 class Choice(NamedTuple):
@@ -80,12 +33,25 @@ class Choice(NamedTuple):
     """Tokens that a millisecond is worth: what decoding yields on this text."""
 
 
-class Policy(Protocol):
-    """Chooses every round. ``observe`` must be told of every round, also of those without a draft."""
+class ChoiceNumbers(NamedTuple):
+    """What ``Auto`` chooses by at one context length, for a device that chooses in its place."""
 
-    @property
-    def feeds_drafter(self) -> bool:
-        """Whether the drafter is told of rounds without a draft, so that it can draft again."""
+    trying: bool
+    """Whether ``TRY`` tokens are verified whatever their chances."""
+    price: float
+    calibration: Calibration
+    others: Calibration
+    verify: tuple[float, ...]
+    """``RoundCosts.verify``."""
+
+
+class Policy:
+    """Decides every round. ``observe`` must be told of every round, also of those without a draft.
+
+    This one drafts in every round and leaves open how much is verified: on a device, all of it.
+    """
+
+    __slots__ = ()
 
     def begin(self) -> None:
         """A new answer: what was learned of the drafter stays, what was found out about the text before it goes."""
@@ -95,86 +61,40 @@ class Policy(Protocol):
 
         Asked once before every round; the round before may not have been observed yet.
         """
+        return True
 
     def pause(self, context: int) -> Choice | None:
-        """Why there is no draft in a round that was to have none: what one would add. None where nobody decides."""
+        """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""
+        return None
 
-    def choose(self, confidences: Sequence[float], context: int) -> Choice:
-        """How much of a draft to verify, given what the drafter gave each of its tokens, of which there is one."""
+    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+        """Which tree to verify, in the order of its rows, and what decided that.
 
-    def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
-        """What came of a round: no confidences when nothing was drafted."""
+        ``chances``: what the drafter gave its choices at each position, of which there is one at least. The tree takes
+        ``rows`` rows at most, the anchor's included.
+        """
+        raise NotImplementedError
+
+    def numbers(self, context: int) -> ChoiceNumbers | None:
+        """What ``choose`` would go by; None verifies whole chains."""
+        return None
+
+    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+        """What came of a round: no ``chances`` when nothing was drafted; ``path``: the rows that were accepted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """Always the same width: ``block_size`` counts the anchor, so 16 verifies 15 drafted tokens."""
+class Fixed(Policy):
+    """Always a chain of the same width: ``block_size`` counts the anchor, so 16 verifies 15 drafted tokens."""
 
     block_size: int
-
-    @property
-    def feeds_drafter(self) -> bool:
-        return self.block_size > 1
-
-    def begin(self) -> None:
-        pass
 
     def wants_draft(self, context: int) -> bool:
         return self.block_size > 1
 
-    def pause(self, context: int) -> Choice | None:
-        return None
-
-    def choose(self, confidences: Sequence[float], context: int) -> Choice:
-        return Choice(min(self.block_size - 1, len(confidences)))
-
-    def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
-        pass
-
-
-NUM_BINS = 10
-PRIOR_WEIGHT = 4.0
-"""How many observations the drafter's own word is worth against what was seen."""
-MEMORY = 0.98
-"""Weight that a bin's past keeps at each new observation in it: about the last fifty count."""
-
-
-class Calibration:
-    """What the drafter's confidence is worth, learned from what was accepted.
-
-    Drafters are sure of themselves to a different degree on different texts. Each of ten bins of confidence counts
-    how often a draft in it was accepted, given that the drafts before it were; with nothing seen yet, the confidence
-    itself is the estimate.
-    """
-
-    def __init__(self) -> None:
-        self.accepted = [0.0] * NUM_BINS
-        """Per bin, over the drafts that were reached, old ones fading: how many were accepted."""
-        self.confidence = [0.0] * NUM_BINS
-        """And what their confidences add up to."""
-
-    def chance(self, confidence: float) -> float:
-        """How likely a draft of this confidence is to be accepted once it is reached, in [0, 1]."""
-        index = bin_of(confidence)
-        # The bin says how far its drafts were off, on average; within the bin the confidence still ranks them.
-        expected = self.confidence[index] + PRIOR_WEIGHT * confidence
-        found = self.accepted[index] + PRIOR_WEIGHT * confidence
-        return min(confidence * found / expected, 1.0) if expected > 0 else confidence
-
-    def copy(self) -> Calibration:
-        other = Calibration()
-        other.accepted, other.confidence = list(self.accepted), list(self.confidence)
-        return other
-
-    def observe(self, confidence: float, accepted: bool) -> None:
-        index = bin_of(confidence)
-        self.accepted[index] = MEMORY * self.accepted[index] + accepted
-        self.confidence[index] = MEMORY * self.confidence[index] + confidence
-
-
-def bin_of(confidence: float) -> int:
-    """Bins are even in confidence: [0, 0.1), [0.1, 0.2), … [0.9, 1]."""
-    return min(int(confidence * NUM_BINS), NUM_BINS - 1)
+    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+        tree = chain(min(self.block_size, rows, len(chances) + 1) - 1)
+        return tree, Choice(len(tree))
 
 
 RATE_MEMORY = 0.9
@@ -197,8 +117,8 @@ COMEBACK_ROUNDS, COMEBACK = 3, 1.5
 
 
 @dataclass(slots=True)
-class Auto:
-    """The width with the best expected yield, plain decoding included.
+class Auto(Policy):
+    """The tree with the best expected yield, plain decoding included: a chain where positions have one choice.
 
     A millisecond has a price: the tokens that decoding yields in it on this text, which is at least what plain
     decoding yields. A drafted token is verified when its chance to be kept is worth more than the milliseconds that
@@ -211,6 +131,9 @@ class Auto:
 
     table: CostTable
     calibration: Calibration = field(default_factory=Calibration)
+    """What chances of first choices are worth."""
+    others: Calibration = field(default_factory=PooledCalibration)
+    """And of those behind them."""
     _tokens: float = 0.0
     """Of recent drafted rounds, old ones fading; and the milliseconds they cost."""
     _milliseconds: float = 0.0
@@ -240,10 +163,6 @@ class Auto:
         self._tokens = times_rest * self._milliseconds / rest_ms
 
     @property
-    def feeds_drafter(self) -> bool:
-        return True
-
-    @property
     def trying(self) -> bool:
         """Whether the draft just wanted is a try, which verifies ``TRY`` tokens whatever their chances."""
         return self._trying
@@ -262,30 +181,52 @@ class Auto:
         costs = self.table.at(context)
         return Choice(0, 0.0, max(costs.round(TRY) - costs.rest, 0.0), self.price(context))
 
-    def choose(self, confidences: Sequence[float], context: int) -> Choice:
+    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+        tree = best_first([self._worth(position) for position in chances], rows)
         costs, price = self.table.at(context), self.price(context)
-        chances = tuple(accumulate(map(self.calibration.chance, confidences), mul))
-        tokens = accumulate(chances, initial=1.0)
+        tokens = accumulate((node.chance for node in tree), initial=1.0)
         worth = [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
         width = TRY if self._trying else max(range(len(worth)), key=worth.__getitem__)
-        edge = min(width, len(chances) - 1)
-        return Choice(width, chances[edge], costs.verify[edge + 1] - costs.verify[edge], price)
+        edge = min(width, len(tree) - 1)
+        cost_ms = costs.verify[edge + 1] - costs.verify[edge]
+        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price)
 
-    def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
-        if not confidences:
+    def numbers(self, context: int) -> ChoiceNumbers:
+        verify = self.table.at(context).verify
+        return ChoiceNumbers(self._trying, self.price(context), self.calibration, self.others, verify)
+
+    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+        if not chances:
             self._pause = max(self._pause - 1, 0)
             return
         costs = self.table.at(context)
-        round_ms = costs.round(num_verified)
+        round_ms = costs.round(len(tree))
         if self._trying:
-            self._judge(num_accepted + 1, costs)
+            self._judge(len(path) + 1, costs)
             return
         # Half what came of the round and half what was to be expected of it, which scatters less.
-        expected = sum(accumulate(map(self.calibration.chance, confidences[:num_verified]), mul), start=1.0)
-        changed = num_verified > 0 and self._has_changed(confidences[0], num_accepted, round_ms / costs.rest - 1)
-        for index in range(min(num_accepted + 1, num_verified)):
-            self.calibration.observe(confidences[index], index < num_accepted)
-        self._book((num_accepted + 1 + expected) / 2, round_ms, changed, costs)
+        expected = self._expected(chances, tree)
+        changed = bool(tree) and self._has_changed(chances[0][0], len(path), round_ms / costs.rest - 1)
+        for row, node in enumerate(tree, 1):
+            if node.parent in (0, *path):
+                calibration = self.others if node.choice else self.calibration
+                calibration.observe(chances[node.depth - 1][node.choice], row in path)
+        self._book((len(path) + 1 + expected) / 2, round_ms, changed, costs)
+
+    def _worth(self, position: Sequence[float]) -> list[float]:
+        """Chances as they turned out so far: falling, and no more than 1 in all."""
+        found = [self.calibration.chance(position[0])]
+        for chance in position[1:]:
+            found.append(max(min(self.others.chance(chance), found[-1], 1 - sum(found)), 0.0))
+        return found
+
+    def _expected(self, chances: Chances, tree: Sequence[Node]) -> float:
+        """Tokens that a round with this tree yields, by what is known now: rounds may overlap."""
+        worth = [self._worth(position) for position in chances]
+        found = [1.0]
+        for node in tree:
+            found.append(found[node.parent] * worth[node.depth - 1][node.choice])
+        return sum(found[1:], start=1.0)
 
     def _book(self, tokens: float, round_ms: float, changed: bool, costs: RoundCosts) -> None:
         """Enters what a drafted round yielded, and whether the text is another: drafting goes on, or rests."""

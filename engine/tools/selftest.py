@@ -16,7 +16,7 @@ import torch
 from ..commands import MAX_BLOCK_SIZE, GenerationSettings, Message
 from ..decoding.decoder import Decoder, Prompt, Round
 from ..kv_cache.cache import Cache
-from ..speculation.verify_width import NUM_BINS, bin_of
+from ..speculation.calibration import NUM_BINS, bin_of
 from ..tokenizer import ChatTokenizer
 from ..tuning.play import Anchor
 from ..tuning.record import record_drafts

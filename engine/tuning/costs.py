@@ -16,7 +16,8 @@ import torch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
 from ..kernels.toolchain.jit import MAX_ROWS
-from ..speculation.verify_width import CostTable, RoundCosts
+from ..speculation.costs import CostTable, RoundCosts
+from .round_timer import RoundTimer
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
 """Rows timed; what lies between two of them costs evenly more."""
@@ -55,13 +56,13 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
 def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
-    draft, verify = rounds.drafting
+    timer, (draft, verify) = RoundTimer(rounds.launches), rounds.launches.when_chosen
     took = _quickest(
         [
-            partial(rounds.time, draft, text, context, pending=TYPICAL),
-            partial(rounds.time, "ingest", text, context, pending=MAX_ROWS),
-            partial(rounds.time, "plain", text, context),
-            *(partial(rounds.time, verify, text, context, width) for width in WIDTHS[1:]),
+            partial(timer.time, draft, text, context, pending=TYPICAL),
+            partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
+            partial(timer.time, "plain", text, context),
+            *(partial(timer.time, verify, text, context, width) for width in WIDTHS[1:]),
         ]
     )
     return _round_costs(*took)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files.fingerprint import fingerprint_of_code
-from ..speculation.verify_width import CostTable, RoundCosts
+from ..speculation.costs import CostTable, RoundCosts
 
 
 def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:

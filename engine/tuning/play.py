@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..speculation.trees import AutoTrees, accepted_path
-from ..speculation.verify_width import CostTable, Policy
+from ..speculation.costs import CostTable
+from ..speculation.trees import accepted_path
+from ..speculation.verify_width import Policy
 
 
 class Anchor(NamedTuple):
@@ -21,6 +22,15 @@ class Anchor(NamedTuple):
     """What the drafter gave each of its tokens, as far as the text goes."""
     num_right: int
     """How many of these the target says too, before the first that it doesn't."""
+
+    @property
+    def chances(self) -> tuple[tuple[float, ...], ...]:
+        """As of a ``Block`` with one choice a position."""
+        return tuple((each,) for each in self.confidences)
+
+    @property
+    def said(self) -> tuple[int, ...]:
+        return (0,) * self.num_right + (-1,) * (len(self.confidences) - self.num_right)
 
 
 class Block(NamedTuple):
@@ -56,44 +66,31 @@ class Played:
         return 1e3 * self.tokens / self.milliseconds
 
 
-def play(policy: Policy, anchors: Sequence[Anchor], table: CostTable, prompt_length: int = 0) -> Played:
-    """Runs a policy over a recording, from the first token to the last, at the costs of ``table``."""
+def play(
+    policy: Policy, drafts: Sequence[Anchor] | Sequence[Block], table: CostTable, prompt_length: int = 0
+) -> Played:
+    """Runs a policy over a recording, from the first token to the last, at the costs of ``table``.
+
+    A pass over a tree's rows costs what one over a chain's does.
+    """
     position, rounds, milliseconds = 0, 0, 0.0
-    while position < len(anchors):
-        anchor, context = anchors[position], prompt_length + position
+    while position < len(drafts):
+        context, tokens = prompt_length + position, 1
         costs = table.at(context)
         if policy.wants_draft(context):
-            width = policy.choose(anchor.confidences, context).num_verified
-            accepted = min(anchor.num_right, width)
-            milliseconds += costs.round(width)
-            policy.observe(anchor.confidences, width, accepted, context)
-            position += accepted + 1
-        else:
-            milliseconds += costs.rest if policy.feeds_drafter else costs.plain
-            policy.observe((), 0, 0, context)
-            position += 1
-        rounds += 1
-    return Played(min(position, len(anchors)), rounds, milliseconds)
-
-
-def play_trees(policy: AutoTrees, blocks: Sequence[Block], table: CostTable, prompt_length: int = 0) -> Played:
-    """``play``, of trees: a pass over a tree's rows costs what one over a chain's does."""
-    position, rounds, milliseconds = 0, 0, 0.0
-    while position < len(blocks):
-        block, context = blocks[position], prompt_length + position
-        costs = table.at(context)
-        if policy.wants_draft(context):
-            tree, _ = policy.tree(block.chances, context)
-            path = accepted_path(tree, block.said)
+            chances = drafts[position].chances
+            tree, _ = policy.choose(chances, context)
+            path = accepted_path(tree, drafts[position].said)
             milliseconds += costs.round(len(tree))
-            policy.saw(block.chances, tree, path, context)
-            position += len(path) + 1
+            policy.observe(chances, tree, path, context)
+            tokens += len(path)
         else:
-            milliseconds += costs.rest
-            policy.observe((), 0, 0, context)
-            position += 1
+            # A drafter that is never asked need not be told of anything.
+            milliseconds += costs.plain if policy.pause(context) is None else costs.rest
+            policy.observe((), (), (), context)
+        position += tokens
         rounds += 1
-    return Played(min(position, len(blocks)), rounds, milliseconds)
+    return Played(min(position, len(drafts)), rounds, milliseconds)
 
 
 def play_oracle(anchors: Sequence[Anchor], table: CostTable, prompt_length: int = 0) -> Played:

@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from ..speculation.verify_width import CostTable, Policy
+from ..speculation.costs import CostTable
+from ..speculation.verify_width import Policy
 from .files import Recording
 from .play import Played, play
 

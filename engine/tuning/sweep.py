@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from ..commands import GenerationSettings, Message
 from ..decoding.decoder import Decoder
-from ..speculation.trees import AutoTrees
-from ..speculation.verify_width import Auto, CostTable, Fixed
+from ..speculation.costs import CostTable
+from ..speculation.verify_width import Auto, Fixed
 from ..tokenizer import ChatTokenizer
 from .files import Recording
-from .play import Played, play, play_oracle, play_trees
+from .play import Played, play, play_oracle
 from .rates import Rate, rate, rate_of
 from .record import record_blocks, record_drafts
 
@@ -51,7 +51,7 @@ def record_answers(
         for temperature in temperatures:
             progress(len(recordings), len(prompts) * len(temperatures))
             settings = GenerationSettings(temperature=temperature, max_new_tokens=num_tokens)
-            if isinstance(decoder.auto, AutoTrees):
+            if decoder.rounds.choices > 1:
                 blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
                 recordings.append(Recording.of_blocks(prompt, temperature, len(ids), blocks))
             else:
@@ -71,9 +71,7 @@ def sweep(recordings: Sequence[Recording], table: CostTable) -> Sweep:
 
 
 def _play_auto(answer: Recording, table: CostTable) -> Played:
-    if answer.blocks:
-        return play_trees(AutoTrees(table), answer.blocks, table, answer.prompt_length)
-    return play(Auto(table), answer.anchors, table, answer.prompt_length)
+    return play(Auto(table), answer.blocks or answer.anchors, table, answer.prompt_length)
 
 
 def _play_oracle(answer: Recording, table: CostTable) -> Played:

@@ -14,10 +14,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from engine.speculation.trees import ROWS, AutoTrees
-from engine.speculation.verify_width import Auto, CostTable, Fixed
+from engine.speculation.costs import CostTable
+from engine.speculation.trees import ROWS
+from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.files import Recording
-from engine.tuning.play import Played, play, play_oracle, play_trees
+from engine.tuning.play import Played, play, play_oracle
 from engine.tuning.rates import RESAMPLES
 from measure.engine.played_auto import TREES
 from measure.engine.record_drafts import DOMAINS, record_all
@@ -40,7 +41,7 @@ PLAYERS: dict[str, Player] = {
     "fixed 16": lambda answer, table, length: play(Fixed(ROWS), answer.anchors, table, length),
     "auto": lambda answer, table, length: play(Auto(table), answer.anchors, table, length),
     "oracle": lambda answer, table, length: play_oracle(answer.anchors, table, length),
-    "auto trees": lambda answer, table, length: play_trees(AutoTrees(table), answer.blocks, table, length),
+    "auto trees": lambda answer, table, length: play(Auto(table), answer.blocks, table, length),
 }
 
 

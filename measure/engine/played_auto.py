@@ -8,9 +8,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from engine.speculation.trees import ROWS, AutoTrees, accepted_path, best_first
-from engine.speculation.verify_width import Auto, CostTable, Fixed
-from engine.tuning.play import Anchor, Block, Played, play, play_trees
+from engine.speculation.costs import CostTable
+from engine.speculation.trees import ROWS, accepted_path, best_first
+from engine.speculation.verify_width import Auto, Fixed
+from engine.tuning.play import Anchor, Block, Played, play
 from measure.engine.recorded_costs import tree_tables
 
 TREES = tree_tables()
@@ -26,7 +27,7 @@ def play_auto(name: str, table: CostTable, blocks: Sequence[Block], prompt_lengt
     """``table``: costs of chains, by the name that ``recorded_tables`` gives it; trees have costs of their own."""
     if name not in TREES:
         return play(Auto(table), chains(blocks), table, prompt_length)
-    return play_trees(AutoTrees(TREES[name]), blocks, TREES[name], prompt_length)
+    return play(Auto(TREES[name]), blocks, TREES[name], prompt_length)
 
 
 def play_best(name: str, table: CostTable, blocks: Sequence[Block], block_size: int, ahead: int) -> float:

@@ -12,7 +12,8 @@ from itertools import groupby
 from pathlib import Path
 
 from engine.bench.policy import scripted_drafts
-from engine.speculation.verify_width import Auto, CostTable, Fixed, Policy
+from engine.speculation.costs import CostTable
+from engine.speculation.verify_width import Auto, Fixed, Policy
 from engine.tuning.files import Recording, load_recordings
 from engine.tuning.play import Played, play, play_oracle
 from measure.engine.played_auto import chains, never_right, play_auto, play_best, scattered

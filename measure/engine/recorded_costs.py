@@ -17,7 +17,7 @@ import torch
 
 from engine.bench.shapes import SHAPES, read_shape
 from engine.kernels.toolchain.jit import MAX_ROWS
-from engine.speculation.verify_width import CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
 from engine.tuning.costs import every_width
 
 FILE = Path(__file__).with_name("costs.json")

@@ -31,7 +31,9 @@ from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditi
 
 from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import GenerationSettings
-from engine.decoding.decoder import Decoder, HostRounds, Prompt, Round
+from engine.decoding.decoder import Decoder, Prompt, Round
+from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.host_rounds import HostRounds
 from engine.decoding.rounds import Rounds
 from engine.kernels.decode.head import capped_logits
 from engine.kernels.reference.attention import sdpa_attention
@@ -45,7 +47,7 @@ from engine.models.gemma4 import GEMMA4
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Experts, Gemma4
-from measure.gpu.check_rounds import OracleRounds, device_rounds, spoiled
+from measure.gpu.check_rounds import OracleLaunches, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report
 from tests.engine.checkpoints import (
@@ -216,7 +218,7 @@ def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma
 def answer(decoder: Decoder, rounds: Rounds, prompt: Sequence[int], settings: GenerationSettings) -> Told:
     """An answer from nothing: its tokens, how many were drafts, and the seconds it took."""
     decoder.clear()
-    decoder.rounds = rounds
+    decoder.use_rounds(rounds)
     started = time.perf_counter()
     events = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
     made = [event for event in events if isinstance(event, Round)]
@@ -244,7 +246,7 @@ def check_answers(target: Gemma4, drafter: DFlashDrafter, tokens: int, report: R
         warm = replace(settings, temperature=temperature, seed=5)
         plain = answer(decoder, device_rounds(decoder), prompt, replace(warm, speculation=False))
         report.line(f"T {temperature}, plain", str(plain))
-        oracle = OracleRounds(decoder, spoiled([*prompt, *plain.ids]))
+        oracle = DeviceRounds(OracleLaunches(decoder, spoiled([*prompt, *plain.ids])))
         for what, rounds in (("the drafter's own", device_rounds(decoder)), ("right but every fifth", oracle)):
             told = answer(decoder, rounds, prompt, warm)
             report.line(f"T {temperature}, drafts {what}", str(told))

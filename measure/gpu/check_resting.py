@@ -22,7 +22,8 @@ from engine.decoding import device_rounds as rounds_of_device
 from engine.decoding.decoder import Decoder
 from engine.decoding.rounds import Round
 from engine.kernels.toolchain.jit import MAX_ROWS
-from engine.speculation.verify_width import Auto, CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.verify_width import Auto
 from engine.tuning.costs import time_rounds
 from measure.gpu.check_rounds import WAYS, answer, bundled_decoder, device_rounds, held_out_prompts, tokens_of
 from measure.gpu.report import Report
@@ -50,11 +51,11 @@ def told(
     decoder: Decoder, prompt: Sequence[int], settings: GenerationSettings, together: int
 ) -> tuple[list[Round], int, list[Tensor]]:
     """The rounds, how much the drafter knows in the end, and copies of its context, told of so many tokens at once."""
-    rounds_of_device.TOGETHER = together
-    decoder.auto = Seldom(COSTLY)
+    rounds_of_device.INGEST_BATCH = together
+    decoder.use_policy(Seldom(COSTLY))
     made = answer(decoder, prompt, settings)
-    rounds_of_device.TOGETHER = MAX_ROWS
-    decoder.auto = None
+    rounds_of_device.INGEST_BATCH = MAX_ROWS
+    decoder.use_policy(None)
     cache = decoder.draft_cache
     assert cache is not None
     return made, cache.length, [store.clone() for layer in cache.layers for store in (layer.k, layer.v)]
@@ -81,15 +82,15 @@ def check_text(decoder: Decoder, prompts: Sequence[list[int]], tokens: int, repo
     assert timed is not None
     for name, table in (("timed", timed), ("costly", COSTLY)):
         for way in WAYS:
-            decoder.auto = None
+            decoder.use_policy(None)
             plains = [tokens_of(answer(decoder, prompt, way.settings(tokens, None))) for prompt in prompts]
-            decoder.auto = Auto(table)
+            decoder.use_policy(Auto(table))
             made = [answer(decoder, prompt, way.settings(tokens, AUTO)) for prompt in prompts]
             same = sum(tokens_of(rounds) == plain for rounds, plain in zip(made, plains, strict=True))
             rests = sum(not done.draft_ids for rounds in made for done in rounds[1:])
             value = f"{same} of {len(prompts)} equal, {rests} rounds without a draft"
             report.line(f"bundled pair, auto at {name} costs, {way.name}", value, same == len(prompts))
-    decoder.auto = None
+    decoder.use_policy(None)
 
 
 def main() -> int:
@@ -106,11 +107,11 @@ def main() -> int:
     if options.shape != "none":
         target, drafter = random_pair(read_shape(options.shape, options.layers), device)
         decoder = Decoder(target, drafter, 1024)
-        decoder.rounds = device_rounds(decoder)
+        decoder.use_rounds(device_rounds(decoder))
         check_bits(f"{options.shape}, {options.layers} layers", decoder, prompts[0], options.tokens, report)
         del target, drafter, decoder
     decoder = bundled_decoder(device)
-    decoder.rounds = device_rounds(decoder)
+    decoder.use_rounds(device_rounds(decoder))
     check_bits("bundled pair", decoder, prompts[0], options.tokens, report)
     check_text(decoder, prompts, options.tokens, report)
     report.write(options.out)

@@ -23,6 +23,7 @@ from engine.bench.weights import random_pair
 from engine.commands import BlockSize, GenerationSettings
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Prompt, Round
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.kernels.toolchain.jit import MAX_ROWS
@@ -35,7 +36,7 @@ PROMPT_LENGTH = 200
 WRONG_EVERY = 5
 
 
-class OracleRounds(DeviceRounds):
+class OracleLaunches(RoundLaunches):
     """Drafts what follows in a text, instead of what the drafter says; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
@@ -43,14 +44,14 @@ class OracleRounds(DeviceRounds):
         self._text = torch.tensor([*text, *[0] * 64], device=decoder.device)
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=decoder.device)
 
-    def _draft(self) -> None:
-        super()._draft()
-        self._ids[1:].copy_(self._text[self._state.cursor.long() + self._ahead])
+    def draft(self) -> None:
+        super().draft()
+        self.ids[1:].copy_(self._text[self.state.cursor.long() + self._ahead])
 
 
 def device_rounds(decoder: Decoder) -> DeviceRounds:
     """As the program uses them: drafting in 8 bits."""
-    return DeviceRounds(decoder, Int8Weight.of(decoder.target.head))
+    return DeviceRounds(RoundLaunches(decoder, Int8Weight.of(decoder.target.head)))
 
 
 @dataclass(frozen=True)
@@ -99,16 +100,16 @@ def check_shape(decoder: Decoder, tokens: int, blocks: Sequence[int], report: Re
     prompt = [rng.randrange(vocab) for _ in range(PROMPT_LENGTH)]
     host = decoder.rounds
     for way in WAYS:
-        decoder.rounds = device_rounds(decoder)
+        decoder.use_rounds(device_rounds(decoder))
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
             _compare(f"{way.name}, block {block}, real drafts", plain, rounds, report)
-        decoder.rounds = OracleRounds(decoder, spoiled([*prompt, *plain]))
+        decoder.use_rounds(DeviceRounds(OracleLaunches(decoder, spoiled([*prompt, *plain]))))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
             _compare(f"{way.name}, block {block}, drafts right but every {WRONG_EVERY}th", plain, rounds, report)
-        decoder.rounds = host
+        decoder.use_rounds(host)
         if way.temperature == 0:
             _compare_with_host(decoder, prompt, plain, way.settings(tokens, None), report)
 
@@ -207,7 +208,7 @@ def main() -> int:
         del target, drafter, decoder
     if options.prompts:
         decoder = bundled_decoder(device)
-        decoder.rounds = device_rounds(decoder)
+        decoder.use_rounds(device_rounds(decoder))
         prompts = held_out_prompts(options.prompts)
         check_bundled(decoder, prompts, options.tokens, report)
         if options.soak:

@@ -26,16 +26,18 @@ import torch
 
 from engine.bench.measure import acceptance_script
 from engine.bench.routing import force_routing, forced_scores
+from engine.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
 from engine.bench.shapes import SHAPES, read_shape
 from engine.bench.weights import random_pair
 from engine.commands import Ask, GenerationSettings, Message
 from engine.decoding.decoder import Decoder
+from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.rounds import Prompt
 from engine.events import Event, Step
 from engine.hub.pairs import BUNDLED_PAIR
+from engine.kernels.weights.int8 import Int8Weight
 from engine.runner import Runner
 from engine.tokenizer import ChatTokenizer
-from measure.gpu.check_rounds import device_rounds
 from measure.gpu.report import Report
 
 if find_spec("platformdirs") is None:  # it would name a folder, which is given here
@@ -158,9 +160,13 @@ def main() -> int:
     if moe is not None:
         force_routing(target, forced_scores("uniform", len(shape.target.layers), moe.num_experts, device))
     runner = Runner(Decoder(target, drafter, options.tokens + 512), FoldedTokenizer(shape.target.vocab_size))
-    runner.decoder.script = acceptance_script(ACCEPTANCE, BLOCK, 64)
+    script = Script(device)
     if device.type == "cuda":
-        runner.decoder.rounds = device_rounds(runner.decoder)
+        copy = Int8Weight.of(target.head)
+        runner.decoder.use_rounds(DeviceRounds(ScriptedLaunches(script, runner.decoder, copy)))
+    else:
+        runner.decoder.use_rounds(ScriptedHostRounds(script))
+    script.play(acceptance_script(ACCEPTANCE, BLOCK, 64))
     for_nobody(runner, min(options.tokens, 200))  # warm
     alone, watched, loads = [], [], []
     sys.setswitchinterval(SWITCH_INTERVAL)

@@ -16,20 +16,22 @@ from engine.bench.kernels import time_launches
 from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.kernels.decode.head import HeadOutput, pick_rows
 from engine.kernels.decode.tiles import DRAFT_TILES
-from engine.kernels.round.accept import RoundState
-from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
+from engine.kernels.round.accept import AcceptedPath, DraftTree, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices, reference_choices
-from engine.kernels.round.grow import grow_tree, tree_numbers
-from engine.kernels.round.move_accepted import RowStores, adopt_rows, reference_adopt
+from engine.kernels.round.grow import grow_tree
+from engine.kernels.round.move_accepted import RowStores, move_accepted, reference_move
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
+from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
+from engine.kernels.round.verify_width import choice_numbers
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype
 from engine.sampling.sampling import sample
-from engine.speculation.trees import AutoTrees, path_to
-from engine.speculation.verify_width import CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import path_to
+from engine.speculation.verify_width import Auto
 from measure.gpu.report import Report
 from tests.kernels.drawn_trees import drawn_chances, drawn_tree, moved, posed
-from tests.kernels.tree_rounds import NO_SCRIPT, Grown, Pass
+from tests.kernels.tree_rounds import Grown, Pass
 
 TILES = DRAFT_TILES.head
 CURSOR = 3000
@@ -72,30 +74,31 @@ class TreeChecks:
         self.time("pick", lambda: pick_rows(out))
         self.time("choices", lambda: pick_choices(out, choices, TILES))
 
+    def tree(self) -> DraftTree:
+        return DraftTree.allocate(Choices.allocate(self.device))
+
     def grown(self) -> None:
         rows = 0
         for seed in range(self.count):
-            rng, policy = random.Random(seed), AutoTrees(COSTS)
+            rng, policy = random.Random(seed), Auto(COSTS)
             for _ in range(seed):
                 policy.calibration.observe(rng.random(), rng.random() < 0.5)
                 policy.others.observe(rng.random(), rng.random() < 0.3)
             chances = drawn_chances(rng, rng.choice([1, 7, 15, 15]))
-            tree, choice = policy.tree(chances, 0, len(chances) + 1)
+            tree, choice = policy.choose(chances, 0, len(chances) + 1)
             result = Grown.of(policy, chances, device=self.device)
             result.check(tree, chances)
             result.check_choice(choice)
             rows += len(tree)
         self.report.line("trees grown", f"{self.count} of {rows / self.count:.1f} drafts, as the policy has them")
-        state, choices = RoundState.allocate(self.device, TREE_RECORD_SIZE), Choices.allocate(self.device)
-        choices.probabilities.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]))
-        numbers, scripted = tree_numbers(AutoTrees(COSTS), 0).to(self.device), NO_SCRIPT.to(self.device)
+        state, placed = RoundState.allocate(self.device, TREE_RECORD_SIZE), self.tree()
+        placed.choices.probabilities.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]))
+        numbers = choice_numbers(Auto(COSTS).numbers(0)).to(self.device)
         ids = torch.zeros(17, dtype=torch.int64, device=self.device)
-        placed, parents = posed([])
-        placed, parents = moved(placed, self.device), parents.to(self.device)
 
         def grow() -> None:
             state.width.fill_(16)
-            grow_tree(state, numbers, choices, scripted, ids, parents, placed)
+            grow_tree(state, numbers, ids, placed)
 
         self.time("grow, and a fill", grow)
         self.time("a fill", lambda: state.width.fill_(16))
@@ -110,11 +113,10 @@ class TreeChecks:
             walked += done.check(done.accept(self.device))[0]
         self.report.line("trees accepted", f"{self.count}, on average {walked / self.count:.1f} drafts of each")
         state = moved(done.state, self.device)
-        placed, parents = posed(done.tree)
-        ids, choices, head = done.ids.to(self.device), moved(done.choices, self.device), moved(done.head, self.device)
-        rows, path = moved(placed, self.device), AcceptedPath.allocate(self.device)
-        parents = parents.to(self.device)
-        self.time("accept", lambda: accept_tree(state, ids, rows, parents, choices, head, None, path))
+        tree = DraftTree.allocate(moved(done.choices, self.device))
+        tree.pose(done.tree)
+        ids, head = done.ids.to(self.device), moved(done.head, self.device)
+        self.time("accept", lambda: accept_tree(state, ids, tree, head, None))
 
     def sampled(self) -> None:
         out, rng = self.head(), random.Random(0)
@@ -139,7 +141,7 @@ class TreeChecks:
             right += said.ids == [int(sampled.token[row])] and near
         self.report.line("rows sampled at their depths", f"{right} of 16", right == 16)
 
-    def adopted(self) -> None:
+    def moved_rows(self) -> None:
         target, drafter = self.shape.target, self.shape.drafter
         assert drafter is not None
         dtype = compute_dtype(self.device)
@@ -154,14 +156,14 @@ class TreeChecks:
             path, rows = self._path(path_to(drawn_tree(rng, 16), rng.randint(1, 15)))
             before = [store.clone() for store in (*stores.stores, features[None])]
             for store in before[:-1]:
-                reference_adopt(store, rows, CURSOR)
-            reference_adopt(before[-1], rows, 0)
-            adopt_rows(stores, path)
+                reference_move(store, rows, CURSOR)
+            reference_move(before[-1], rows, 0)
+            move_accepted(stores, path)
             same = same and all(map(torch.equal, before, (*stores.stores, features[None])))
         self.report.line("accepted rows moved", "as defined" if same else "OTHERWISE", same)
         for name, rows in (("along the trunk", [0, 1, 2, 3]), ("1 row", [0, 2]), ("7 rows", [0, *range(2, 9)])):
             path, _ = self._path(rows)
-            self.time(f"adopt, {name}", lambda path=path: adopt_rows(stores, path))  # type: ignore[misc]
+            self.time(f"move, {name}", lambda path=path: move_accepted(stores, path))  # type: ignore[misc]
 
     def _path(self, rows: Sequence[int]) -> tuple[AcceptedPath, list[int]]:
         path = AcceptedPath.allocate(self.device)
@@ -186,7 +188,7 @@ def main() -> int:
     report = Report()
     torch.manual_seed(0)
     checks = TreeChecks(read_shape(options.shape), torch.device(options.device), report, options.count)
-    for part in (checks.choices, checks.grown, checks.accepted, checks.sampled, checks.adopted):
+    for part in (checks.choices, checks.grown, checks.accepted, checks.sampled, checks.moved_rows):
         try:
             part()
         except Exception as error:

@@ -22,12 +22,15 @@ from engine.bench.shapes import SHAPES, read_shape
 from engine.bench.weights import random_pair
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
-from engine.decoding.device_rounds import DeviceRounds, Kind
+from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.round_launches import Kind, RoundLaunches
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
-from engine.speculation.trees import CHOICES, AutoTrees
-from engine.speculation.verify_width import CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import CHOICES
+from engine.speculation.verify_width import Auto
 from engine.tuning.costs import TYPICAL, WIDTHS
+from engine.tuning.round_timer import RoundTimer
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report
 
@@ -36,7 +39,7 @@ GIVEN = (0.4, 0.3, 0.15, 0.1)
 MARGIN = 64
 
 
-class OracleTrees(DeviceRounds):
+class OracleTrees(RoundLaunches):
     """Choices hold what follows in a text at four of five positions; the drafter runs all the same."""
 
     def __init__(self, decoder: Decoder, text: Sequence[int]):
@@ -51,18 +54,18 @@ class OracleTrees(DeviceRounds):
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=device)
         self._given = torch.tensor(GIVEN, device=device)
 
-    def _propose(self) -> None:
-        super()._propose()
-        assert self._trees is not None
-        places = (self._state.cursor.long() + self._ahead).clamp(max=len(self._tokens) - 1)
-        self._trees.choices.tokens.copy_(self._tokens[places])
-        self._trees.choices.probabilities.copy_(self._given.expand(MAX_ROWS, CHOICES))
+    def propose(self) -> None:
+        super().propose()
+        assert self.tree is not None
+        places = (self.state.cursor.long() + self._ahead).clamp(max=len(self._tokens) - 1)
+        self.tree.choices.tokens.copy_(self._tokens[places])
+        self.tree.choices.probabilities.copy_(self._given.expand(MAX_ROWS, CHOICES))
 
 
-class Steady(AutoTrees):
+class Steady(Auto):
     """Always the whole tree: it learns nothing."""
 
-    def saw(self, chances: object, tree: object, path: object, context: int) -> None:
+    def observe(self, chances: object, tree: object, path: object, context: int) -> None:
         pass
 
 
@@ -70,10 +73,12 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
     rng = random.Random(length)
     prompt = [rng.randrange(decoder.target.config.vocab_size) for _ in range(length)]
     for way in WAYS:
-        decoder.rounds, decoder.auto = device_rounds(decoder), None
+        decoder.use_rounds(device_rounds(decoder))
+        decoder.use_policy(None)
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         again = tokens_of(answer(decoder, prompt, way.settings(tokens, 16)))
-        decoder.rounds, decoder.auto = OracleTrees(decoder, [*prompt, *plain]), Steady(FLAT)
+        decoder.use_rounds(DeviceRounds(OracleTrees(decoder, [*prompt, *plain])))
+        decoder.use_policy(Steady(FLAT))
         rounds = answer(decoder, prompt, replace(way.settings(tokens, 16), block_size=AUTO))
         ids = tokens_of(rounds)
         part = next((i for i, (a, b) in enumerate(zip(plain, ids, strict=False)) if a != b), len(ids))
@@ -90,17 +95,17 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
 
 def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> list[dict[str, Any]]:
     """What ``measure.engine.recorded_costs`` records. The least of several turns, chains and trees by turns."""
-    rounds = device_rounds(decoder)
+    timer = RoundTimer(device_rounds(decoder).launches)
     rng, found = random.Random(5), []
     text = [rng.randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
     for context, width in product(contexts, WIDTHS):
         kinds: tuple[Kind, Kind] = ("plain", "plain") if width == 1 else ("verify", "tree")
         turns = [
             (
-                rounds.time("draft", text, context, pending=TYPICAL),
-                rounds.time("grow", text, context, pending=TYPICAL),
-                rounds.time(kinds[0], text, context, width),
-                rounds.time(kinds[1], text, context, width),
+                timer.time("draft", text, context, pending=TYPICAL),
+                timer.time("grow", text, context, pending=TYPICAL),
+                timer.time(kinds[0], text, context, width),
+                timer.time(kinds[1], text, context, width),
             )
             for _ in range(repeats)
         ]

@@ -13,14 +13,13 @@ from pathlib import Path
 import torch
 
 from engine.decoding.decoder import Decoder
-from engine.decoding.device_rounds import DeviceRounds
-from engine.kernels.round.accept import MAX_SCRIPT, RoundState
-from engine.kernels.round.accept_tree import TREE_RECORD_SIZE, AcceptedPath, accept_tree
+from engine.decoding.round_launches import RoundLaunches
+from engine.kernels.round.accept import DraftTree, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices
-from engine.kernels.round.grow import NUM_TREE_NUMBERS, grow_tree
-from engine.kernels.round.move_accepted import RowStores, adopt_rows
+from engine.kernels.round.grow import grow_tree
+from engine.kernels.round.move_accepted import RowStores, move_accepted
 from engine.kernels.round.sample import sample_rows
-from engine.kernels.round.tree_rows import TreeRows
+from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
 from engine.kernels.weights.int8 import Int8Weight
 from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
@@ -43,31 +42,29 @@ def launches() -> list[Launch]:
     target.prepare()
     drafter.prepare()
     embedding = Int8Weight.allocate(target_config.vocab_size, target_config.hidden_size, device=torch.device("meta"))
-    rounds = DeviceRounds(Decoder(target, drafter, CONTEXT), embedding)
-    rounds._target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
+    launches = RoundLaunches(Decoder(target, drafter, CONTEXT), embedding)
+    launches.target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
     with record() as made:
-        rounds._ingest()
-        rounds._draft()
-        rounds._verify("verify", greedy=True)
-        rounds._verify("plain", greedy=False)
-        _run_tree(rounds)
+        launches.ingest()
+        launches.draft()
+        launches.verify("verify", greedy=True)
+        launches.verify("plain", greedy=False)
+        _run_tree(launches)
     return distinct(made)
 
 
-def _run_tree(rounds: DeviceRounds) -> None:
+def _run_tree(launches: RoundLaunches) -> None:
     """What a round launches for a tree where it would do otherwise for a chain."""
-    device, state = torch.device("meta"), RoundState.allocate(torch.device("meta"), TREE_RECORD_SIZE)
-    head, sampled, target = rounds._target.out, rounds._sampled, rounds._target
-    choices, rows, path = Choices.allocate(device), TreeRows.allocate(device), AcceptedPath.allocate(device)
-    ids, parents = torch.zeros(17, dtype=torch.int64, device=device), torch.zeros(16, dtype=torch.int32, device=device)
-    numbers, scripted = torch.zeros(NUM_TREE_NUMBERS, device=device), torch.zeros(MAX_SCRIPT, 16, device=device)
-    pick_choices(head, choices, target.tiles.head)
-    grow_tree(state, numbers, choices, scripted, ids, parents, rows)
-    settings, scratch, drafts = rounds._sampling, rounds._sample_scratch, choices.tokens[:, 0]
-    sample_rows(head, settings, state.cursor, state.width, drafts, sampled, scratch, rows)
+    state = RoundState.allocate(torch.device("meta"), TREE_RECORD_SIZE)
+    head, sampled, target = launches.target.out, launches.sampled, launches.target
+    tree = DraftTree.allocate(Choices.allocate(torch.device("meta")))
+    pick_choices(head, tree.choices, target.tiles.head)
+    grow_tree(state, launches.numbers, launches.ids, tree)
+    settings, scratch, drafts = launches.sampling, launches.sample_scratch, tree.choices.tokens[:, 0]
+    sample_rows(head, settings, state.cursor, state.width, drafts, sampled, scratch, tree.rows)
     for says in (None, sampled):
-        accept_tree(state, ids, rows, parents, choices, head, says, path)
-    adopt_rows(RowStores(rounds._decoder.cache.layers, target.features), path)
+        accept_tree(state, launches.ids, tree, head, says)
+    move_accepted(RowStores(launches.decoder.cache.layers, target.features), tree.path)
 
 
 if __name__ == "__main__":

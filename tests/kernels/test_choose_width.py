@@ -7,14 +7,20 @@ import random
 import pytest
 import torch
 
-from engine.kernels.round.accept import CHANCE, COST_MS, MAX_SCRIPT, RoundState
-from engine.kernels.round.verify_width import choose_width, policy_numbers
-from engine.speculation.verify_width import Auto, CostTable, RoundCosts
+from engine.kernels.round.state import CHANCE, COST_MS, RoundState
+from engine.kernels.round.verify_width import choice_numbers, choose_width
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.verify_width import Auto, Choice
 
 EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
 STEPPED = CostTable((0,), (RoundCosts(1.0, tuple(3.0 + (row // 4) for row in range(16))),))
 CPU = torch.device("cpu")
-NO_SCRIPT = torch.full((MAX_SCRIPT, 16), -1.0)
+CHAIN = ((0.9,),) * 15
+
+
+def by_policy(policy: Auto, confidences: list[float]) -> Choice:
+    """What it chooses of a chain."""
+    return policy.choose([(each,) for each in confidences], 0)[1]
 
 
 def chosen(policy: Auto | None, confidences: list[float]) -> tuple[int, float, float]:
@@ -23,8 +29,8 @@ def chosen(policy: Auto | None, confidences: list[float]) -> tuple[int, float, f
     state.width.fill_(len(confidences) + 1)
     probability = torch.full((16,), float("nan"))
     probability[: len(confidences)] = torch.tensor(confidences)
-    choose_width(state, policy_numbers(policy, 0), probability, NO_SCRIPT)
-    chance, cost_ms = state.record.view(torch.float32)[[CHANCE, COST_MS]].tolist()
+    choose_width(state, choice_numbers(None if policy is None else policy.numbers(0)), probability)
+    chance, cost_ms = state.record.view(torch.float32)[CHANCE:][: COST_MS - CHANCE + 1].tolist()
     return int(state.width) - 1, chance, cost_ms
 
 
@@ -35,11 +41,12 @@ def test_it_chooses_what_the_policy_chooses(table: CostTable, seed: int) -> None
     policy = Auto(table)
     for _ in range(seed * 5):  # some experience
         drafts = [rng.random() ** 0.3 for _ in range(15)]
-        width = policy.choose(drafts, 0).num_verified
-        policy.observe(drafts, width, rng.randint(0, width), 0)
+        chances = [(draft,) for draft in drafts]
+        tree, _ = policy.choose(chances, 0)
+        policy.observe(chances, tree, range(1, rng.randint(0, len(tree)) + 1), 0)
     confidences = [rng.random() ** 0.3 for _ in range(rng.randint(1, 15))]
     width, chance, cost_ms = chosen(policy, confidences)
-    expected = policy.choose(confidences, 0)
+    expected = by_policy(policy, confidences)
     assert width == expected.num_verified
     assert (chance, cost_ms) == pytest.approx((expected.chance, expected.cost_ms), abs=1e-5)
 
@@ -47,7 +54,7 @@ def test_it_chooses_what_the_policy_chooses(table: CostTable, seed: int) -> None
 @pytest.mark.parametrize("confidences", [[0.0] * 15, [1.0] * 15, [0.5]], ids=["hopeless", "certain", "one"])
 def test_at_the_ends(confidences: list[float]) -> None:
     policy = Auto(EXPERTS)
-    assert chosen(policy, confidences)[0] == policy.choose(confidences, 0).num_verified
+    assert chosen(policy, confidences)[0] == by_policy(policy, confidences).num_verified
 
 
 def test_without_a_policy_whole_drafts_are_verified() -> None:
@@ -58,30 +65,16 @@ def test_without_a_policy_whole_drafts_are_verified() -> None:
 def test_a_round_without_drafts_is_left_alone(width: int) -> None:
     state = RoundState.allocate(CPU)
     state.width.fill_(width)
-    choose_width(state, policy_numbers(Auto(EXPERTS), 0), torch.ones(16), NO_SCRIPT)
+    choose_width(state, choice_numbers(Auto(EXPERTS).numbers(0)), torch.ones(16))
     assert int(state.width) == width
 
 
 def test_a_try_looks_at_one_draft_whatever_its_chance() -> None:
     policy = Auto(EXPERTS)
     while policy.wants_draft(0):  # drafts that are never right, until they end drafting
-        policy.observe([0.9] * 15, policy.choose([0.9] * 15, 0).num_verified, 0, 0)
+        policy.observe(CHAIN, policy.choose(CHAIN, 0)[0], (), 0)
     while not policy.wants_draft(0):
-        policy.observe((), 0, 0, 0)
+        policy.observe((), (), (), 0)
     for confidence in (0.0, 1.0):
         confidences = [confidence] * 15
-        assert chosen(policy, confidences)[0] == policy.choose(confidences, 0).num_verified == 1
-
-
-def test_scripted_confidences_take_the_place_of_the_drafters() -> None:
-    state = RoundState.allocate(CPU)
-    state.script_length.fill_(2)
-    script = NO_SCRIPT.clone()
-    script[0], script[1] = 0.0, 1.0
-    numbers = policy_numbers(Auto(EXPERTS), 0)
-    for place, (chosen_rows, next_place) in enumerate([(1, 1), (16, 1)]):
-        state.width.fill_(16)
-        probability = torch.full((16,), 0.5)
-        choose_width(state, numbers, probability, script)
-        assert int(state.width) == chosen_rows and int(state.script_place) == next_place
-        assert probability[:15].tolist() == script[place, :15].tolist()
+        assert chosen(policy, confidences)[0] == by_policy(policy, confidences).num_verified == 1

@@ -7,10 +7,11 @@ import random
 import pytest
 
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.speculation.trees import CHOICES, AutoTrees, Node, best_first
-from engine.speculation.verify_width import CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import CHOICES, Node, best_first
+from engine.speculation.verify_width import Auto
 from tests.kernels.drawn_trees import drawn_chances
-from tests.kernels.tree_rounds import NO_SCRIPT, Grown
+from tests.kernels.tree_rounds import Grown
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -23,18 +24,15 @@ DEAR = CostTable((0,), (RoundCosts(0.75, tuple(2.25 + 0.5 * row for row in range
 @pytest.mark.parametrize("seed", range(8))
 def test_it_grows_the_tree_of_the_policy(table: CostTable, seed: int) -> None:
     rng = random.Random(seed)
-    policy = AutoTrees(table)
+    policy = Auto(table)
     for _ in range(seed * 5):  # some experience
         for calibration in (policy.calibration, policy.others):
             calibration.observe(rng.random(), rng.random() < 0.5)
     chances = drawn_chances(rng, 15 if seed < 4 else rng.randint(1, 15))
-    tree, choice = policy.tree(chances, 0, len(chances) + 1)
+    tree, choice = policy.choose(chances, 0, len(chances) + 1)
     result = Grown.of(policy, chances)
     result.check(tree, chances)
     result.check_choice(choice)
-    rebuilt = policy.rebuilt(chances, [node.parent for node in tree], [node.choice for node in tree])
-    assert [node._replace(chance=0) for node in rebuilt] == [node._replace(chance=0) for node in tree]
-    assert [node.chance for node in rebuilt] == pytest.approx([node.chance for node in tree])
 
 
 def test_of_equal_nodes_the_one_offered_first_is_taken() -> None:
@@ -46,9 +44,9 @@ def test_of_equal_nodes_the_one_offered_first_is_taken() -> None:
 def test_of_equal_chances_it_takes_the_same_ones(seed: int) -> None:
     """Powers of two, of which fp32 sums and products are exact, and with them many equal ones; also none at all."""
     rng = random.Random(seed)
-    policy, values = AutoTrees(FLAT), [0.5, 0.25, 0.25, 0.125, 0.0]
+    policy, values = Auto(FLAT), [0.5, 0.25, 0.25, 0.125, 0.0]
     chances = [sorted(rng.sample(values, CHOICES), reverse=True) for _ in range(rng.choice([3, 15]))]
-    tree, choice = policy.tree(chances, 0, len(chances) + 1)
+    tree, choice = policy.choose(chances, 0, len(chances) + 1)
     result = Grown.of(policy, chances)
     result.check(tree, chances)
     result.check_choice(choice)
@@ -57,7 +55,7 @@ def test_of_equal_chances_it_takes_the_same_ones(seed: int) -> None:
 def test_rows_are_not_all_on_one_path() -> None:
     """What the tests above compare would be of little worth if trees were chains."""
     chances = [[0.4, 0.3, 0.2, 0.1]] * 15
-    result = Grown.of(AutoTrees(CostTable((0,), (RoundCosts(0.0, (16.0,) * 16),))), chances)
+    result = Grown.of(Auto(CostTable((0,), (RoundCosts(0.0, (16.0,) * 16),))), chances)
     assert int(result.state.width) == 16
     assert 2 <= int(result.rows.trunk) <= 6 and len(set(result.parents.tolist())) > 4
 
@@ -70,30 +68,14 @@ def test_without_a_policy_first_choices_make_a_chain(positions: int) -> None:
 
 @pytest.mark.parametrize("width", [0, 1])
 def test_a_round_without_drafts_is_left_alone(width: int) -> None:
-    result = Grown.of(AutoTrees(FLAT), [], width=width)
+    result = Grown.of(Auto(FLAT), [], width=width)
     assert int(result.state.width) == width and (result.ids == 7).all() and (result.state.record == 0).all()
 
 
 def test_a_try_looks_at_one_draft_whatever_its_chance() -> None:
-    policy = AutoTrees(DEAR)
+    policy = Auto(DEAR)
     policy._resting = True
     assert policy.wants_draft(0) and policy.trying
     for first in (0.0, 1.0):
         chances = [[first, 0.0, 0.0, 0.0]] * 15
         Grown.of(policy, chances).check([Node(0, 1, 0, first)], chances)
-
-
-def test_scripted_confidences_make_chains_of_first_choices() -> None:
-    policy, script = AutoTrees(DEAR), NO_SCRIPT.clone()
-    script[0] = 0.0
-    chances = [[0.25, 0.25, 0.25, 0.25]] * 15
-    result = Grown.of(policy, chances, script, 2)
-    result.check([], [[0.0, 0.25, 0.25, 0.25]] * 15)
-    assert int(result.state.script_place) == 1
-    script[0] = 1.0
-    result = Grown.of(policy, chances, script, 2)
-    result.check([Node(row, row + 1, 0, 1.0) for row in range(15)], [[1.0, 0.25, 0.25, 0.25]] * 15)
-    assert int(result.state.script_place) == 0
-    # Without confidences of its own, a scripted round is a chain as well.
-    result = Grown.of(AutoTrees(FLAT), chances, NO_SCRIPT, 2)
-    assert int(result.state.width) > 1 and int(result.rows.trunk) == int(result.state.width)

@@ -33,8 +33,7 @@ def test_a_round_compiles_for_hopper() -> None:
         "_accept",
         "_pick_choices",
         "_grow",
-        "_accept_tree",
-        "_adopt",
+        "_move_accepted",
     }
     for kernel, registers, local, shared, wide, early in rows:
         assert waits_in_time(kernel, early), f"{kernel}: {early}"

@@ -11,42 +11,37 @@ from torch import Tensor
 
 from engine.kernels.decode.head import HeadOutput
 from engine.kernels.decode.tiles import Tiles
-from engine.kernels.round.accept import (
+from engine.kernels.round.accept import AcceptedPath, DraftTree, accept_tree, reference_path
+from engine.kernels.round.choices import Choices
+from engine.kernels.round.grow import grow_tree
+from engine.kernels.round.sample import SampledRows
+from engine.kernels.round.state import (
     ACCEPTED,
     CHANCE,
+    CHOICE_PROBABILITIES,
     COST_MS,
     CURSOR,
     DRAFT_PROBABILITIES,
+    DRAFTS,
     EMITTED,
-    MAX_SCRIPT,
+    NUMBERS,
+    PARENTS,
+    PATH,
     PROBABILITIES,
     ROWS,
     TARGET_PROBABILITIES,
     TOKENS,
+    TREE_RECORD_SIZE,
     WIDTH,
     RoundState,
 )
-from engine.kernels.round.accept_tree import (
-    CHOICE_PROBABILITIES,
-    DRAFTS,
-    NUMBERS,
-    PARENTS,
-    PATH,
-    TREE_RECORD_SIZE,
-    AcceptedPath,
-    accept_tree,
-    reference_path,
-)
-from engine.kernels.round.choices import Choices
-from engine.kernels.round.grow import grow_tree, tree_numbers
-from engine.kernels.round.sample import SampledRows
 from engine.kernels.round.tree_rows import TreeRows
-from engine.speculation.trees import CHOICES, AutoTrees, Node
-from engine.speculation.verify_width import Choice
+from engine.kernels.round.verify_width import choice_numbers
+from engine.speculation.trees import CHOICES, Node
+from engine.speculation.verify_width import Auto, Choice
 from tests.kernels.drawn_trees import moved, posed
 
 CPU = torch.device("cpu")
-NO_SCRIPT = torch.full((MAX_SCRIPT, 16), -1.0)
 VOCAB = 200
 
 
@@ -63,24 +58,22 @@ class Grown:
     @classmethod
     def of(
         cls,
-        policy: AutoTrees | None,
+        policy: Auto | None,
         chances: list[list[float]],
-        scripted: Tensor = NO_SCRIPT,
-        script_length: int = 0,
         width: int | None = None,
         device: torch.device = CPU,
     ) -> Grown:
         """Of the chances of a block's positions; token 10 * position + choice stands for each."""
         state, choices = RoundState.allocate(CPU, TREE_RECORD_SIZE), Choices.allocate(CPU)
         state.width.fill_(len(chances) + 1 if width is None else width)
-        state.script_length.fill_(script_length)
         choices.probabilities.fill_(float("nan"))
         choices.probabilities[: len(chances)] = torch.tensor(chances).reshape(-1, CHOICES)
         choices.tokens[:] = 10 * torch.arange(1, 17)[:, None] + torch.arange(CHOICES)
         rows, parents = posed([Node(0, 1, 0, 1.0), Node(0, 1, 1, 1.0), Node(2, 2, 0, 1.0)])  # of the round before
         state, choices, rows = moved(state, device), moved(choices, device), moved(rows, device)
         ids, parents = torch.full((17,), 7).to(device), parents.to(device)
-        grow_tree(state, tree_numbers(policy, 0).to(device), choices, scripted.to(device), ids, parents, rows)
+        numbers = choice_numbers(None if policy is None else policy.numbers(0)).to(device)
+        grow_tree(state, numbers, ids, DraftTree(rows, parents, choices, AcceptedPath.allocate(device)))
         return cls(moved(state, CPU), moved(choices, CPU), ids.cpu(), parents.cpu(), moved(rows, CPU))
 
     def check(self, tree: list[Node], chances: list[list[float]]) -> None:
@@ -102,7 +95,7 @@ class Grown:
 
     def check_choice(self, choice: Choice) -> None:
         """That the record says what decided it."""
-        chance, cost_ms = self.state.record.view(torch.float32)[[CHANCE, COST_MS]].tolist()
+        chance, cost_ms = self.state.record.view(torch.float32)[CHANCE:][: COST_MS - CHANCE + 1].tolist()
         assert isclose(chance, choice.chance, abs_tol=1e-5) and isclose(cost_ms, choice.cost_ms, abs_tol=1e-5)
 
 
@@ -163,7 +156,7 @@ class Pass:
         state, path = moved(self.state, device), AcceptedPath.allocate(device)
         sampled = None if self.sampled is None else moved(self.sampled, device)
         choices, head, tree = moved(self.choices, device), moved(self.head, device), moved(rows, device)
-        accept_tree(state, self.ids.to(device), tree, parents.to(device), choices, head, sampled, path)
+        accept_tree(state, self.ids.to(device), DraftTree(tree, parents.to(device), choices, path), head, sampled)
         self.state = moved(state, CPU)
         return moved(path, CPU)
 
@@ -189,7 +182,7 @@ class Pass:
         assert reals[DRAFT_PROBABILITIES:][:16].tolist() == self.choices.probabilities[:, 0].tolist()
         for depth, row in enumerate(on_path):
             asked = self._given(row, int(self.choices.tokens[depth, 0]))
-            assert isclose(reals[TARGET_PROBABILITIES + depth].item(), asked, rel_tol=1e-5)
+            assert isclose(reals[TARGET_PROBABILITIES:][depth].item(), asked, rel_tol=1e-5)
         return len(walked), emitted
 
     def _given(self, row: int, token: int) -> float:

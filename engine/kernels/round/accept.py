@@ -1,166 +1,194 @@
-"""Where a round begins and where it ends: how many rows run, what is accepted, where the cursor moves, when to stop.
+"""Where a round ends: which drafts the target says, where the cursor moves, when to stop.
 
-Both are single programs that read and write numbers on the device alone, so that rounds can follow one another
-without the host. A round after the last one has no rows, and changes nothing.
+A chain and a tree end alike; only which rows a draft's path takes is read in another way. A chain's rows are their own
+path, so that kernel reads none: one source, two pieces of machine code.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from ...speculation.trees import CHOICES, Node
 from ..decode.head import HeadOutput
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
+from .choices import Choices
 from .sample import SampledRows
-
-WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = range(7)
-"""Where a record holds the rows that were verified, how many drafts were accepted and tokens emitted, the new cursor,
-the rows that were drafted, and what decided how many of these were verified (two fp32 numbers)."""
-ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (16 * part for part in range(1, 6))
-"""Where a record's lists of 16 begin: the rows (anchor and drafts), the emitted tokens, what the drafter gave each
-draft, what the target gave its own token at each place, what the target gave each draft. The last three are fp32."""
-RECORD_SIZE = 6 * 16
-
-MAX_SCRIPT = 512
-MAX_STOPS = 16
+from .state import (
+    ACCEPTED,
+    AT_ANCHOR,
+    AT_CURSOR,
+    AT_DONE,
+    AT_END,
+    AT_PENDING,
+    AT_RECORD,
+    AT_STOPS,
+    AT_WIDTH,
+    CURSOR,
+    DRAFT_PROBABILITIES,
+    EMITTED,
+    PATH,
+    PROBABILITIES,
+    ROWS,
+    TARGET_PROBABILITIES,
+    TOKENS,
+    TREE_RECORD_SIZE,
+    WIDTH,
+    RoundState,
+)
+from .tree_rows import TreeRows
 
 
 @dataclass(frozen=True, slots=True)
-class RoundState:
-    """What passes from round to round, int32 on the device, one element each unless said otherwise."""
+class AcceptedPath:
+    """Which rows of a pass were committed, int32 on the device."""
 
-    cursor: Tensor
-    """Committed positions."""
-    anchor: Tensor
-    """The newest token, which stands at the cursor and isn't in the caches."""
-    end: Tensor
-    """The position past the last that this answer may fill."""
-    block_size: Tensor
-    """Tokens of a draft, anchor included; 1 decodes without drafts."""
-    done: Tensor
-    """1 once the answer has ended."""
-    pending: Tensor
-    """Rows that are committed and not yet in the drafter's context."""
-    width: Tensor
-    """Rows of this round's verification; 0 when the answer has ended."""
-    draft_width: Tensor
-    """Rows of this round's draft; 0 when there is no room for one."""
-    ingest_start: Tensor
-    ingest_rows: Tensor
-    """Which rows enter the drafter's context, where a round takes some in."""
-    script_length: Tensor
-    script_place: Tensor
-    """For measuring: how many scripted acceptances there are (0: none), and the next one."""
-    script: Tensor
-    """[512]."""
-    stops: Tensor
-    """[16]: tokens that end an answer, filled up with -1."""
-    record: Tensor
-    """[96]: what the host wants to know of the round; longer where trees are drafted (``accept_tree``)."""
+    rows: Tensor
+    """[16]: the anchor's, 0, and those of the accepted drafts; behind them each entry's own number."""
+    count: Tensor
+    """[1]: so many of these were committed; 0 when the answer had ended."""
+    before: Tensor
+    """[1]: where the cursor stood, which is the anchor's slot."""
 
     @classmethod
-    def allocate(cls, device: torch.device, record_size: int = RECORD_SIZE) -> RoundState:
-        sizes = {"script": MAX_SCRIPT, "stops": MAX_STOPS, "record": record_size}
-        names = [field.name for field in fields(cls)]
-        state = cls(*(torch.zeros(sizes.get(name, 1), dtype=torch.int32, device=device) for name in names))
-        state.done.fill_(1)
-        state.stops.fill_(-1)
-        return state
+    def allocate(cls, device: torch.device) -> AcceptedPath:
+        def number() -> Tensor:
+            return torch.zeros(1, dtype=torch.int32, device=device)
+
+        return cls(torch.arange(MAX_ROWS, dtype=torch.int32, device=device), number(), number())
 
 
-@early_kernel
-def _begin(
-    cursor: tl.tensor,
-    anchor: tl.tensor,
-    end: tl.tensor,
-    block_size: tl.tensor,
-    done: tl.tensor,
-    pending: tl.tensor,
-    width_out: tl.tensor,
-    draft_width_out: tl.tensor,
-    ingest_start: tl.tensor,
-    ingest_rows: tl.tensor,
-    record: tl.tensor,
-    ids: tl.tensor,
-    block: tl.tensor,
-    mask_token: tl.tensor,
-    ALONE: tl.constexpr,
-    INGESTS: tl.constexpr,
-    DRAFTED: tl.constexpr,
+@dataclass(frozen=True, slots=True)
+class DraftTree:
+    """A tree of drafts on the device, and the path of it that is accepted."""
+
+    rows: TreeRows
+    parents: Tensor
+    """int32 [16]: the row that each follows, whose other children hold other tokens."""
+    choices: Choices
+    """The drafter's, by position."""
+    path: AcceptedPath
+
+    @classmethod
+    def allocate(cls, choices: Choices) -> DraftTree:
+        device = choices.tokens.device
+        parents = torch.zeros(MAX_ROWS, dtype=torch.int32, device=device)
+        return cls(TreeRows.allocate(device), parents, choices, AcceptedPath.allocate(device))
+
+    def pose(self, tree: Sequence[Node]) -> None:
+        """Makes the rows those of a tree, given in their order."""
+        self.rows.pose(tree)
+        self.parents[1 : len(tree) + 1] = torch.tensor([node.parent for node in tree], dtype=torch.int32)
+
+
+def reference_path(tree: Sequence[Node], tokens: Sequence[int], said: Sequence[int]) -> list[int]:
+    """Rows of the drafts that the target says, one behind the other.
+
+    ``tokens`` and ``said`` of each row, the anchor's first: what stands there, and what the target says behind it.
+    """
+    path = [0]
+    while True:
+        children = [row for row, node in enumerate(tree, 1) if node.parent == path[-1]]
+        right = [row for row in children if tokens[row] == said[path[-1]]]
+        if not right:
+            return path[1:]
+        path.append(right[0])
+
+
+def accept_rows(
+    state: RoundState, ids: Tensor, head: HeadOutput, sampled: SampledRows | None, drafter_probability: Tensor
 ) -> None:
-    wait_for_inputs()
-    let_next_start()
-    # Every load before the first store: they don't pass each other, and each round trip costs 0.5 us.
-    live = 1 - tl.load(done)
-    position = tl.load(cursor)
-    waiting = tl.load(pending)
-    first = tl.load(anchor)
-    width = tl.minimum(tl.load(block_size), tl.load(end) - position - 1)
-    if ALONE:
-        width = tl.minimum(width, 1)
-    tl.store(width_out, tl.maximum(width, 1) * live)
-    tl.store(draft_width_out, tl.where(width >= 2, width, 0) * live)
-    tl.store(record + DRAFTED, tl.maximum(width, 1) * live)
-    if INGESTS:
-        tl.store(ingest_start, position - waiting)
-        tl.store(ingest_rows, waiting * live)
-        tl.store(pending, waiting * (1 - live))
-    lane = tl.arange(0, 16)
-    row = tl.where(lane == 0, first, mask_token).to(tl.int64)
-    tl.store(ids + lane, row)
-    tl.store(block + lane, row)
+    """Accepts a chain while it is what the target says, up to a stop token; moves the cursor; fills the record.
+
+    ``ids`` int64 [17]: the rows, of which the last is never read. ``sampled`` is None at temperature 0, where the
+    head's most likely tokens are the target's. ``drafter_probability`` fp32 [16] of the drafts.
+    """
+    _launch(state, ids, head, sampled, drafter_probability, None)
+
+
+def accept_tree(state: RoundState, ids: Tensor, tree: DraftTree, head: HeadOutput, sampled: SampledRows | None) -> None:
+    """``accept_rows`` for a tree, whose ``path`` it fills; ``sampled`` must have been asked for the first choices."""
+    assert state.record.shape == (TREE_RECORD_SIZE,)
+    _launch(state, ids, head, sampled, tree.choices.probabilities, tree)
+
+
+def _launch(
+    state: RoundState,
+    ids: Tensor,
+    head: HeadOutput,
+    sampled: SampledRows | None,
+    drafter_probability: Tensor,
+    tree: DraftTree | None,
+) -> None:
+    assert head.logits is not None
+    said = head if sampled is None else sampled
+    _accept[(1,)](
+        state.numbers,
+        ids,
+        said.token,
+        said.probability,
+        head.peak if sampled is None else sampled.draft_probability,
+        drafter_probability,
+        head.logits,
+        head.peak,
+        None if tree is None else tree.choices.tokens,
+        None if tree is None else tree.rows.depths,
+        None if tree is None else tree.rows.paths,
+        None if tree is None else tree.parents,
+        None if tree is None else tree.path.rows,
+        None if tree is None else tree.path.count,
+        None if tree is None else tree.path.before,
+        VOCAB=head.logits.shape[1],
+        GREEDY=sampled is None,
+        TREE=tree is not None,
+        CHOICES=CHOICES,
+        num_warps=1,
+    )
 
 
 @jit
-def end_round(
-    token: tl.tensor,
-    accepted: tl.tensor,
-    width: tl.tensor,
-    scripted: tl.tensor,
-    place: tl.tensor,
+def _path_rows(right: tl.tensor, depth: tl.tensor, wanted: tl.tensor) -> tl.tensor:
+    """The right row of each wanted depth, where there is one; elsewhere the number of the depth."""
+    row = tl.arange(0, 16)
+    found = tl.max(tl.where(right[:, None] & (depth[:, None] == wanted[None, :]), row[:, None], -1), 0)
+    return tl.where(found < 0, wanted, found)
+
+
+@jit
+def _end_round(
+    state: tl.tensor,
     before: tl.tensor,
     waiting: tl.tensor,
     last: tl.tensor,
     stop: tl.tensor,
+    width: tl.tensor,
+    accepted: tl.tensor,
+    token: tl.tensor,
     row: tl.tensor,
     by_drafter: tl.tensor,
     given: tl.tensor,
     of_draft: tl.tensor,
-    cursor: tl.tensor,
-    anchor: tl.tensor,
-    done: tl.tensor,
-    pending: tl.tensor,
-    script_place: tl.tensor,
-    record: tl.tensor,
-    WIDTH: tl.constexpr,
-    ACCEPTED: tl.constexpr,
-    EMITTED: tl.constexpr,
-    CURSOR: tl.constexpr,
-    ROWS: tl.constexpr,
-    TOKENS: tl.constexpr,
-    DRAFT_PROBABILITIES: tl.constexpr,
-    PROBABILITIES: tl.constexpr,
-    TARGET_PROBABILITIES: tl.constexpr,
 ) -> tl.tensor:
     """Moves the cursor behind the accepted ones of ``token`` [16] and one more, up to a stop token; fills the record.
 
-    Returns how many these are, at least 1 also in a round that is none, where nothing is stored but that.
+    Returns how many these are, at least 1 also in a round that is none, where nothing is stored but its width.
     """
     lane = tl.arange(0, 16)
+    record = state + AT_RECORD
     ends = tl.max((token[:, None] == stop[None, :]).to(tl.int32), 1) > 0
     first_stop = tl.min(tl.where(ends & (lane <= accepted), lane, 16), 0)
     emitted = tl.minimum(accepted, first_stop) + 1
     position = before + emitted
     tl.store(record + WIDTH, width)
     if width > 0:
-        tl.store(script_place, place + scripted.to(tl.int32))
-        tl.store(cursor, position)
-        tl.store(anchor, tl.sum(tl.where(lane == emitted - 1, token, 0), 0).to(tl.int32))
-        tl.store(pending, waiting + emitted)
-        tl.store(done, ((first_stop < 16) | (position + 1 >= last)).to(tl.int32))
+        tl.store(state + AT_CURSOR, position)
+        tl.store(state + AT_ANCHOR, tl.sum(tl.where(lane == emitted - 1, token, 0), 0).to(tl.int32))
+        tl.store(state + AT_PENDING, waiting + emitted)
+        tl.store(state + AT_DONE, ((first_stop < 16) | (position + 1 >= last)).to(tl.int32))
         tl.store(record + ACCEPTED, tl.minimum(accepted, emitted))
         tl.store(record + EMITTED, emitted)
         tl.store(record + CURSOR, position)
@@ -174,6 +202,7 @@ def end_round(
 
 @early_kernel
 def _accept(
+    state: tl.tensor,
     ids: tl.tensor,
     sampled: tl.tensor,
     probability: tl.tensor,
@@ -181,160 +210,70 @@ def _accept(
     drafter_probability: tl.tensor,
     logits: tl.tensor,
     peak: tl.tensor,
-    cursor: tl.tensor,
-    anchor: tl.tensor,
-    end: tl.tensor,
-    done: tl.tensor,
-    pending: tl.tensor,
-    width_in: tl.tensor,
-    script_length: tl.tensor,
-    script_place: tl.tensor,
-    script: tl.tensor,
-    stops: tl.tensor,
-    record: tl.tensor,
+    choice_tokens: tl.tensor,
+    depths: tl.tensor,
+    paths: tl.tensor,
+    parents: tl.tensor,
+    path_rows: tl.tensor,
+    path_count: tl.tensor,
+    path_before: tl.tensor,
     VOCAB: tl.constexpr,
     GREEDY: tl.constexpr,
-    WIDTH: tl.constexpr,
-    ACCEPTED: tl.constexpr,
-    EMITTED: tl.constexpr,
-    CURSOR: tl.constexpr,
-    ROWS: tl.constexpr,
-    TOKENS: tl.constexpr,
-    DRAFT_PROBABILITIES: tl.constexpr,
-    PROBABILITIES: tl.constexpr,
-    TARGET_PROBABILITIES: tl.constexpr,
+    TREE: tl.constexpr,
+    CHOICES: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     let_next_start()
     lane = tl.arange(0, 16)
-    # Every load before the first store, as above; behind the last row there is something to read, too.
-    width = tl.load(width_in)
+    # Every load before the first store, those that need another's result behind the others; behind the last row there
+    # is something to read, too.
+    width = tl.load(state + AT_WIDTH)
     row = tl.load(ids + lane)
-    draft = tl.load(ids + 1 + lane)
-    said = tl.load(sampled + lane)
-    stop = tl.load(stops + lane).to(tl.int64)
-    steps = tl.load(script_length)
-    place = tl.load(script_place)
-    before = tl.load(cursor)
-    waiting = tl.load(pending)
-    last = tl.load(end)
-    given = tl.load(probability + lane)
-    by_drafter = tl.load(drafter_probability + lane)
-    is_draft = lane + 1 < width
-    draft = tl.where(is_draft, draft, 0)
-    said = tl.where(lane < width, said, -1)
-    if GREEDY:
-        asked = tl.load(logits + lane * VOCAB + draft, mask=is_draft, other=0.0)
-        of_draft = tl.exp(asked - tl.load(peak + lane)) * given
+    stop = tl.load(state + AT_STOPS + lane).to(tl.int64)
+    before = tl.load(state + AT_CURSOR)
+    waiting = tl.load(state + AT_PENDING)
+    last = tl.load(state + AT_END)
+    live = lane < width
+    if TREE:
+        depth = tl.load(depths + lane)
+        ancestor = tl.load(paths + lane[:, None] * 16 + lane[None, :])
+        parent = tl.load(parents + lane)
+        asked_for = tl.load(choice_tokens + lane * CHOICES)
+        by_drafter = tl.load(drafter_probability + lane * CHOICES)
+        # A row is right when the target says it and all between the anchor and it; right rows make one path.
+        said_before = tl.load(sampled + parent, mask=live, other=-1)
+        itself = live & ((lane == 0) | (row == said_before))
+        wrong = tl.sum(tl.where(itself, 0, 1 << lane), 0)
+        needed = tl.sum(tl.where(lane[None, :] <= depth[:, None], 1 << ancestor, 0), 1)
+        right = live & ((needed & wrong) == 0)
+        accepted = tl.max(tl.where(right, depth, 0), 0)
+        path = _path_rows(right, depth, lane)
+        draft = tl.load(ids + _path_rows(right, depth, lane + 1), mask=lane < accepted, other=0)
+        judged = lane <= accepted
     else:
-        of_draft = tl.load(draft_probability + lane)
-    scripted = (steps > 0) & (width > 1)
-    told = tl.load(script + place % tl.maximum(steps, 1))
-    accepted = tl.min(tl.where(is_draft & (draft == said), 16, lane), 0)
-    accepted = tl.where(scripted, tl.minimum(told, width - 1), accepted)
+        path = lane
+        draft = tl.load(ids + 1 + lane)
+        by_drafter = tl.load(drafter_probability + lane)
+        judged = lane + 1 < width
+        draft = tl.where(judged, draft, 0)
+        asked_for = draft
+    said = tl.load(sampled + path, mask=live, other=-1)
+    given = tl.load(probability + path)
+    if GREEDY:
+        asked = tl.load(logits + path * VOCAB + asked_for, mask=judged, other=0.0)
+        of_draft = tl.exp(asked - tl.load(peak + path)) * given
+    else:
+        of_draft = tl.load(draft_probability + path)
+    if not TREE:
+        accepted = tl.min(tl.where(judged & (draft == said), 16, lane), 0)
     token = tl.where(lane < accepted, draft, said)
-    end_round(
-        token,
-        accepted,
-        width,
-        scripted,
-        place,
-        before,
-        waiting,
-        last,
-        stop,
-        row,
-        by_drafter,
-        given,
-        of_draft,
-        cursor,
-        anchor,
-        done,
-        pending,
-        script_place,
-        record,
-        WIDTH,
-        ACCEPTED,
-        EMITTED,
-        CURSOR,
-        ROWS,
-        TOKENS,
-        DRAFT_PROBABILITIES,
-        PROBABILITIES,
-        TARGET_PROBABILITIES,
-    )
-
-
-def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, *, alone: bool, ingests: bool) -> None:
-    """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks behind it.
-
-    ``alone``: the target writes this token by itself, whatever the block size. ``ingests``: what is pending enters the
-    drafter's context; otherwise it stays pending.
-    """
-    _begin[(1,)](
-        state.cursor,
-        state.anchor,
-        state.end,
-        state.block_size,
-        state.done,
-        state.pending,
-        state.width,
-        state.draft_width,
-        state.ingest_start,
-        state.ingest_rows,
-        state.record,
-        ids,
-        block,
-        mask_token,
-        ALONE=alone,
-        INGESTS=ingests,
-        DRAFTED=DRAFTED,
-        num_warps=1,
-    )
-
-
-def accept_rows(
-    state: RoundState, ids: Tensor, head: HeadOutput, sampled: SampledRows | None, drafter_probability: Tensor
-) -> None:
-    """Accepts drafts while they are what the target says, up to a stop token; moves the cursor; fills the record.
-
-    ``ids`` int64 [17]: the rows, of which the last is never read. ``sampled`` is None at temperature 0, where the
-    head's most likely tokens are the target's. ``drafter_probability`` fp32 [16] of the drafts.
-    """
-    assert head.logits is not None
-    said = head if sampled is None else sampled
-    _accept[(1,)](
-        ids,
-        said.token,
-        said.probability,
-        head.peak if sampled is None else sampled.draft_probability,
-        drafter_probability,
-        head.logits,
-        head.peak,
-        state.cursor,
-        state.anchor,
-        state.end,
-        state.done,
-        state.pending,
-        state.width,
-        state.script_length,
-        state.script_place,
-        state.script,
-        state.stops,
-        state.record,
-        VOCAB=head.logits.shape[1],
-        GREEDY=sampled is None,
-        WIDTH=WIDTH,
-        ACCEPTED=ACCEPTED,
-        EMITTED=EMITTED,
-        CURSOR=CURSOR,
-        ROWS=ROWS,
-        TOKENS=TOKENS,
-        DRAFT_PROBABILITIES=DRAFT_PROBABILITIES,
-        PROBABILITIES=PROBABILITIES,
-        TARGET_PROBABILITIES=TARGET_PROBABILITIES,
-        num_warps=1,
-    )
+    emitted = _end_round(state, before, waiting, last, stop, width, accepted, token, row, by_drafter, given, of_draft)
+    if TREE:
+        tl.store(path_count, tl.where(width > 0, emitted, 0))
+        if width > 0:
+            tl.store(path_before, before)
+            tl.store(path_rows + lane, path)
+            tl.store(state + AT_RECORD + PATH + lane, path)
 
 
 assert MAX_ROWS == 16, "the kernels above are written for tiles of 16 rows"

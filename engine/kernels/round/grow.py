@@ -1,106 +1,66 @@
-"""Which tree of drafts to verify, decided on the device: the choice of ``trees.AutoTrees``, between draft and pass.
+"""Which tree of drafts to verify, decided on the device: the choice of ``speculation.verify_width.Auto``, of trees.
 
-Like ``width``, whose numbers come first here too. Trees grow one node at a time, fifteen at most, so one program of one
-warp is as fast as any.
+Between draft and pass, like ``verify_width``, whose numbers it reads. That one has no need of this one's fifteen steps:
+trees grow one node at a time, fifteen at most, so one program of one warp is as fast as any.
 """
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
-from ...speculation.trees import CHOICES, AutoTrees
-from ...speculation.verify_width import NUM_BINS, PRIOR_WEIGHT, TRY
+from ...speculation.trees import CHOICES
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
-from .accept import CHANCE, COST_MS, RoundState
-from .accept_tree import CHOICE_PROBABILITIES, DRAFTS, NUMBERS, PARENTS, TREE_RECORD_SIZE
-from .choices import Choices
-from .tree_rows import TreeRows
-from .verify_width import ACCEPTED, CHOOSES, CONFIDENCE, NUM_NUMBERS, PRICE, TRIAL, VERIFY_MS, WHOLE, policy_numbers
+from .accept import DraftTree
+from .state import (
+    AT_RECORD,
+    AT_WIDTH,
+    CHANCE,
+    CHOICE_PROBABILITIES,
+    COST_MS,
+    DRAFTS,
+    NUMBERS,
+    PARENTS,
+    TREE_RECORD_SIZE,
+    RoundState,
+)
+from .verify_width import (
+    ACCEPTED,
+    CONFIDENCE,
+    NUM_NUMBERS,
+    OTHERS_ACCEPTED,
+    OTHERS_CONFIDENCE,
+    PRICE,
+    TRIAL,
+    TRY,
+    VERIFY_MS,
+    WAY,
+    WHOLE,
+    chance_of,
+)
 
-OTHERS_ACCEPTED, OTHERS_CONFIDENCE = NUM_NUMBERS, NUM_NUMBERS + NUM_BINS
-"""Where the sums of the calibration of choices behind the first begin."""
-NUM_TREE_NUMBERS = NUM_NUMBERS + 2 * NUM_BINS
 
-
-def tree_numbers(policy: AutoTrees | None, context: int) -> Tensor:
-    """What the choice is made by at this context length, fp32 [58] on the host; None verifies the whole chain of first
-    choices."""
-    others = [0.0] * (2 * NUM_BINS) if policy is None else [*policy.others.accepted, *policy.others.confidence]
-    return torch.cat((policy_numbers(policy, context), torch.tensor(others, dtype=torch.float32)))
-
-
-def grow_tree(
-    state: RoundState,
-    numbers: Tensor,
-    choices: Choices,
-    scripted: Tensor,
-    ids: Tensor,
-    parents: Tensor,
-    tree: TreeRows,
-) -> None:
+def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree) -> None:
     """Puts the drafts worth verifying into rows: narrows ``state.width`` to these; fills record and what follows.
 
-    ``choices``: row j those of position cursor + 1 + j. ``ids`` int64 [16 or more], with the anchor in place 0, gets
-    the tokens of the rows behind it, and ``parents`` int32 [16] the row that each follows. The tree has at most as many
-    rows as ``state.width`` allowed, and is at most as deep as a chain of these.
-
-    ``scripted`` fp32 [512, 16], for measuring: what takes the place of first choices' probabilities with each scripted
-    acceptance; negative numbers leave them alone. Such a round has first choices only.
+    ``tree.choices``: row j those of position cursor + 1 + j. ``ids`` int64 [16 or more], with the anchor in place 0,
+    gets the tokens of the rows behind it; where these stand goes into ``tree``. It has at most as many rows as
+    ``state.width`` allowed, and is at most as deep as a chain of these.
     """
-    assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_TREE_NUMBERS,)
+    assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_NUMBERS,)
     _grow[(1,)](
-        state.width,
-        state.record,
+        state.numbers,
         numbers,
-        choices.tokens,
-        choices.probabilities,
-        scripted,
-        state.script_length,
-        state.script_place,
+        tree.choices.tokens,
+        tree.choices.probabilities,
         ids,
-        parents,
-        tree.depths,
-        tree.paths,
-        tree.trunk,
-        WHOLE=WHOLE,
-        TRIAL=TRIAL,
-        TRY=TRY,
+        tree.parents,
+        tree.rows.depths,
+        tree.rows.paths,
+        tree.rows.trunk,
         CHOICES=CHOICES,
-        NUM_BINS=NUM_BINS,
-        PRIOR_WEIGHT=PRIOR_WEIGHT,
-        CHOOSES=CHOOSES,
-        PRICE=PRICE,
-        ACCEPTED=ACCEPTED,
-        CONFIDENCE=CONFIDENCE,
-        OTHERS_ACCEPTED=OTHERS_ACCEPTED,
-        OTHERS_CONFIDENCE=OTHERS_CONFIDENCE,
-        VERIFY_MS=VERIFY_MS,
-        CHANCE=CHANCE,
-        COST_MS=COST_MS,
-        PARENTS=PARENTS,
-        NUMBERS=NUMBERS,
-        DRAFTS=DRAFTS,
-        CHOICE_PROBABILITIES=CHOICE_PROBABILITIES,
         num_warps=1,
     )
-
-
-@jit
-def _chance(
-    confidence: tl.tensor,
-    accepted: tl.tensor,
-    confidences: tl.tensor,
-    NUM_BINS: tl.constexpr,
-    PRIOR_WEIGHT: tl.constexpr,
-) -> tl.tensor:
-    """``Calibration.chance`` of each, from where the calibration's two sums lie."""
-    bin = tl.minimum((confidence * NUM_BINS).to(tl.int32), NUM_BINS - 1)
-    found = tl.load(accepted + bin) + PRIOR_WEIGHT * confidence
-    expected = tl.load(confidences + bin) + PRIOR_WEIGHT * confidence
-    known = expected > 0
-    return tl.where(known, tl.minimum(confidence * found / tl.where(known, expected, 1.0), 1.0), confidence)
 
 
 @jit
@@ -118,58 +78,32 @@ def _entries(values: tl.tensor, index: tl.tensor) -> tl.tensor:
 
 @early_kernel
 def _grow(
-    width_inout: tl.tensor,
-    record: tl.tensor,
+    state: tl.tensor,
     numbers: tl.tensor,
     choice_tokens: tl.tensor,
     choice_probabilities: tl.tensor,
-    scripted: tl.tensor,
-    script_length: tl.tensor,
-    script_place: tl.tensor,
     ids: tl.tensor,
     parents_out: tl.tensor,
     depths_out: tl.tensor,
     paths_out: tl.tensor,
     trunk_out: tl.tensor,
-    WHOLE: tl.constexpr,
-    TRIAL: tl.constexpr,
-    TRY: tl.constexpr,
     CHOICES: tl.constexpr,
-    NUM_BINS: tl.constexpr,
-    PRIOR_WEIGHT: tl.constexpr,
-    CHOOSES: tl.constexpr,
-    PRICE: tl.constexpr,
-    ACCEPTED: tl.constexpr,
-    CONFIDENCE: tl.constexpr,
-    OTHERS_ACCEPTED: tl.constexpr,
-    OTHERS_CONFIDENCE: tl.constexpr,
-    VERIFY_MS: tl.constexpr,
-    CHANCE: tl.constexpr,
-    COST_MS: tl.constexpr,
-    PARENTS: tl.constexpr,
-    NUMBERS: tl.constexpr,
-    DRAFTS: tl.constexpr,
-    CHOICE_PROBABILITIES: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     let_next_start()
-    width = tl.load(width_inout)
+    width = tl.load(state + AT_WIDTH)
     if width > 1:
         lane = tl.arange(0, 16)
-        way = tl.load(numbers + CHOOSES).to(tl.int32)
+        way = tl.load(numbers + WAY).to(tl.int32)
         whole = way == WHOLE
         price = tl.load(numbers + PRICE)
         cost = tl.load(numbers + VERIFY_MS + lane)
-        steps, place = tl.load(script_length), tl.load(script_place)
-        chain = whole | (steps > 0)
         drafts = tl.load(choice_tokens + lane * CHOICES)
 
         # What each choice is worth, by position; less than nothing where it is not to be had.
         live = lane < width - 1
         confidence = tl.load(choice_probabilities + lane * CHOICES, mask=live, other=0.0)
-        said = tl.load(scripted + place % tl.maximum(steps, 1) * 16 + lane, mask=live & (steps > 0), other=-1.0)
-        confidence = tl.where(whole | (said < 0), confidence, said)
-        chance = _chance(confidence, numbers + ACCEPTED, numbers + CONFIDENCE, NUM_BINS, PRIOR_WEIGHT)
+        chance = chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE)
         chance = tl.where(whole, 1.0, chance)
         number = tl.arange(0, CHOICES)[None, :]
         worth = tl.where(number == 0, chance[:, None], -1.0)
@@ -177,10 +111,10 @@ def _grow(
         total = chance
         for later in tl.static_range(1, CHOICES):
             confidence = tl.load(choice_probabilities + lane * CHOICES + later, mask=live, other=0.0)
-            found = _chance(confidence, numbers + OTHERS_ACCEPTED, numbers + OTHERS_CONFIDENCE, NUM_BINS, PRIOR_WEIGHT)
+            found = chance_of(confidence, numbers + OTHERS_ACCEPTED, numbers + OTHERS_CONFIDENCE)
             chance = tl.maximum(tl.minimum(tl.minimum(found, chance), 1.0 - total), 0.0)
             total += chance
-            worth = tl.where(number == later, tl.where(chain, -1.0, chance)[:, None], worth)
+            worth = tl.where(number == later, tl.where(whole, -1.0, chance)[:, None], worth)
             given = tl.where(number == later, confidence[:, None], given)
         worth = tl.reshape(tl.where(live[:, None], worth, -1.0), (64,))
 
@@ -249,15 +183,13 @@ def _grow(
             above = _entries(parents, above)
             level = tl.maximum(level - 1, 0)
 
-        tl.store(width_inout, chosen + 1)
-        # A scripted acceptance is over with its draft, also when nothing of that is looked at.
-        tl.store(script_place, place + 1, mask=(chosen == 0) & (steps > 0))
+        tl.store(state + AT_WIDTH, chosen + 1)
         tl.store(ids + lane, token, mask=drafted)
         tl.store(parents_out + lane, parents)
         tl.store(depths_out + lane, tl.where(drafted, depths, lane))
         tl.store(paths_out + lane[:, None] * 16 + column, paths)
         tl.store(trunk_out, trunk + 1)
-        tl.store(choice_probabilities + lane[:, None] * CHOICES + number, given, mask=live[:, None])
+        record = state + AT_RECORD
         at = record + CHOICE_PROBABILITIES + lane[:, None] * CHOICES + number
         tl.store(at, given.to(tl.int32, bitcast=True))
         tl.store(record + DRAFTS + lane, drafts.to(tl.int32))

@@ -1,4 +1,4 @@
-"""Keeping the features of a token that the target wrote alone until the drafter takes in sixteen of them at once.
+"""Keeps the features of a token that the target wrote alone until the drafter takes in sixteen of them at once.
 
 Telling the drafter of a token reads all weights that make its context, whether of one token or of sixteen.
 """
@@ -13,23 +13,23 @@ from ..toolchain.jit import MAX_ROWS, tl
 BLOCK = 1024
 
 
-def reference_keep_row(features: Tensor, waiting: int, live: bool) -> None:
+def reference_keep_features(features: Tensor, waiting: int, live: bool) -> None:
     """Row 16 of features [17, columns] is copied behind those that wait, if the round is ``live`` and it fits."""
     if live and waiting < MAX_ROWS:
         features[waiting] = features[MAX_ROWS]
 
 
-def keep_row(features: Tensor, waiting: Tensor, width: Tensor) -> None:
-    """``reference_keep_row`` with int32 [1] on the device: rows that wait, and rows of this round (0: it is none).
+def keep_features(features: Tensor, waiting: Tensor, width: Tensor) -> None:
+    """``reference_keep_features`` with int32 [1] on the device: rows that wait, and rows of this round (0: it is none).
 
     More than sixteen wait only while nobody drafts: those are lost, and nobody asks for them.
     """
     columns = features.shape[1]
-    _keep[(-(-columns // BLOCK),)](features, waiting, width, COLUMNS=columns, BLOCK=BLOCK, MAX_ROWS=MAX_ROWS)
+    _keep_features[(-(-columns // BLOCK),)](features, waiting, width, COLUMNS=columns, BLOCK=BLOCK, MAX_ROWS=MAX_ROWS)
 
 
 @early_kernel
-def _keep(
+def _keep_features(
     features: tl.tensor,
     waiting: tl.tensor,
     width: tl.tensor,

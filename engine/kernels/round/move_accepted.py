@@ -14,19 +14,21 @@ from torch import Tensor
 from ...kv_cache.layer_cache import LayerCache
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, tl
-from .accept_tree import AcceptedPath
+from .accept import AcceptedPath
+from .state import constant
 
 UNIT = 8
 """Distances and strides are counted in so many elements, 16 bytes or more: what one thread moves at a time."""
+_UNIT = constant(UNIT)
 WIDEST = 256
 """Columns of one program, at most."""
-FIELDS = 4
-DISTANCE, STRIDE, CAPACITY, AT_CURSOR = range(FIELDS)
+FIELDS = constant(4)
+DISTANCE, STRIDE, CAPACITY, AT_CURSOR = (constant(field) for field in range(4))
 """What is known of each program's columns: units from the first tensor on, and from a slot to the next; how many slots
 there are, in a ring; whether row 0 is the cursor's slot, as in a cache, or the first."""
 
 
-def reference_adopt(store: Tensor, path: Sequence[int], before: int) -> None:
+def reference_move(store: Tensor, path: Sequence[int], before: int) -> None:
     """Slot before + path[i] of store [heads, capacity, head_dim] is copied to slot before + i; both in a ring.
 
     ``path``: the committed rows of a tree, the anchor's, 0, first.
@@ -67,42 +69,30 @@ class RowStores:
         return torch.cat((distances[:, None], others), 1)
 
 
-def adopt_rows(stores: RowStores, path: AcceptedPath) -> None:
-    """``reference_adopt`` for all stores; features as if they were a store at cursor 0.
+def move_accepted(stores: RowStores, path: AcceptedPath) -> None:
+    """``reference_move`` for all stores; features as if they were a store at cursor 0.
 
     A row is never less than its place in the path, and each program reads all its rows before it writes any. Where the
     path is the trunk, and where the answer had ended, nothing is read or written.
     """
-    _adopt[(stores.table.shape[0],)](
+    _move_accepted[(stores.table.shape[0],)](
         stores.first,
         stores.table,
         path.rows,
         path.count,
         path.before,
-        FIELDS=FIELDS,
-        DISTANCE=DISTANCE,
-        STRIDE=STRIDE,
-        CAPACITY=CAPACITY,
-        AT_CURSOR=AT_CURSOR,
-        UNIT=UNIT,
         COLUMNS=stores.columns,
         num_warps=4,
     )
 
 
 @early_kernel
-def _adopt(
+def _move_accepted(
     first: tl.tensor,
     table: tl.tensor,
     path_rows: tl.tensor,
     path_count: tl.tensor,
     path_before: tl.tensor,
-    FIELDS: tl.constexpr,
-    DISTANCE: tl.constexpr,
-    STRIDE: tl.constexpr,
-    CAPACITY: tl.constexpr,
-    AT_CURSOR: tl.constexpr,
-    UNIT: tl.constexpr,
     COLUMNS: tl.constexpr,
 ) -> None:
     """Program (piece): one head's rows, or some columns of the features'."""
@@ -117,10 +107,10 @@ def _adopt(
     moves = (place < tl.load(path_count)) & (row != place)
     before = tl.load(path_before) * at_cursor
     if tl.max(moves.to(tl.int32), 0) > 0:
-        base = first + distance * UNIT
+        base = first + distance * _UNIT
         column = tl.arange(0, COLUMNS)[None, :]
-        source = ((before + row) % capacity) * stride * UNIT
-        target = ((before + place) % capacity) * stride * UNIT
+        source = ((before + row) % capacity) * stride * _UNIT
+        target = ((before + place) % capacity) * stride * _UNIT
         values = tl.load(base + source[:, None] + column, mask=moves[:, None], other=0.0)
         let_next_start()
         # Rows of the tile are moved by different warps: all must have read theirs before one writes.

@@ -1,4 +1,4 @@
-"""How much of a draft to verify, decided on the device: the choice of ``width.Auto``, between draft and verification.
+"""How much of a draft to verify, decided on the device: the choice of ``speculation.verify_width.Auto`` for a chain.
 
 The host would have to wait for the draft to decide, and the GPU for the host. So the host only sends what the choice
 is made by (prices, costs, and what the drafter's confidence was worth so far), one round behind.
@@ -9,60 +9,52 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...speculation.verify_width import NUM_BINS, PRIOR_WEIGHT, TRY, Auto
+from ...speculation import calibration, verify_width
+from ...speculation.verify_width import ChoiceNumbers
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
-from .accept import CHANCE, COST_MS, RoundState
+from .state import AT_RECORD, AT_WIDTH, CHANCE, COST_MS, RoundState, constant
 
-CHOOSES, PRICE = 0, 1
+_BINS = calibration.NUM_BINS
+BINS, PRIOR_WEIGHT, TRY = constant(_BINS), constant(calibration.PRIOR_WEIGHT), constant(verify_width.TRY)
+
+WAY, PRICE = constant(0), constant(1)
 """Where the numbers say how to choose, and what a millisecond is worth."""
-WHOLE, WORTH, TRIAL = range(3)
+WHOLE, WORTH, TRIAL = (constant(way) for way in range(3))
 """Ways to choose: whole drafts are verified, what is worth it, or what a try looks at."""
-ACCEPTED, CONFIDENCE = 2, 2 + NUM_BINS
-"""Where the calibration's sums begin."""
-VERIFY_MS = 2 + 2 * NUM_BINS
+ACCEPTED, CONFIDENCE = constant(2), constant(2 + _BINS)
+"""Where the sums of the calibration of first choices begin."""
+VERIFY_MS = constant(2 + 2 * _BINS)
 """Where the costs of passes over 1 to 16 rows begin."""
-NUM_NUMBERS = VERIFY_MS + MAX_ROWS
+OTHERS_ACCEPTED, OTHERS_CONFIDENCE = (constant(2 + 2 * _BINS + MAX_ROWS + part * _BINS) for part in range(2))
+"""Where the sums of the calibration of choices behind the first begin."""
+NUM_NUMBERS = 2 + 4 * _BINS + MAX_ROWS
 
 
-def policy_numbers(policy: Auto | None, context: int) -> Tensor:
-    """What the choice is made by at this context length, fp32 [38] on the host; None verifies whole drafts."""
-    if policy is None:
+def choice_numbers(by: ChoiceNumbers | None) -> Tensor:
+    """What the choice is made by, fp32 [58] on the host; None verifies the whole chain of first choices."""
+    if by is None:
         return torch.full((NUM_NUMBERS,), float(WHOLE))
-    calibration, verify = policy.calibration, policy.table.at(context).verify
-    way = float(TRIAL if policy.trying else WORTH)
-    numbers = [way, policy.price(context), *calibration.accepted, *calibration.confidence, *verify]
-    return torch.tensor(numbers, dtype=torch.float32)
+    first, others = by.calibration, by.others
+    way = float(TRIAL if by.trying else WORTH)
+    sums = [*first.accepted, *first.confidence, *by.verify, *others.accepted, *others.confidence]
+    return torch.tensor([way, by.price, *sums], dtype=torch.float32)
 
 
-def choose_width(state: RoundState, numbers: Tensor, drafter_probability: Tensor, scripted: Tensor) -> None:
-    """Narrows ``state.width`` to the rows worth verifying; ``drafter_probability`` fp32 [16] of the drafts.
+def choose_width(state: RoundState, numbers: Tensor, drafter_probability: Tensor) -> None:
+    """Narrows ``state.width`` to the rows worth verifying; ``drafter_probability`` fp32 [16] of the drafts."""
+    assert numbers.shape == (NUM_NUMBERS,)
+    _choose[(1,)](state.numbers, numbers, drafter_probability, num_warps=1)
 
-    ``scripted`` fp32 [512, 16], for measuring: what takes the place of these with each scripted acceptance; negative
-    numbers leave them alone.
-    """
-    _choose[(1,)](
-        state.width,
-        state.record,
-        numbers,
-        drafter_probability,
-        scripted,
-        state.script_length,
-        state.script_place,
-        WHOLE=WHOLE,
-        TRIAL=TRIAL,
-        TRY=TRY,
-        NUM_BINS=NUM_BINS,
-        PRIOR_WEIGHT=PRIOR_WEIGHT,
-        CHOOSES=CHOOSES,
-        PRICE=PRICE,
-        ACCEPTED=ACCEPTED,
-        CONFIDENCE=CONFIDENCE,
-        VERIFY_MS=VERIFY_MS,
-        CHANCE=CHANCE,
-        COST_MS=COST_MS,
-        num_warps=1,
-    )
+
+@jit
+def chance_of(confidence: tl.tensor, accepted: tl.tensor, confidences: tl.tensor) -> tl.tensor:
+    """``Calibration.chance`` of each, from where the calibration's two sums lie."""
+    bin = tl.minimum((confidence * BINS).to(tl.int32), BINS - 1)
+    found = tl.load(accepted + bin) + PRIOR_WEIGHT * confidence
+    expected = tl.load(confidences + bin) + PRIOR_WEIGHT * confidence
+    known = expected > 0
+    return tl.where(known, tl.minimum(confidence * found / tl.where(known, expected, 1.0), 1.0), confidence)
 
 
 @jit
@@ -71,44 +63,16 @@ def _times(left: tl.tensor, right: tl.tensor) -> tl.tensor:
 
 
 @early_kernel
-def _choose(
-    width_inout: tl.tensor,
-    record: tl.tensor,
-    numbers: tl.tensor,
-    drafter_probability: tl.tensor,
-    scripted: tl.tensor,
-    script_length: tl.tensor,
-    script_place: tl.tensor,
-    WHOLE: tl.constexpr,
-    TRIAL: tl.constexpr,
-    TRY: tl.constexpr,
-    NUM_BINS: tl.constexpr,
-    PRIOR_WEIGHT: tl.constexpr,
-    CHOOSES: tl.constexpr,
-    PRICE: tl.constexpr,
-    ACCEPTED: tl.constexpr,
-    CONFIDENCE: tl.constexpr,
-    VERIFY_MS: tl.constexpr,
-    CHANCE: tl.constexpr,
-    COST_MS: tl.constexpr,
-) -> None:
+def _choose(state: tl.tensor, numbers: tl.tensor, drafter_probability: tl.tensor) -> None:
     wait_for_inputs()
     let_next_start()
-    width = tl.load(width_inout)
-    way = tl.load(numbers + CHOOSES)
+    width = tl.load(state + AT_WIDTH)
+    way = tl.load(numbers + WAY)
     if (way != WHOLE) & (width > 1):
         lane = tl.arange(0, 16)
         live = lane < width - 1
         confidence = tl.load(drafter_probability + lane, mask=live, other=0.0)
-        steps, place = tl.load(script_length), tl.load(script_place)
-        said = tl.load(scripted + place % tl.maximum(steps, 1) * 16 + lane, mask=live & (steps > 0), other=-1.0)
-        confidence = tl.where(said < 0, confidence, said)
-        tl.store(drafter_probability + lane, confidence, mask=live)
-        bin = tl.minimum((confidence * NUM_BINS).to(tl.int32), NUM_BINS - 1)
-        found = tl.load(numbers + ACCEPTED + bin) + PRIOR_WEIGHT * confidence
-        expected = tl.load(numbers + CONFIDENCE + bin) + PRIOR_WEIGHT * confidence
-        known = expected > 0
-        chance = tl.where(known, tl.minimum(confidence * found / tl.where(known, expected, 1.0), 1.0), confidence)
+        chance = chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE)
         kept = tl.associative_scan(tl.where(live, chance, 0.0), 0, _times)
         before = tl.load(numbers + VERIFY_MS + lane)
         after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
@@ -119,11 +83,9 @@ def _choose(
         best = tl.max(worth, 0)
         first_best = tl.min(tl.where(worth == best, lane, 16), 0)
         chosen = tl.where(way == TRIAL, TRY, tl.where(best > none, first_best + 1, 0))
-        # A scripted acceptance is over with its draft, also when nothing of that is looked at.
-        tl.store(script_place, place + 1, mask=(chosen == 0) & (steps > 0))
         at_edge = lane == tl.minimum(chosen, width - 2)
-        tl.store(width_inout, chosen + 1)
         edge_chance = tl.sum(tl.where(at_edge, kept, 0.0), 0)
         edge_cost = tl.sum(tl.where(at_edge, after - before, 0.0), 0)
-        tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))
-        tl.store(record + COST_MS, edge_cost.to(tl.int32, bitcast=True))
+        tl.store(state + AT_WIDTH, chosen + 1)
+        tl.store(state + AT_RECORD + CHANCE, edge_chance.to(tl.int32, bitcast=True))
+        tl.store(state + AT_RECORD + COST_MS, edge_cost.to(tl.int32, bitcast=True))

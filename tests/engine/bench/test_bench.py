@@ -127,9 +127,9 @@ def test_a_script_no_block_can_follow_is_refused(mean: float) -> None:
 def test_rounds_follow_the_script(bench: Bench) -> None:
     """Cursors, caches and the drafter's context move as in real decoding; only the verdict is given."""
     decoder = bench.decoder
-    decoder.script = [3, 0, 15, 7]
+    bench.script.play([3, 0, 15, 7])
     answer = run_turn(decoder, bench.random_ids(20), settings(max_new_tokens=60, block_size=8))
-    decoder.script = None
+    bench.script.play()
     speculative = [done for done in answer.rounds if done.draft_ids][:6]
     assert [done.num_accepted for done in speculative] == [3, 0, 7, 7, 3, 0]
     assert all(done.emitted[:-1] == done.draft_ids[: done.num_accepted] for done in speculative)
@@ -237,8 +237,9 @@ def test_rounds_of_the_device_are_measured_alike(monkeypatch: pytest.MonkeyPatch
 def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_bits: bool) -> None:
     target, drafter = random_pair(read_shape("tiny", 6), CPU)
     decoder = Decoder(target, drafter if drafts else None, 64)
-    choose_rounds(decoder, who, tiles=None)
-    assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.drafts_in_8_bits == in_8_bits
+    bench = Bench(decoder, floor_of(read_shape("tiny", 6), torch.float32), Ceiling(1e10, 1e10))
+    choose_rounds(bench, who, tiles=None)
+    assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafts_in_8_bits == in_8_bits
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,21 @@ from typing import Any, cast
 import pytest
 import torch
 
+from engine.bench.policy import _device_decision
+from engine.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles
-from engine.kernels.round.accept import CURSOR, WIDTH
+from engine.kernels.round.state import CURSOR, WIDTH
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
-from engine.speculation.trees import AutoTrees
-from engine.speculation.verify_width import Auto, CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.verify_width import Auto
 from engine.tuning import costs
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
@@ -90,10 +93,10 @@ DENSE = pytest.mark.parametrize("pair", [False], indirect=True, ids=["dense"])
 def on_device(pair: Pair, proposal: Proposal | None = None, max_context: int = CONTEXT) -> Decoder:
     """A decoder whose device runs the rounds; with a proposal, what it drafts is scripted."""
     decoder = Decoder(pair.target, pair.drafter, max_context)
-    rounds = DeviceRounds(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
-    decoder.rounds = rounds
+    launches = RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
+    decoder.use_rounds(DeviceRounds(launches))
     if proposal is not None:
-        rows, state = rounds._drafter, rounds._state
+        rows, state = launches.drafter, launches.state
         assert rows is not None
         tokens, probability = rows.out.token, rows.out.probability
 
@@ -108,6 +111,17 @@ def on_device(pair: Pair, proposal: Proposal | None = None, max_context: int = C
 
 def by_host(pair: Pair, proposal: Proposal | None = None, max_context: int = CONTEXT) -> Decoder:
     return Decoder(pair.target, scripted(pair.drafter, proposal) if proposal else pair.drafter, max_context)
+
+
+def by_script(decoder: Decoder, accepted: Sequence[int], confidences: Sequence[Sequence[float]] = ()) -> Decoder:
+    """The same decoder, with rounds that follow a script."""
+    script = Script(CPU)
+    if isinstance(decoder.rounds, DeviceRounds):
+        decoder.use_rounds(DeviceRounds(ScriptedLaunches(script, decoder, None, TILES, DRAFT_TILES)))
+    else:
+        decoder.use_rounds(ScriptedHostRounds(script))
+    script.play(accepted, confidences)
+    return decoder
 
 
 def mostly_right(text: Sequence[int], error_rate: float = 0.25) -> Proposal:
@@ -204,17 +218,17 @@ def test_limits_are_exact(count: int, max_context: int, speculation: bool, pair:
 def test_a_round_after_the_end_changes_nothing(pair: Pair) -> None:
     device = on_device(pair)
     run_turn(device, PROMPT, settings(max_new_tokens=2, block_size=4))
-    rounds = cast(DeviceRounds, device.rounds)
+    launches = cast(DeviceRounds, device.rounds).launches
     assert device.draft_cache is not None
     kept = [
         store for cache in (device.cache, device.draft_cache) for layer in cache.layers for store in (layer.k, layer.v)
     ]
     before = [store.clone() for store in kept]
-    cursor = int(rounds._state.cursor)
+    cursor = int(launches.state.cursor)
     for step in ("draft", "verify", "plain"):
-        rounds._step(step, True)()  # type: ignore[arg-type]
-        assert int(rounds._state.record[WIDTH]) == 0 or step == "draft"
-    assert int(rounds._state.cursor) == cursor == device.cache.length == int(rounds._state.record[CURSOR])
+        launches.of(step, True)()  # type: ignore[arg-type]
+        assert int(launches.state.record[int(WIDTH)]) == 0 or step == "draft"
+    assert int(launches.state.cursor) == cursor == device.cache.length == int(launches.state.record[int(CURSOR)])
     assert all(torch.equal(now, then) for now, then in zip(kept, before, strict=True))
 
 
@@ -294,9 +308,7 @@ def test_turns_with_and_without_the_drafter_share_the_caches(pair: Pair) -> None
 
 @DENSE
 def test_acceptance_can_be_scripted(pair: Pair) -> None:
-    proposal = mostly_right(PROMPT)
-    device, host = on_device(pair, proposal), by_host(pair, proposal)
-    device.script = host.script = [3, 0, 2]
+    device, host = (by_script(decoder, [3, 0, 2]) for decoder in (on_device(pair), by_host(pair)))
     wanted = settings(max_new_tokens=9, block_size=6)
     actual = run_turn(device, PROMPT, wanted)
     assert [done.num_accepted for done in actual.rounds[1:4]] == [3, 0, 2]
@@ -308,7 +320,7 @@ def test_drafting_in_8_bits_says_the_same(pair: Pair) -> None:
     wanted = settings(max_new_tokens=3, block_size=4)
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
     eighth = Int8Weight.of(pair.target.head)
-    decoder.rounds = DeviceRounds(decoder, eighth, TILES, DRAFT_TILES)
+    decoder.use_rounds(DeviceRounds(RoundLaunches(decoder, eighth, TILES, DRAFT_TILES)))
     answer = run_turn(decoder, PROMPT, wanted)
     assert answer.ids == spoken(pair, wanted)[len(PROMPT) :]
 
@@ -320,7 +332,8 @@ def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair, sampling
     wanted = settings(max_new_tokens=18, block_size=8, **sampling)
     text = spoken(pair, wanted)
     device = on_device(pair, mostly_right(text, error_rate=0.6))
-    policy = device.auto = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))
+    policy = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))
+    device.use_policy(policy)
     answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
     assert answer.ids == text[len(PROMPT) :]
     drafted = [done for done in answer.rounds if done.draft_ids]
@@ -341,8 +354,8 @@ def test_scripted_confidences_decide_the_width(pair: Pair) -> None:
     device, host = on_device(pair), by_host(pair)
     table = CostTable((0,), (RoundCosts(0.1, tuple(2.0 + 0.2 * row for row in range(16))),))
     for decoder in (device, host):
-        decoder.script, decoder.script_confidences = [3, 2], [[1.0] * 15, [0.0] * 15]
-        decoder.auto = Auto(table)
+        by_script(decoder, [3, 2], [[1.0] * 15, [0.0] * 15])
+        decoder.use_policy(Auto(table))
         rounds = run_turn(decoder, PROMPT, settings(max_new_tokens=12, block_size="auto")).rounds[1:5]
         assert [done.draft_probabilities[0] for done in rounds] == [1, 0, 1, 0]
         assert [done.num_accepted for done in rounds] == [3, 0, 3, 0]
@@ -358,8 +371,8 @@ def test_costs_are_timed_on_the_device_and_leave_nothing_behind(pair: Pair, monk
     device = on_device(pair)
     table = costs.time_rounds(device, PROMPT)
     assert table is not None and len(table.costs[0].verify) == 16 and table.costs[0].draft > 0
-    rounds = cast(DeviceRounds, device.rounds)
-    assert rounds.drafting == ("grow", "tree")
-    assert all(rounds.time_choice(policy, PROMPT, 20) > 0 for policy in (Auto(table), AutoTrees(table)))
+    assert cast(DeviceRounds, device.rounds).launches.when_chosen == ("grow", "tree")
+    choice_ms = _device_decision(device, table, PROMPT, 20)
+    assert choice_ms is not None and choice_ms > 0
     assert run_turn(device, PROMPT, wanted).ids == run_turn(by_host(pair), PROMPT, wanted).ids
     assert_caches_equal_recomputation(device)

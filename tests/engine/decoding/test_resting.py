@@ -12,7 +12,8 @@ from engine.commands import GenerationSettings
 from engine.decoding import device_rounds
 from engine.decoding.decoder import Decoder, Prompt
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
-from engine.speculation.verify_width import Auto, CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.verify_width import Auto
 from tests.engine.decoding.test_device_rounds import (
     DENSE,
     PROMPT,
@@ -46,7 +47,7 @@ AUTO = settings(block_size="auto", max_new_tokens=14)
 @pytest.fixture
 def four_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rests are over sooner: four tokens wait at most."""
-    monkeypatch.setattr(device_rounds, "TOGETHER", 4)
+    monkeypatch.setattr(device_rounds, "INGEST_BATCH", 4)
 
 
 class Scheduled(Auto):
@@ -67,7 +68,7 @@ class Scheduled(Auto):
 def drafting(decoder: Decoder, *rounds: int) -> Decoder:
     policy = Scheduled(TABLE)
     policy.rounds = rounds
-    decoder.auto = policy
+    decoder.use_policy(policy)
     return decoder
 
 
@@ -76,17 +77,17 @@ def continued(answer: Answer, number: int = 1) -> list[int]:
 
 
 @DENSE
-@pytest.mark.parametrize("places", [4, only_in_ci(device_rounds.TOGETHER)])
+@pytest.mark.parametrize("places", [4, only_in_ci(device_rounds.INGEST_BATCH)])
 def test_a_draft_after_a_rest_has_the_bits_it_would_have_had(
     places: int, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a rest of one round, and of one that fills all the places that there are."""
     sum_in_order(monkeypatch)
-    monkeypatch.setattr(device_rounds, "TOGETHER", places)
+    monkeypatch.setattr(device_rounds, "INGEST_BATCH", places)
     at_once, one_by_one = (drafting(on_device(pair), 0, 2, places + 4) for _ in range(2))
     wanted = replace(AUTO, max_new_tokens=places + 8)
     ours = run_turn(at_once, PROMPT, wanted)
-    monkeypatch.setattr(device_rounds, "TOGETHER", 1)
+    monkeypatch.setattr(device_rounds, "INGEST_BATCH", 1)
     theirs = run_turn(one_by_one, PROMPT, wanted)
     assert [bool(done.draft_ids) for done in ours.rounds].count(True) == 3
     for done, expected in zip(ours.rounds, theirs.rounds, strict=True):

@@ -5,22 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
+from torch import Tensor
 
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Round
 from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.host_rounds import HostRounds
+from engine.decoding.round_launches import RoundLaunches
 from engine.events import DraftToken, EmittedToken, Step, TreeToken, accepted_in
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.speculation.trees import CHOICES, AutoTrees, Node
-from engine.speculation.verify_width import Auto, CostTable, RoundCosts
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.gemma4.modules import Gemma4
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import CHOICES, Chances, Node
+from engine.speculation.verify_width import Auto
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.decoding.test_device_rounds import CONTEXT, DRAFT_TILES, PROMPT, TILES, Pair, by_host, spoken
-from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn, set_stops, settings
+from tests.engine.decoding.test_device_rounds import (
+    CONTEXT,
+    DRAFT_TILES,
+    PROMPT,
+    TILES,
+    Pair,
+    assert_same_rounds,
+    by_host,
+    spoken,
+)
+from tests.engine.small_decoders import (
+    ScriptedDrafter,
+    assert_caches_equal_recomputation,
+    run_turn,
+    set_stops,
+    settings,
+)
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -43,36 +66,60 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     return Pair(target, load_drafter(folder / "drafter", target, no_progress))
 
 
-class Steady(AutoTrees):
+class Steady(Auto):
     """Learns nothing, so that what it chose can be asked again."""
 
-    def saw(self, chances: Sequence[Sequence[float]], tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
         pass
 
 
+def choices_at(text: Sequence[int], position: int) -> list[int]:
+    """What is drafted there: choices that hold what ``text`` says as ``RIGHT`` tells."""
+    right = text[position] if position < len(text) else 0
+    tokens = [(right + 1 + other) % VOCAB_SIZE for other in range(CHOICES)]
+    choice = RIGHT[position % len(RIGHT)]
+    if choice is not None:
+        tokens[choice] = right
+    return tokens
+
+
 def with_trees(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> Decoder:
-    """Drafts whose choices hold what follows in ``text`` as ``RIGHT`` says."""
+    """On the device."""
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
-    rounds = DeviceRounds(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
-    decoder.rounds, decoder.auto = rounds, Steady(FLAT) if policy is None else policy
-    rows, state, trees = rounds._drafter, rounds._state, rounds._trees
-    assert rows is not None and trees is not None
-    choices, padded = trees.choices, [*text, *[0] * 32]
+    launches = RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
+    decoder.use_rounds(DeviceRounds(launches))
+    decoder.use_policy(Steady(FLAT) if policy is None else policy)
+    rows, state, tree = launches.drafter, launches.state, launches.tree
+    assert rows is not None and tree is not None
+    choices = tree.choices
 
     def draft() -> None:
         for place in range(15):
-            position = min(int(state.cursor) + 1 + place, len(padded) - 1)
-            right = padded[position]
-            tokens = [(right + 1 + other) % VOCAB_SIZE for other in range(CHOICES)]
-            choice = RIGHT[position % len(RIGHT)]
-            if choice is not None:
-                tokens[choice] = right
-            choices.tokens[place] = torch.tensor(tokens)
+            choices.tokens[place] = torch.tensor(choices_at(text, int(state.cursor) + 1 + place))
             choices.probabilities[place] = torch.tensor(GIVEN)
         rows.out.token[:15] = choices.tokens[:15, 0]
         rows.out.probability[:15] = choices.probabilities[:15, 0]
 
     rows.draft = draft  # type: ignore[method-assign]
+    return decoder
+
+
+class ChoosingDrafter(ScriptedDrafter):
+    """What ``with_trees`` drafts, for the host."""
+
+    def probabilities(self, target: Gemma4, anchor: int, block_size: int, cache: Cache) -> Tensor:
+        self._real.draft(target, anchor, block_size, cache)
+        given = torch.zeros(block_size - 1, VOCAB_SIZE)
+        for place in range(block_size - 1):
+            given[place, self.proposal(cache.length + 1 + place, anchor, CHOICES)] = torch.tensor(GIVEN)
+        return given
+
+
+def trees_by_host(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> Decoder:
+    drafter = ChoosingDrafter(pair.drafter, lambda position, *_: choices_at(text, position))
+    decoder = Decoder(pair.target, cast(DFlashDrafter, drafter), CONTEXT)
+    decoder.use_rounds(HostRounds(CHOICES))
+    decoder.use_policy(Steady(FLAT) if policy is None else policy)
     return decoder
 
 
@@ -87,15 +134,37 @@ def step_of(done: Round) -> Step:
     return Step(1, 1, 0.0, draft, done.num_accepted, emitted, width, 0.0, 0.0, 0.0, context, 16, 0.0, None, tree)
 
 
-@pytest.mark.parametrize(
-    "values",
-    [{}, {"temperature": 0.8, "seed": 3, "top_k": 60, "top_p": 0.9}],
-    ids=["greedy", "sampled"],
+SAMPLING = pytest.mark.parametrize(
+    "values", [{}, {"temperature": 0.8, "seed": 3, "top_k": 60, "top_p": 0.9}], ids=["greedy", "sampled"]
 )
+
+
+@SAMPLING
+@pytest.mark.parametrize("spread", [0.02, 0.5], ids=["whole", "chosen"])
+def test_the_host_defines_what_the_device_does(spread: float, values: dict[str, float], pair: Pair) -> None:
+    """The same trees, the same paths through them, the same words about both, and caches alike."""
+    wanted = settings(max_new_tokens=9, block_size="auto", **values)
+    text = spoken(pair, wanted)
+    table = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + spread * row for row in range(16))),))
+    device, host = (make(pair, text, Steady(table)) for make in (with_trees, trees_by_host))
+    ours, theirs = run_turn(device, PROMPT, wanted), run_turn(host, PROMPT, wanted)
+    assert_same_rounds(ours, theirs)
+    assert theirs.ids == text[len(PROMPT) :]
+    for done, expected in zip(ours.rounds, theirs.rounds, strict=True):
+        assert done.tree == expected.tree
+        assert (done.choice is None) == (expected.choice is None)
+        if done.choice is not None and expected.choice is not None:
+            assert done.choice == pytest.approx(expected.choice, abs=1e-5)
+    assert any(done.tree and done.num_accepted > 1 for done in theirs.rounds)
+    for decoder in (device, host):
+        assert_caches_equal_recomputation(decoder)
+
+
+@SAMPLING
 def test_trees_change_no_text_and_leave_what_a_chain_would(values: dict[str, float], pair: Pair) -> None:
     wanted = settings(max_new_tokens=8, block_size=16, **values)
     text = spoken(pair, wanted)
-    policy = AutoTrees(FLAT)
+    policy = Auto(FLAT)
     device = with_trees(pair, text, policy)
     answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
     assert answer.ids == text[len(PROMPT) :]
@@ -115,7 +184,7 @@ def test_a_round_tells_of_the_tree_that_the_policy_wants(pair: Pair) -> None:
     position = len(PROMPT) + 1
     for done in answer.rounds[1:]:
         drafted = len(done.draft_ids)
-        tree, choice = Steady(FLAT).tree([GIVEN] * drafted, position, drafted + 1)
+        tree, choice = Steady(FLAT).choose([GIVEN] * drafted, position, drafted + 1)
         assert done.verify_width == len(tree) + 1
         assert bool(done.tree) == any(node.choice for node in tree)
         for each, node in zip(done.tree, tree, strict=bool(done.tree)):
@@ -162,7 +231,8 @@ def test_the_real_drafter_drafts_trees(pair: Pair) -> None:
     wanted = settings(max_new_tokens=3, block_size=3)
     chain = run_turn(by_host(pair), PROMPT, wanted)
     decoder = Decoder(pair.target, pair.drafter, CONTEXT)
-    decoder.rounds, decoder.auto = DeviceRounds(decoder, tiles=TILES, draft_tiles=DRAFT_TILES), Steady(FLAT)
+    decoder.use_rounds(DeviceRounds(RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)))
+    decoder.use_policy(Steady(FLAT))
     trees = run_turn(decoder, PROMPT, replace(wanted, block_size="auto"))
     assert trees.ids == chain.ids
     first, same = chain.rounds[1], trees.rounds[1]

@@ -9,8 +9,9 @@ from itertools import count
 import pytest
 
 from engine.commands import EngineOptions
-from engine.decoding.decoder import Decoder, HostRounds
+from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.host_rounds import HostRounds
 from engine.events import EngineReady, Event, LoadProgress
 from engine.loading.memory_plan import plan_memory
 from engine.runner import Runner
@@ -49,4 +50,4 @@ def test_rounds_on_the_device_draft_in_8_bits_where_there_is_room(room: int, den
     plan = replace(plan, device_rounds=True, draft_copy=1000)
     runner._choose_rounds(replace(plan, available=plan.weights + plan.caches + plan.scratch + room))
     assert isinstance(decoder.rounds, DeviceRounds)
-    assert decoder.rounds.drafts_in_8_bits == (room == 1000)
+    assert decoder.rounds.launches.drafts_in_8_bits == (room == 1000)

@@ -12,7 +12,7 @@ import torch
 
 from engine.commands import AttentionBackend
 from engine.decoding.decoder import Decoder
-from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.round_launches import RoundLaunches
 from engine.errors import DeviceFailure, Option, WeightsFailure
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
@@ -59,9 +59,9 @@ def test_it_counts_what_rounds_on_the_device_add(context: int, dense_pair: TinyP
     plan = plan_memory(dense_pair.folder / "target", dense_pair.folder / "drafter", context, CPU)
     assert (plan.device_rounds, plan.scratch, plan.draft_copy) == (False, 0, 0)
     # Copies: it lays weights side by side.
-    rounds = DeviceRounds(Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), context))
-    assert rounds._drafter is not None
-    kept = [vars(rows._scratch).values() for rows in (rounds._target, rounds._drafter)]
+    launches = RoundLaunches(Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), context))
+    assert launches.drafter is not None
+    kept = [vars(rows._scratch).values() for rows in (launches.target, launches.drafter)]
     on_device = replace(plan, device_rounds=True)
     assert on_device.scratch == sum(tensor.nbytes for scratch in kept for tensor in scratch) > 0
 

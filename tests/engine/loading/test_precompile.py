@@ -26,6 +26,7 @@ from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import Close, EngineOptions
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.round_launches import RoundLaunches
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
@@ -38,6 +39,7 @@ from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
 from engine.models.attention_backends import TRITON
 from engine.service import EngineService
+from engine.tuning.round_timer import RoundTimer
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
@@ -100,17 +102,18 @@ def test_what_is_compiled_is_what_turns_launch(
 
     def turns() -> None:
         decoder = Decoder(target, drafter, CONTEXT)
-        decoder.rounds = DeviceRounds(decoder, Int8Weight.of(target.head))
+        launches = RoundLaunches(decoder, Int8Weight.of(target.head))
+        decoder.use_rounds(DeviceRounds(launches))
         for length, wanted in (
             (1, settings(max_new_tokens=2)),
             (31, settings(max_new_tokens=2, temperature=0.8, top_k=40, top_p=0.9)),
             (17, settings(max_new_tokens=2, speculation=False, temperature=0.8)),
         ):
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
-        draft, verify = decoder.rounds.drafting
+        draft, verify = launches.when_chosen
         for kind, greedy in ((draft, True), (verify, True), (verify, False), ("plain", True)):
-            decoder.rounds._step(kind, greedy)()
-        decoder.rounds.time("ingest", prompt_ids(16), 20, pending=16)
+            launches.of(kind, greedy)()
+        RoundTimer(launches).time("ingest", prompt_ids(16), 20, pending=16)
 
     assert launched(turns) == launched(lambda: launch_all(order))
 

@@ -10,7 +10,9 @@ import pytest
 from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.speculation.verify_width import Auto, Choice, CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import ROWS, Chances, Node, chain
+from engine.speculation.verify_width import Auto, Choice, Policy
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.costs import time_rounds
 from tests.engine.conftest import CPU, no_progress
@@ -20,29 +22,24 @@ PROMPTS = ("Write a quicksort in Python", "Hello, how are you?", "what is 47 + 3
 COSTLY = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in range(16))),))
 
 
-class Erratic:
+class Erratic(Policy):
     """Verifies another number of drafts every round, and now and then drafts nothing."""
 
     def __init__(self) -> None:
         self.rounds = 0
         self.told = 0
 
-    def begin(self) -> None:
-        pass
-
     def wants_draft(self, context: int) -> bool:
         return self.rounds % 5 != 3
 
-    def pause(self, context: int) -> Choice | None:
-        return None
+    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+        tree = chain(self.rounds * 7 % (len(chances) + 1))
+        return tree, Choice(len(tree))
 
-    def choose(self, confidences: Sequence[float], context: int) -> Choice:
-        return Choice(self.rounds * 7 % (len(confidences) + 1))
-
-    def observe(self, confidences: Sequence[float], num_verified: int, num_accepted: int, context: int) -> None:
-        assert num_accepted <= num_verified <= len(confidences)
+    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+        assert len(path) <= len(tree) <= len(chances)
         self.rounds += 1
-        self.told += num_accepted
+        self.told += len(path)
 
 
 @pytest.fixture(scope="module")
@@ -64,13 +61,14 @@ def test_no_choice_changes_the_text(
 ) -> None:
     plain = ask(decoder, bundled_pair, prompt, speculation=False, **sampling)
     for policy in (Auto(COSTLY), Erratic()):
-        decoder.auto = policy
+        decoder.use_policy(policy)
         assert ask(decoder, bundled_pair, prompt, block_size="auto", **sampling).ids == plain.ids
         assert_caches_equal_recomputation(decoder)
 
 
 def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Path) -> None:
-    policy = decoder.auto = Erratic()
+    policy = Erratic()
+    decoder.use_policy(policy)
     rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
     drafted = [done for done in rounds if done.draft_ids]
     assert 0 < len(drafted) < len(rounds) == policy.rounds
@@ -84,7 +82,7 @@ def test_the_books_tell_verified_from_drafted(decoder: Decoder, bundled_pair: Pa
 
 
 def test_whole_drafts_are_verified_where_nobody_chooses(decoder: Decoder, bundled_pair: Path) -> None:
-    decoder.auto = None
+    decoder.use_policy(None)
     rounds = ask(decoder, bundled_pair, PROMPTS[0], block_size="auto").rounds[1:]
     assert all(done.verify_width == len(done.draft_ids) + 1 and done.choice is None for done in rounds)
 

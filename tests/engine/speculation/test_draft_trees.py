@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from engine.commands import GenerationSettings
+from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
+from engine.decoding.host_rounds import HostRounds
 from engine.demo.confirm import questions
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.speculation.trees import AutoTrees, accepted_path, best_first
+from engine.speculation.trees import CHOICES, accepted_path, best_first
 from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.record import record_blocks, record_drafts
 from engine.tuning.sweep import record_answers
 from measure.engine.recorded_costs import recorded_tables
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn
 
 
 def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
@@ -38,11 +41,28 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
     assert max(longer) > 0
 
 
-@pytest.mark.parametrize("policy", [Auto, AutoTrees])
-def test_answers_are_recorded_with_the_choices_that_auto_needs(bundled_pair: Path, policy: type[Auto]) -> None:
+@pytest.mark.parametrize("choices", [1, CHOICES])
+def test_answers_are_recorded_with_the_choices_that_rounds_verify(bundled_pair: Path, choices: int) -> None:
     target = load_target(bundled_pair / "target", CPU, no_progress)
     decoder = Decoder(target, load_drafter(bundled_pair / "drafter", target, no_progress), 512)
-    decoder.auto = policy(recorded_tables()["31B uniform"])
+    decoder.use_rounds(HostRounds(choices))
     (recording,) = record_answers(decoder, ChatTokenizer(bundled_pair / "target"), ["what is 47 + 38?"], [0.0], 12)
     assert len(recording.anchors) > 5
-    assert [block.chain() for block in recording.blocks] == (list(recording.anchors) if policy is AutoTrees else [])
+    assert [block.chain() for block in recording.blocks] == (list(recording.anchors) if choices > 1 else [])
+
+
+def test_the_bundled_pair_says_the_same_in_trees(bundled_pair: Path) -> None:
+    """By the definition: some of what is accepted is no first choice."""
+    target = load_target(bundled_pair / "target", CPU, no_progress)
+    decoder = Decoder(target, load_drafter(bundled_pair / "drafter", target, no_progress), 512)
+    ids = ChatTokenizer(bundled_pair / "target").prompt([Message("user", "Hello, how are you?")], thinking=False).ids
+    wanted = GenerationSettings(max_new_tokens=64, temperature=0.8, seed=2)
+    plain = run_turn(decoder, ids, replace(wanted, speculation=False))
+    decoder.use_rounds(HostRounds(CHOICES))
+    decoder.use_policy(Auto(recorded_tables()["31B uniform"]))
+    decoder.clear()
+    answer = run_turn(decoder, ids, replace(wanted, block_size="auto"))
+    assert answer.ids == plain.ids
+    trees = [done for done in answer.rounds if done.tree]
+    assert any(done.emitted[: done.num_accepted] != done.draft_ids[: done.num_accepted] for done in trees)
+    assert_caches_equal_recomputation(decoder)

@@ -8,21 +8,25 @@ from math import prod
 
 import pytest
 
+from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
+from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import (
     CHOICES,
     ROWS,
-    AutoTrees,
     Chances,
     Node,
-    Together,
     accepted_path,
     best_first,
+    branches,
+    chain,
     in_rows,
+    is_chain,
     path_to,
+    placed,
 )
-from engine.speculation.verify_width import PRIOR_WEIGHT, Auto, CostTable, Fixed, RoundCosts
+from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.files import load_recordings
-from engine.tuning.play import Anchor, Block, play, play_trees
+from engine.tuning.play import Anchor, Block, play
 from measure.engine.played_auto import chains, play_auto, scattered
 from measure.engine.policy_figures import AHEAD, SIZES, SURE, adversarial, collapse
 from measure.engine.record_drafts import FILE as DRAFTS
@@ -118,54 +122,44 @@ def test_what_the_text_says_is_accepted_as_far_as_the_tree_goes() -> None:
     assert accepted_path(FORK, (2, 0)) == accepted_path(FORK, ()) == []
 
 
-def single(anchor: Anchor) -> Block:
-    wrong = len(anchor.confidences) - anchor.num_right
-    return Block(tuple((each,) for each in anchor.confidences), (0,) * anchor.num_right + (-1,) * wrong)
-
-
 @pytest.mark.parametrize("name", TABLES)
-def test_with_one_choice_a_position_it_decides_as_auto_does(name: str) -> None:
-    """Round by round, with all that decided it; wrong drafts in between make both rest and try."""
-    table = TABLES[name]
+def test_where_positions_have_one_choice_the_tree_is_a_chain(name: str) -> None:
+    """Also while it rests and tries, as wrong drafts make it do."""
+    table, tries = TABLES[name], 0
     for recording in RECORDINGS[::9]:
         wrong = [Anchor(anchor.confidences, 0) for anchor in recording.anchors[:100]]
-        anchors = [*recording.anchors, *wrong, *recording.anchors[:100]]
-        auto, trees, position = Auto(table), AutoTrees(table), 0
-        while position < len(anchors):
-            anchor, context = anchors[position], recording.prompt_length + position
-            block = single(anchor)
-            assert block.chain() == anchor
-            drafts = auto.wants_draft(context)
-            assert trees.wants_draft(context) == drafts and trees.trying == auto.trying
-            if drafts:
-                choice = auto.choose(anchor.confidences, context)
-                tree, found = trees.tree(block.chances, context)
-                assert found == choice
-                assert [(node.parent, node.depth, node.choice) for node in tree] == [
-                    (row, row + 1, 0) for row in range(choice.num_verified)
-                ]
-                path = accepted_path(tree, block.said)
-                auto.observe(anchor.confidences, choice.num_verified, len(path), context)
-                trees.saw(block.chances, tree, path, context)
-                position += len(path)
+        auto, drafts, position = Auto(table), [*recording.anchors, *wrong, *wrong], 0
+        while position < len(drafts):
+            anchor, path = drafts[position], []
+            assert Block(anchor.chances, anchor.said).chain() == anchor
+            if auto.wants_draft(position):
+                tries += auto.trying
+                tree, choice = auto.choose(anchor.chances, position)
+                assert is_chain(tree) and len(tree) == choice.num_verified
+                path = accepted_path(tree, anchor.said)
+                assert path == list(range(1, min(anchor.num_right, len(tree)) + 1))
+                auto.observe(anchor.chances, tree, path, position)
             else:
-                assert trees.pause(context) == auto.pause(context)
-                auto.observe((), 0, 0, context)
-                trees.observe((), 0, 0, context)
-            position += 1
+                auto.observe((), (), (), position)
+            position += 1 + len(path)
+    assert tries > 0
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_chain_played_as_trees_takes_as_long(name: str) -> None:
-    for recording in RECORDINGS[::9]:
-        blocks = [single(anchor) for anchor in recording.anchors]
-        played = play_trees(AutoTrees(TABLES[name]), blocks, TABLES[name], recording.prompt_length)
-        assert played == play(Auto(TABLES[name]), recording.anchors, TABLES[name], recording.prompt_length)
+def test_branches_are_the_ways_from_the_anchor_to_a_leaf() -> None:
+    assert branches(FORK) == [path_to(FORK, row) for row in range(1, 6) if row not in {n.parent for n in FORK}]
+    assert branches(chain(3)) == [[0, 1, 2, 3]] and branches(()) == [[0]]
+
+
+def test_a_tree_is_known_by_its_parents_and_choices() -> None:
+    chances = marginals(2, depth=6)
+    tree = in_rows(best_first(chances))
+    same = placed([node.parent for node in tree], [node.choice for node in tree], chances)
+    assert [node._replace(chance=pytest.approx(node.chance)) for node in tree] == same
 
 
 def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
-    trees, chances = AutoTrees(DENSE), marginals(1, depth=8)
-    tree, choice = trees.tree(chances, 0)
+    trees, chances = Auto(DENSE), marginals(1, depth=8)
+    tree, choice = trees.choose(chances, 0)
     nodes, costs = best_first(chances), DENSE.at(0).verify
     # Nothing was observed yet: what the drafter gives its choices is their chance.
     assert tree == in_rows(nodes[: choice.num_verified]) and choice.num_verified > 0
@@ -180,48 +174,48 @@ def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
 
 
 def test_a_try_verifies_one_node() -> None:
-    trees, position = AutoTrees(DENSE), ((0.9, 0.05, 0.03, 0.01),) * 15
+    trees, position = Auto(DENSE), ((0.9, 0.05, 0.03, 0.01),) * 15
     tries = 0
     for _ in range(400):
         if trees.wants_draft(0):
-            tree, choice = trees.tree(position, 0)
+            tree, choice = trees.choose(position, 0)
             if trees.trying:
                 tries += 1
                 assert choice.num_verified == len(tree) == 1
-            trees.saw(position, tree, [], 0)
+            trees.observe(position, tree, [], 0)
         else:
-            trees.observe((), 0, 0, 0)
+            trees.observe((), (), (), 0)
     assert tries > 3
 
 
 def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
     """On the device the next round leaves before the last one is known. What fell in it still teaches."""
-    trees, position = AutoTrees(DENSE), ((0.6, 0.2, 0.1, 0.05),) * 15
+    trees, position = Auto(DENSE), ((0.6, 0.2, 0.1, 0.05),) * 15
     for _ in range(100):
         assert trees.wants_draft(0)
-        tree, _ = trees.tree(position, 0)
-        trees.saw(position, tree, [], 0)
+        tree, _ = trees.choose(position, 0)
+        trees.observe(position, tree, [], 0)
         if trees.price(0) == 1 / DENSE.at(0).rest and not trees.wants_draft(0):
             break
     else:
         pytest.fail("it never rests")
     price, seen = trees.price(0), trees.calibration.chance(0.6)
-    trees.saw(position, tree, [1, 2], 0)
+    trees.observe(position, tree, [1, 2], 0)
     assert trees.price(0) == price
     assert trees.calibration.chance(0.6) > seen
     for _ in range(4):
         assert not trees.wants_draft(0)
-        trees.observe((), 0, 0, 0)
+        trees.observe((), (), (), 0)
     assert trees.wants_draft(0) and trees.trying
 
 
 def test_only_choices_behind_what_was_accepted_teach() -> None:
     chances = ((0.55, 0.35), (0.65, 0.25))
-    trees = AutoTrees(DENSE)
-    trees.saw(chances, FORK, [3], 0)  # b, and then neither of a's children; the one behind b fell
+    trees = Auto(DENSE)
+    trees.observe(chances, FORK, [3], 0)  # b, and then neither of a's children; the one behind b fell
     assert trees.calibration.chance(0.55) == pytest.approx(fallen(0.55))
     assert trees.calibration.chance(0.65) == pytest.approx(fallen(0.65))
-    found = Together()
+    found = PooledCalibration()
     assert all(found.chance(chance) == pytest.approx(chance) for chance in (0.01, 0.05, 0.25, 0.35))
     found.observe(0.35, accepted=True)  # not the choice of 0.25 behind a
     assert trees.others.chance(0.25) == found.chance(0.25) > 0.25
@@ -233,7 +227,7 @@ def fallen(confidence: float) -> float:
 
 
 def test_chances_are_no_more_than_one_in_all_and_fall() -> None:
-    trees = AutoTrees(DENSE)
+    trees = Auto(DENSE)
     for _ in range(200):
         trees.others.observe(0.15, accepted=True)
         trees.calibration.observe(0.45, accepted=True)

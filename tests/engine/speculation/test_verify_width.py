@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from operator import mul
@@ -11,7 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.speculation.verify_width import Auto, Calibration, CostTable, Fixed, RoundCosts
+from engine.speculation.calibration import Calibration
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import chain
+from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.play import Anchor, play, play_oracle
 from measure.engine.recorded_costs import recorded_tables
 
@@ -42,6 +46,11 @@ def usually_best_size(table: CostTable) -> int:
     return best_fixed_size(drafts(20_000, 0.9, seed=7), table)
 
 
+def one_choice(confidences: Sequence[float]) -> tuple[tuple[float, ...], ...]:
+    """Chances of positions that have one choice each."""
+    return tuple((each,) for each in confidences)
+
+
 def best_fixed_size(anchors: list[Anchor], table: CostTable) -> int:
     """The best of all fixed block sizes; 1 is plain decoding."""
     return min(range(1, 17), key=lambda size: play(Fixed(size), anchors, table).milliseconds)
@@ -58,7 +67,7 @@ def test_costs_between_two_contexts_grow_evenly() -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=15), st.sampled_from(sorted(TABLES)))
 def test_the_choice_is_the_width_worth_most(confidences: list[float], name: str) -> None:
     auto = Auto(TABLES[name])
-    choice = auto.choose(confidences, 0)
+    _, choice = auto.choose(one_choice(confidences), 0)
     costs = TABLES[name].at(0)
     kept = list(accumulate(confidences, mul))  # nothing was observed yet: confidence is the chance
     worth = [1 + sum(kept[:width]) - choice.price * costs.verify[width] for width in range(len(confidences) + 1)]
@@ -70,9 +79,10 @@ def test_the_choice_is_the_width_worth_most(confidences: list[float], name: str)
 
 def test_a_sure_draft_is_verified_whole_and_a_doubtful_one_is_not() -> None:
     auto = Auto(EXPERTS)
-    assert auto.choose([0.99] * 15, 0).num_verified == 15
-    assert auto.choose([0.01] * 15, 0).num_verified == 0
-    assert Auto(DENSE).choose([0.5] * 15, 0).num_verified > auto.choose([0.5] * 15, 0).num_verified
+    sure, doubtful, even = (one_choice([confidence] * 15) for confidence in (0.99, 0.01, 0.5))
+    assert auto.choose(sure, 0)[1].num_verified == 15
+    assert auto.choose(doubtful, 0)[1].num_verified == 0
+    assert len(Auto(DENSE).choose(even, 0)[0]) > len(auto.choose(even, 0)[0])
 
 
 def test_confidence_is_worth_what_was_seen_of_it() -> None:
@@ -88,8 +98,8 @@ def test_confidence_is_worth_what_was_seen_of_it() -> None:
 def test_only_reached_positions_teach() -> None:
     """A draft behind the first that fell, or that was not verified, says nothing."""
     auto = Auto(EXPERTS)
-    auto.observe((0.95, 0.75, 0.55, 0.35), num_verified=3, num_accepted=1, context=0)
-    auto.observe((0.95, 0.75, 0.15, 0.35), num_verified=2, num_accepted=2, context=0)
+    auto.observe(one_choice([0.95, 0.75, 0.55, 0.35]), chain(3), [1], context=0)
+    auto.observe(one_choice([0.95, 0.75, 0.15, 0.35]), chain(2), [1, 2], context=0)
     assert auto.calibration.chance(0.55) == pytest.approx(0.55)
     assert auto.calibration.chance(0.35) == pytest.approx(0.35)
     assert auto.calibration.chance(0.15) == pytest.approx(0.15)
@@ -147,8 +157,8 @@ def test_a_try_is_one_draft_also_when_rounds_are_asked_for_ahead() -> None:
         asked.append(auto.wants_draft(0))
         drafted += asked[-1]
         if len(asked) > 1:
-            confidences = (0.9,) * 15 if asked[-2] else ()
-            auto.observe(confidences, 1 if confidences else 0, 0, 0)
+            chances = one_choice([0.9] * 15) if asked[-2] else ()
+            auto.observe(chances, chain(1 if chances else 0), (), 0)
     resting = asked[100:]
     assert not any(before and after for before, after in pairwise(resting))
     assert 300 / 50 <= sum(resting) <= 300 / 40 + 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.speculation.verify_width import CostTable, RoundCosts
+from engine.speculation.costs import CostTable, RoundCosts
 from engine.tuning import known
 from engine.tuning.known import cache_folder, known_costs
 

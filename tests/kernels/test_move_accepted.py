@@ -7,8 +7,8 @@ import random
 import pytest
 import torch
 
-from engine.kernels.round.accept_tree import AcceptedPath
-from engine.kernels.round.move_accepted import RowStores, adopt_rows, reference_adopt
+from engine.kernels.round.accept import AcceptedPath
+from engine.kernels.round.move_accepted import RowStores, move_accepted, reference_move
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.layer_config import AttentionConfig, LayerKind, RopeConfig
@@ -61,9 +61,9 @@ def test_it_equals_the_reference(seed: int, dtype: torch.dtype) -> None:
         rows = path.rows[: int(path.count)].tolist()
         expected = [store.clone() for store in (*where.stores, features[None])]
         for store in expected[:-1]:
-            reference_adopt(store, rows, before)
-        reference_adopt(expected[-1], rows, 0)
-        adopt_rows(where, path)
+            reference_move(store, rows, before)
+        reference_move(expected[-1], rows, 0)
+        move_accepted(where, path)
         for store, wanted in zip((*where.stores, features[None]), expected, strict=True):
             assert torch.equal(store, wanted)
 
@@ -75,7 +75,7 @@ def test_rows_that_move_onto_one_another() -> None:
     assert path.rows[:5].tolist() == [0, 2, 3, 4, 5]
     full = cache.layers[1].k.clone()
     path.before.fill_(50)
-    adopt_rows(where, path)
+    move_accepted(where, path)
     assert torch.equal(features[:5], before[[0, 2, 3, 4, 5]]) and torch.equal(features[5:], before[5:])
     assert torch.equal(cache.layers[1].k[:, 50:55], full[:, [50, 52, 53, 54, 55]])
 
@@ -85,6 +85,6 @@ def test_nothing_moves_along_the_trunk_or_after_the_end(row: int, count: int) ->
     _, features, where = stores(torch.bfloat16)
     tree = [Node(0, 1, 0, 0.5), Node(0, 1, 1, 0.4), Node(2, 2, 0, 0.4)]
     before = [store.clone() for store in (*where.stores, features)]
-    adopt_rows(where, place(tree, row, count))
+    move_accepted(where, place(tree, row, count))
     for store, wanted in zip((*where.stores, features), before, strict=True):
         assert torch.equal(store, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.round.keep_features import BLOCK, keep_row, reference_keep_row
+from engine.kernels.round.keep_features import BLOCK, keep_features, reference_keep_features
 from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
@@ -21,7 +21,7 @@ def test_it_equals_the_reference(columns: int, waiting: int, width: int) -> None
     """Also where no more fit, and in a round after the end: then nothing changes."""
     features = torch.randn(17, columns, generator=torch.Generator().manual_seed(0)).bfloat16()
     expected = features.clone()
-    reference_keep_row(expected, waiting, live=width > 0)
+    reference_keep_features(expected, waiting, live=width > 0)
     assert torch.equal(expected, features) == (waiting >= 16 or width == 0)
-    keep_row(features, number(waiting), number(width))
+    keep_features(features, number(waiting), number(width))
     assert torch.equal(features, expected)

@@ -1,0 +1,150 @@
+"""Rounds that the host runs step by step, with PyTorch: the definition of chains and trees, and what a CPU does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
+from ..events import FinishReason
+from ..models.target import TargetOutput
+from ..sampling.sampling import Samples, num_accepted
+from ..speculation.trees import Node, branches, chain, is_chain
+from ..speculation.verify_width import Choice, Policy
+from .rounds import Poll, Round, verified
+
+if TYPE_CHECKING:
+    from .decoder import Turn
+
+
+class Drafted(NamedTuple):
+    """The drafter's choices by position, the likeliest first, and what it gave each; empty when nothing is drafted."""
+
+    ids: tuple[tuple[int, ...], ...] = ()
+    chances: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def first_ids(self) -> tuple[int, ...]:
+        return tuple(position[0] for position in self.ids)
+
+
+class Judged(NamedTuple):
+    """A branch of a tree as the target sees it."""
+
+    rows: list[int]
+    """Of the tree, from the anchor's to a leaf's."""
+    ids: list[int]
+    output: TargetOutput
+    samples: Samples
+    accepted: int
+
+
+class HostRounds:
+    """``choices`` of the drafter's at each position make trees where a policy chooses; one makes chains."""
+
+    def __init__(self, choices: int = 1):
+        self.choices = choices
+
+    def run(self, turn: Turn, poll: Poll) -> Iterator[Round]:
+        finish: FinishReason | None = None
+        while finish is None and (settings := poll()) is not None:
+            done = self._round(turn, settings)
+            finish = done.finish
+            yield done
+
+    def _round(self, turn: Turn, settings: GenerationSettings) -> Round:
+        """Drafts a block behind the anchor, verifies a tree of it, accepts what the target would have said."""
+        turn.settings = settings
+        started, context = perf_counter(), turn.cache.length
+        policy = turn.decoder.policy if settings.block_size == AUTO else None
+        if turn.pending is not None and len(turn.pending) >= MAX_BLOCK_SIZE:
+            turn.ingest()  # what the target wrote alone waits, but not for ever
+        drafts = policy is None or policy.wants_draft(context)
+        draft = self.draft(turn, 1 if policy is None else self.choices) if drafts else Drafted()
+        tree, choice = _choose(policy, draft, drafts, context)
+        drafted = perf_counter()
+        tokens = [turn.anchor, *(draft.ids[node.depth - 1][node.choice] for node in tree)]
+        best = self._verify(turn, tree, tokens, draft.first_ids)
+        judged = perf_counter()
+        path = best.rows[1 : best.accepted + 1]
+        if policy is not None:
+            policy.observe(draft.chances, tree, path, context)
+        said = [*best.ids[1 : best.accepted + 1], best.samples.ids[best.accepted]]
+        emitted = _cut_at_stop(said, turn.target.config.stop_token_ids)
+        accepted = min(best.accepted, len(emitted))
+        # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
+        turn.commit_pass(best.ids[: len(emitted)], best.output)
+        finish = turn.book(emitted)
+        return Round(
+            emitted=tuple(emitted),
+            probabilities=tuple(best.samples.probabilities[: len(emitted)]),
+            verify_width=len(tree) + 1,
+            total_ms=(perf_counter() - started) * 1e3,
+            context_length=turn.cache.length,
+            settings=settings,
+            finish=finish,
+            draft_ids=draft.first_ids,
+            draft_probabilities=tuple(position[0] for position in draft.chances),
+            target_probabilities=tuple(best.samples.draft_probabilities[: accepted + 1]),
+            num_accepted=accepted,
+            draft_ms=(drafted - started) * 1e3,
+            verify_ms=(judged - drafted) * 1e3,
+            choice=choice,
+            tree=verified(tree, draft.chances, tokens),
+        )
+
+    def draft(self, turn: Turn, choices: int) -> Drafted:
+        """A draft as wide as block size, token budget and context allow; empty when there is nothing to draft with."""
+        drafter, cache = turn.drafter, turn.draft_cache
+        if drafter is None or cache is None:
+            return Drafted()
+        settings = turn.settings
+        wanted = settings.block_rows(drafter.config.block_size)
+        width = min(wanted, settings.max_new_tokens - turn.num_emitted, turn.room)
+        if width < 2:
+            return Drafted()
+        turn.ingest()
+        if choices == 1:
+            first = drafter.draft(turn.target, turn.anchor, width, cache)
+            ids, chances = first.ids[:, None], first.probabilities[:, None]
+        else:
+            chances, ids = drafter.probabilities(turn.target, turn.anchor, width, cache).topk(choices)
+        return Drafted(tuple(map(tuple, ids.tolist())), tuple(map(tuple, chances.tolist())))
+
+    def say(self, turn: Turn, ids: Sequence[int], output: TargetOutput, asked: Sequence[int]) -> Samples:
+        """What the target says behind each row of a branch, and what it gave the drafts ``asked`` for."""
+        return turn.sample(output.hidden, asked)
+
+    def _verify(self, turn: Turn, tree: Sequence[Node], tokens: Sequence[int], first_ids: Sequence[int]) -> Judged:
+        """The branch that the target follows furthest, whose rows then stand in the caches as a chain's do.
+
+        What the target says in a tree is what it would say in each branch alone, so each has a pass of its own.
+        """
+        further = 0 if is_chain(tree) else 1  # in a tree, the first choice behind a branch is asked for, too
+        best: Judged | None = None
+        ways = branches(tree)
+        for rows in ways:
+            ids = [tokens[row] for row in rows]
+            output = turn.run(turn.target, ids)
+            samples = self.say(turn, ids, output, first_ids[: len(rows) - 1 + further])
+            accepted = num_accepted(ids[1:], samples.ids)
+            if best is None or accepted > best.accepted:
+                best = Judged(rows, ids, output, samples, accepted)
+        assert best is not None
+        if best.rows is not ways[-1]:
+            turn.run(turn.target, best.ids)  # another branch has taken its places
+        return best
+
+
+def _choose(policy: Policy | None, draft: Drafted, drafts: bool, context: int) -> tuple[Sequence[Node], Choice | None]:
+    """The tree to verify, and why; without a policy, the whole chain."""
+    if policy is None or not (draft.ids or not drafts):
+        return chain(len(draft.ids)), None
+    if not drafts:
+        return (), policy.pause(context)
+    return policy.choose(draft.chances, context, len(draft.ids) + 1)
+
+
+def _cut_at_stop(ids: list[int], stops: Sequence[int]) -> list[int]:
+    return next((ids[: place + 1] for place, token in enumerate(ids) if token in stops), ids)

@@ -1,0 +1,184 @@
+"""Everything that the rounds of a device launch, over tensors that stay where they are, captured piece by piece.
+
+A round drafts and verifies a chain, or a tree; or the target writes alone. Trees pay where a row costs little: on dense
+targets. There a round drafts four choices for every position, verifies the likeliest paths through them in the rows
+that a chain would fill, and then moves the path that was accepted to where a chain would have left it. Behind that
+nothing tells one from the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+import torch
+
+from ..kernels.decode.tiles import DraftTiles, TargetTiles
+from ..kernels.round.accept import DraftTree, accept_rows, accept_tree
+from ..kernels.round.choices import Choices
+from ..kernels.round.grow import grow_tree
+from ..kernels.round.keep_features import keep_features
+from ..kernels.round.move_accepted import RowStores, move_accepted
+from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
+from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, RoundState, begin_round
+from ..kernels.round.verify_width import NUM_NUMBERS, choose_width
+from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.int8 import Int8Weight
+from ..models.dflash.draft_pass import DraftPass, RoundRows
+from .cuda_graphs import Launch, captured
+from .decoder import Decoder
+
+Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest"]
+"""Pieces of rounds. A round drafts and verifies, a chain or, in the next two, a tree; or the target writes alone: with
+no drafter, or while it rests."""
+
+
+class RoundLaunches:
+    """The launches of one decoder."""
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        head: Int8Weight | None = None,
+        tiles: TargetTiles | None = None,
+        draft_tiles: DraftTiles | None = None,
+    ):
+        """With ``head``, an 8-bit copy of the target's, it drafts in 8 bits. Tiles are given to be measured."""
+        target, drafter, device = decoder.target, decoder.drafter, decoder.device
+        self.decoder, self.device = decoder, device
+        self.drafts_in_8_bits = head is not None
+        drafts = drafter is not None and decoder.draft_cache is not None
+        drafts_trees = drafts and target.config.moe is None  # where rows bring experts of their own, chains pay more
+        self.state = RoundState.allocate(device, TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE)
+        self.ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
+        """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
+        taps = () if drafter is None else drafter.config.target_layer_ids
+        self.target = target.decode_pass(decoder.cache, self.state.cursor, self.state.width, taps, tiles)
+        self.target.ids = self.ids[:MAX_ROWS]
+        self.tree = DraftTree.allocate(Choices.allocate(device)) if drafts_trees else None
+        """Of the round that runs, where a policy chooses trees."""
+        self._stores = RowStores(decoder.cache.attention, self.target.features) if drafts_trees else None
+        self.drafter: DraftPass | None = None
+        self._block, self._mask_token = torch.zeros_like(self.target.ids), 0
+        self.drafter_probability = torch.zeros(MAX_ROWS, device=device)
+        if drafter is not None and decoder.draft_cache is not None:
+            state, choices = self.state, None if self.tree is None else self.tree.choices
+            rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
+            tokens, features = self.ids[1:], self.target.features[:MAX_ROWS]
+            self.drafter = DraftPass(
+                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
+            )
+            self._block, self._mask_token = self.drafter.block, drafter.config.mask_token_id
+            self.drafter_probability = self.drafter.out.probability
+        self.numbers = torch.zeros(NUM_NUMBERS, device=device)
+        """``choice_numbers`` of the round."""
+        self.sampling = SamplingSettings.allocate(device)
+        self.sampled = SampledRows.allocate(device)
+        self.sample_scratch = SampleScratch(target.config.vocab_size, device)
+        self._captured: dict[tuple[Kind, bool], Launch] = {}
+
+    @property
+    def when_chosen(self) -> tuple[Kind, Kind]:
+        """The pieces of a round in which a policy chooses: a draft, and what verifies it."""
+        return ("draft", "verify") if self.tree is None else ("grow", "tree")
+
+    def prepare(self) -> None:
+        """Captures every piece that a turn may need, so that none waits for it."""
+        self.state.done.fill_(1)
+        draft, verify = self.when_chosen
+        kinds: list[Kind] = ["plain"] if self.drafter is None else ["plain", "verify", verify]
+        for kind in kinds:
+            self.of(kind, True)
+            self.of(kind, False)
+        drafts: list[Kind] = [] if self.drafter is None else ["ingest", "draft", draft]
+        for kind in drafts:
+            self.of(kind, True)
+
+    def rehearse(self) -> None:
+        """Launches all that rounds launch, once, while nothing is to be done."""
+        self.prepare()
+        for launch in self._captured.values():
+            launch()
+
+    def of(self, kind: Kind, greedy: bool) -> Launch:
+        """A piece, captured when it is first wanted."""
+        if (kind, greedy) not in self._captured:
+            of_drafter = {"draft": self.draft, "grow": self.grow, "ingest": self.ingest}
+            launch = of_drafter.get(kind) or partial(self.verify, kind, greedy)
+            was_done = self.state.done.clone()
+            self.state.done.fill_(1)  # trying it out must change nothing
+            self.state.width.zero_()
+            self._captured[kind, greedy] = captured(launch, self.device, what=kind)
+            self.state.done.copy_(was_done)
+        return self._captured[kind, greedy]
+
+    def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
+        """Puts the device where a round of a turn begins, to be timed: behind ``context`` positions, with the first
+        ``width`` tokens of a text of 16 to verify and ``pending`` rows to tell the drafter of.
+
+        The caches then hold nobody's conversation.
+        """
+        state = self.state
+        state.stops.fill_(-1)
+        state.end.fill_(self.decoder.max_context)
+        state.block_size.fill_(MAX_ROWS)
+        state.cursor.fill_(context)
+        state.anchor.fill_(text[0])
+        state.pending.fill_(min(context, pending))
+        state.width.fill_(width)
+        self.ids[:MAX_ROWS] = torch.tensor(text[:MAX_ROWS])
+
+    def ingest(self) -> None:
+        """Tells the drafter of what the target wrote alone."""
+        assert self.drafter is not None
+        self._begin(alone=True, ingests=True)
+        self.drafter.ingest()
+
+    def draft(self) -> None:
+        """Drafts, and chooses how much of the chain to verify."""
+        self.propose()
+        choose_width(self.state, self.numbers, self.drafter_probability)
+
+    def grow(self) -> None:
+        """Drafts, and chooses the tree to verify."""
+        assert self.tree is not None
+        self.propose()
+        grow_tree(self.state, self.numbers, self.ids, self.tree)
+
+    def propose(self) -> None:
+        """Ingests and drafts a block."""
+        assert self.drafter is not None
+        self._begin(alone=False, ingests=True)
+        self.drafter.ingest()
+        self.drafter.draft()
+
+    def verify(self, kind: Kind, greedy: bool) -> None:
+        """The target's pass and what follows from it; alone in a round when nothing is drafted."""
+        tree = self.tree if kind == "tree" else None
+        if kind == "plain":
+            self._begin(alone=True, ingests=False)
+            self.target.forward(1, beside=True)
+            if self.drafter is not None:
+                keep_features(self.target.features, self.state.pending, self.state.width)
+        else:
+            self.target.forward(tree=None if tree is None else tree.rows)
+        sampled = self.say(tree, greedy)
+        if tree is None:
+            accept_rows(self.state, self.ids, self.target.out, sampled, self.drafter_probability)
+        else:
+            assert self._stores is not None
+            accept_tree(self.state, self.ids, tree, self.target.out, sampled)
+            move_accepted(self._stores, tree.path)
+
+    def say(self, tree: DraftTree | None, greedy: bool) -> SampledRows | None:
+        """What the target says behind each row of its pass; None where that is what it finds most likely."""
+        if greedy:
+            return None
+        drafted, rows = (self.ids[1:], None) if tree is None else (tree.choices.tokens[:, 0], tree.rows)
+        where = self.state.cursor, self.state.width, drafted
+        sample_rows(self.target.out, self.sampling, *where, self.sampled, self.sample_scratch, rows)
+        return self.sampled
+
+    def _begin(self, alone: bool, ingests: bool) -> None:
+        begin_round(self.state, self.target.ids, self._block, self._mask_token, alone=alone, ingests=ingests)

@@ -1,0 +1,169 @@
+"""What passes from round to round on the device, what the host reads of a round, and where a round begins.
+
+A round is begun and ended by single programs that read and write numbers on the device alone, so that rounds can
+follow one another without the host. A round after the last one has no rows, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...speculation.trees import CHOICES
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, tl
+
+
+def constant(value: float) -> Any:
+    """A number that both kernels and the host use: an index, as far as the host is concerned."""
+    return tl.constexpr(value) if tl else value
+
+
+MAX_STOPS = 16
+
+AT_CURSOR, AT_ANCHOR, AT_END, AT_BLOCK_SIZE, AT_DONE = (constant(4 * place) for place in range(5))
+AT_PENDING, AT_WIDTH, AT_DRAFT_WIDTH, AT_INGEST_START, AT_INGEST_ROWS = (constant(4 * place) for place in range(5, 10))
+AT_STOPS, AT_RECORD = constant(40), constant(64)
+"""Where the numbers of a ``RoundState`` lie: every one at 16 bytes, so that kernels may be given each by itself."""
+
+WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = (constant(place) for place in range(7))
+"""Where a record holds the rows that were verified, how many drafts were accepted and tokens emitted, the new cursor,
+the rows that were drafted, and what decided how many of these were verified (two fp32 numbers)."""
+ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (constant(16 * part) for part in range(1, 6))
+"""Where a record's lists of 16 begin: the rows (anchor and drafts), the emitted tokens, what the drafter gave each
+draft, what the target gave its own token at each place, what the target gave each draft. The last three are fp32."""
+RECORD_SIZE = 6 * 16
+
+PATH, PARENTS, NUMBERS, DRAFTS, CHOICE_PROBABILITIES = (constant(RECORD_SIZE + 16 * part) for part in range(5))
+"""Where trees are drafted a record has further lists: the rows of the accepted path (entry 0 is the anchor's), the row
+that each row follows, which of its position's choices it is, the first choice of each position, and what the drafter
+gave each choice of each position: fp32 [16, 4]."""
+TREE_RECORD_SIZE = RECORD_SIZE + 16 * 4 + MAX_ROWS * CHOICES
+"""What a chain's record holds means the same in it, with this difference: emitted tokens and their probabilities are
+those of the accepted path, and drafts are first choices, by position. What the target gave each draft is what the
+accepted path's row before it says, so it is known up to one behind that path."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundState:
+    """What passes from round to round; each property is a part of ``numbers``, one element unless said otherwise."""
+
+    numbers: Tensor
+    """int32 on the device."""
+
+    @classmethod
+    def allocate(cls, device: torch.device, record_size: int = RECORD_SIZE) -> RoundState:
+        state = cls(torch.zeros(int(AT_RECORD) + record_size, dtype=torch.int32, device=device))
+        state.done.fill_(1)
+        state.stops.fill_(-1)
+        return state
+
+    def _part(self, start: Any, count: int = 1) -> Tensor:
+        return self.numbers[int(start) : int(start) + count]
+
+    @property
+    def cursor(self) -> Tensor:
+        """Committed positions."""
+        return self._part(AT_CURSOR)
+
+    @property
+    def anchor(self) -> Tensor:
+        """The newest token, which stands at the cursor and isn't in the caches."""
+        return self._part(AT_ANCHOR)
+
+    @property
+    def end(self) -> Tensor:
+        """The position past the last that this answer may fill."""
+        return self._part(AT_END)
+
+    @property
+    def block_size(self) -> Tensor:
+        """Tokens of a draft, anchor included; 1 decodes without drafts."""
+        return self._part(AT_BLOCK_SIZE)
+
+    @property
+    def done(self) -> Tensor:
+        """1 once the answer has ended."""
+        return self._part(AT_DONE)
+
+    @property
+    def pending(self) -> Tensor:
+        """Rows that are committed and not yet in the drafter's context."""
+        return self._part(AT_PENDING)
+
+    @property
+    def width(self) -> Tensor:
+        """Rows of this round's verification; 0 when the answer has ended."""
+        return self._part(AT_WIDTH)
+
+    @property
+    def draft_width(self) -> Tensor:
+        """Rows of this round's draft; 0 when there is no room for one."""
+        return self._part(AT_DRAFT_WIDTH)
+
+    @property
+    def ingest_start(self) -> Tensor:
+        """The first row that enters the drafter's context, where a round takes some in."""
+        return self._part(AT_INGEST_START)
+
+    @property
+    def ingest_rows(self) -> Tensor:
+        """How many enter it."""
+        return self._part(AT_INGEST_ROWS)
+
+    @property
+    def stops(self) -> Tensor:
+        """[16]: tokens that end an answer, filled up with -1."""
+        return self._part(AT_STOPS, MAX_STOPS)
+
+    @property
+    def record(self) -> Tensor:
+        """[96]: what the host wants to know of the round; ``TREE_RECORD_SIZE`` where trees are drafted."""
+        return self.numbers[int(AT_RECORD) :]
+
+
+def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, *, alone: bool, ingests: bool) -> None:
+    """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks behind it.
+
+    ``alone``: the target writes this token by itself, whatever the block size. ``ingests``: what is pending enters the
+    drafter's context; otherwise it stays pending.
+    """
+    _begin[(1,)](state.numbers, ids, block, mask_token, ALONE=alone, INGESTS=ingests, num_warps=1)
+
+
+@early_kernel
+def _begin(
+    state: tl.tensor,
+    ids: tl.tensor,
+    block: tl.tensor,
+    mask_token: tl.tensor,
+    ALONE: tl.constexpr,
+    INGESTS: tl.constexpr,
+) -> None:
+    wait_for_inputs()
+    let_next_start()
+    # Every load before the first store: they don't pass each other, and each round trip costs 0.5 us.
+    live = 1 - tl.load(state + AT_DONE)
+    position = tl.load(state + AT_CURSOR)
+    waiting = tl.load(state + AT_PENDING)
+    first = tl.load(state + AT_ANCHOR)
+    width = tl.minimum(tl.load(state + AT_BLOCK_SIZE), tl.load(state + AT_END) - position - 1)
+    if ALONE:
+        width = tl.minimum(width, 1)
+    tl.store(state + AT_WIDTH, tl.maximum(width, 1) * live)
+    tl.store(state + AT_DRAFT_WIDTH, tl.where(width >= 2, width, 0) * live)
+    tl.store(state + AT_RECORD + DRAFTED, tl.maximum(width, 1) * live)
+    if INGESTS:
+        tl.store(state + AT_INGEST_START, position - waiting)
+        tl.store(state + AT_INGEST_ROWS, waiting * live)
+        tl.store(state + AT_PENDING, waiting * (1 - live))
+    lane = tl.arange(0, 16)
+    row = tl.where(lane == 0, first, mask_token).to(tl.int64)
+    tl.store(ids + lane, row)
+    tl.store(block + lane, row)
+
+
+assert MAX_ROWS == 16, "the kernel above is written for tiles of 16 rows"

@@ -1,0 +1,56 @@
+"""What the parts of a round cost on one machine, by rows and context length. Standard library only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCosts:
+    """Milliseconds of the parts of a round on one machine, at one context length."""
+
+    draft: float
+    """A drafting pass, with the ingestion of what was accepted before it."""
+    verify: tuple[float, ...]
+    """Entry r - 1: the target's pass over r rows, the anchor and r - 1 drafted tokens. The first is also that of a
+    round without a draft; where such a round has a pass of its own, it is that one's."""
+    ingest: float = 0.0
+    """What a round without a draft takes beyond its pass, on average: the drafter is told of sixteen tokens at once."""
+
+    @property
+    def plain(self) -> float:
+        """A round without a drafter: one token for one pass."""
+        return self.verify[0]
+
+    @property
+    def rest(self) -> float:
+        """A round without a draft, that leaves the drafter fit to draft the next one."""
+        return self.verify[0] + self.ingest
+
+    def round(self, num_verified: int) -> float:
+        """A round that drafts and then verifies so many drafted tokens."""
+        return self.draft + self.verify[num_verified]
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """Costs timed at a few context lengths, ascending; between two of them they grow evenly."""
+
+    contexts: tuple[int, ...]
+    costs: tuple[RoundCosts, ...]
+
+    def at(self, context: int) -> RoundCosts:
+        """Costs at a context length; beyond the table, those of its end."""
+        for low, high in zip(range(len(self.contexts)), range(1, len(self.contexts)), strict=False):
+            start, end = self.contexts[low], self.contexts[high]
+            if start <= context < end:
+                return _between(self.costs[low], self.costs[high], (context - start) / (end - start))
+        return self.costs[0 if context < self.contexts[0] else -1]
+
+
+def _between(low: RoundCosts, high: RoundCosts, share: float) -> RoundCosts:
+    def mix(a: float, b: float) -> float:
+        return a + share * (b - a)
+
+    verify = tuple(map(mix, low.verify, high.verify))
+    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest))
