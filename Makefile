@@ -1,7 +1,8 @@
 # make chat   set everything up, then open the chat           (make chat ARGS="--theme dflash-light")
-# make test   set everything up, then run every check, three at a time
+# make test   set everything up, then run the checks, three at a time; CI=true adds the long proofs that wait for CI
 #                                                             (make test ARGS="tests/core -k fences")
 #                                                             (make test ARGS="-n 0 --pdb", one at a time)
+# make types  set everything up, then check the types, as CI does
 #
 # make screenshots   take the pictures in screenshots/ again, on the real engine
 #
@@ -15,7 +16,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 INPUTS := pyproject.toml constraints.txt Makefile .ci/install-torch .ci/install-triton
 
-.PHONY: chat test screenshots clean
+.PHONY: chat test types screenshots clean
 
 chat: .venv/installed-chat
 	@$(BIN)/dflash-chat $(ARGS)
@@ -24,6 +25,9 @@ chat: .venv/installed-chat
 # Three workers keep two cores busy: a third of the time tests wait for a screen.
 test: .venv/installed-test
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses 3 --dist worksteal $(ARGS)
+
+types: .venv/installed-test
+	@$(BIN)/python -m mypy
 
 screenshots: .venv/installed-test
 	@$(BIN)/python -m screenshots.take $(ARGS)

@@ -47,6 +47,7 @@ def test_ruff_finds_nothing() -> None:
     check("-m", "ruff", "check", "--quiet", "engine", "dflash_tui", "tests", "measure", "screenshots")
 
 
+@pytest.mark.ci  # where its cache is empty it reads all of torch; `make types` is the same
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_types_are_strict_and_correct() -> None:

@@ -85,11 +85,6 @@ class Terminal:
         """The visible rows, joined by newlines, without trailing blanks."""
         return self._tmux("capture-pane", "-p")
 
-    @property
-    def styled_screen(self) -> str:
-        """The visible rows with the escape sequences of their colours and attributes."""
-        return self._tmux("capture-pane", "-p", "-e")
-
     def wait_for(self, wanted: str | Callable[[str], object], seconds: float = PATIENCE_S) -> str:
         """The screen, as soon as a pattern (a regular expression) is on it or a condition of it holds.
 

@@ -21,7 +21,6 @@ from engine.events import (
 from tests.core.events_for_tests import make_step, rounds
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
-ANSWER_LOOKS = ("accepted", "corrected", "bonus", "plain")
 
 
 def started(turn: int = 1) -> Reducer:
