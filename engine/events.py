@@ -1,6 +1,6 @@
 """The event vocabulary: everything the engine tells the world, and the only thing a front end sees.
 
-The same events feed the screen, the session files and ``--stream-json``. Standard library only: a front end can
+The same events feed the screen, the session files and the command line's JSON. Standard library only: a front end can
 import this module, and draw its first frame, before torch is loaded.
 
 Names of statistics follow vLLM and aiperf. *Acceptance length* counts the bonus token, as the DFlash paper does:
@@ -216,7 +216,7 @@ class EngineError:
 
 def accepted_in(step: Step) -> tuple[int, ...]:
     """Which tokens of a step's tree were accepted, counted from 1: one for each accepted position."""
-    rows = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
+    rows: dict[tuple[int, int | None], int] = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
     path = [0]
     for emitted in step.emitted[: step.num_accepted]:
         path.append(rows[path[-1], emitted.id])

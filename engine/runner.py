@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import zip_longest
 from pathlib import Path
@@ -168,10 +168,10 @@ class Runner:
         )
         return runner
 
-    def answer(self, ask: Ask, drain: Drain, emit: Emit) -> None:
-        """Answers, emitting ``TurnStarted`` to ``TurnFinished``. ``drain`` is asked before every round.
+    def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
+        """Answers with ``TurnStarted`` to ``TurnFinished``. ``drain`` is asked before every round.
 
-        Raises ``UsageFailure`` for a question that can't be asked; nothing was emitted then.
+        Raises ``UsageFailure`` before the first event for a question that can't be asked.
         """
         started = perf_counter()
         self.text_so_far = ""
@@ -192,12 +192,12 @@ class Runner:
         turn = _TurnEvents(self, ask, len(prompt.ids), started)
         for progress in self.decoder.decode(prompt, poll):
             if isinstance(progress, Round):
-                emit(turn.step(progress))
+                yield turn.step(progress)
             elif isinstance(progress, PrefillStarted):
-                emit(turn.begun(progress.num_reused))
+                yield turn.begun(progress.num_reused)
             else:
-                emit(PrefillDone(ask.turn, progress.milliseconds))
-        emit(turn.finished())
+                yield PrefillDone(ask.turn, progress.milliseconds)
+        yield turn.finished()
 
     def forget(self) -> None:
         """Empties the caches, after an error that may have left them half written."""

@@ -22,6 +22,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+def load_runner(
+    options: EngineOptions, emit: Callable[[Event], None], cancelled: Callable[[], bool] = lambda: False
+) -> Runner | None:
+    """Imports torch and loads a pair on the calling thread, telling of it as it goes; None when cancelled meanwhile."""
+    from .loading.cuda_context import wake_gpu
+    from .loading.precompile import standing_by
+
+    # Both go by beside the imports.
+    if options.device != "cpu":
+        wake_gpu()
+    with standing_by(options) as compiler:
+        from .runner import Runner
+
+        return Runner.load(options, emit, cancelled, compiler)
+
+
 class EngineService:
     """A loaded pair behind a command queue.
 
@@ -52,16 +68,7 @@ class EngineService:
 
     def _main(self) -> None:
         try:
-            from .loading.cuda_context import wake_gpu
-            from .loading.precompile import standing_by
-
-            # Both go by beside the imports.
-            if self._options.device != "cpu":
-                wake_gpu()
-            with standing_by(self._options) as compiler:
-                from .runner import Runner
-
-                runner = Runner.load(self._options, self._emit, self._closed_while_loading, compiler)
+            runner = load_runner(self._options, self._emit, self._closed_while_loading)
         except Exception as error:
             self._emit(self._as_event(error, fatal=True))
             return
@@ -79,7 +86,8 @@ class EngineService:
 
     def _answer(self, runner: Runner, ask: Ask) -> None:
         try:
-            runner.answer(ask, self._drain, self._emit)
+            for event in runner.answer(ask, self._drain):
+                self._emit(event)
         except Exception as error:
             if not isinstance(error, UsageFailure):  # a question that couldn't be asked has touched nothing
                 runner.forget()

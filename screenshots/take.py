@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dflash_tui.app.application import ChatApp
+from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.app.screens.race import RaceScreen
-from dflash_tui.app.source import EventQueue, engine_source
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.sources import engine_source
 from engine.commands import EngineOptions, GenerationSettings
 
 HERE = Path(__file__).parent

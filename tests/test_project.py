@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -28,6 +30,17 @@ def imported_by(code: str) -> set[str]:
     result = subprocess.run([sys.executable, "-c", code + report], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return set(result.stderr.splitlines()[-1].split())
+
+
+def test_the_engine_leaves_flags_and_commands_to_front_ends() -> None:
+    """Bench and demo are programs of their own, and so is the driver's tool. A folder and a file are named after the
+    program."""
+    command_line = re.compile(r"(?<![\w-])--[a-z]|dflash-chat(?![-\"])")
+    engine = ROOT / "engine"
+    paths = [path for path in engine.rglob("*.py") if path.relative_to(engine).parts[0] not in ("bench", "demo")]
+    lines = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(paths) > 50
+    assert [line for line in lines if command_line.search(line) and "nvidia-smi" not in line] == []
 
 
 def test_ruff_finds_nothing() -> None:
@@ -58,8 +71,8 @@ def test_headless_mode_loads_neither_textual_nor_ahead_of_the_engine_torch() -> 
     code = (
         "import io, sys; sys.stdin = io.TextIOWrapper(io.BytesIO())\n"
         "from dflash_tui.cli.main import main\n"
-        "from tests.cli.scripted import SCRIPTS, ScriptedEngine\n"
-        "engine = lambda options, emit: ScriptedEngine(SCRIPTS['plain'], options, emit)\n"
+        "from tests.cli.scripted import SCRIPTS, ScriptPlayer\n"
+        "engine = lambda options: lambda emit: ScriptPlayer(SCRIPTS['plain'], options, emit)\n"
         "assert main(['-p', 'hi', '--json'], engine=engine) == 0"
     )
     assert imported_by(code) & {"textual", "rich", "torch", "transformers"} == set()
@@ -103,16 +116,46 @@ def test_every_pin_lies_in_the_range_that_pyproject_asks_for() -> None:
     assert [str(each) for each in asked if not each.specifier.contains(versions[canonicalize_name(each.name)])] == []
 
 
-def test_a_wheel_holds_the_themes_and_the_bundled_pair(tmp_path: Path) -> None:
-    check("-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path))
-    (wheel,) = tmp_path.glob("*.whl")
-    packed = set(zipfile.ZipFile(wheel).namelist())
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    check("-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder))
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_a_wheel_holds_what_the_program_needs_and_no_training(wheel: zipfile.ZipFile) -> None:
+    packed = set(wheel.namelist())
     themes = {f"dflash_tui/themes/{path.name}" for path in (ROOT / "themes").glob("*.toml")}
     pair = {str(path.relative_to(ROOT)) for path in BUNDLED_PAIR.rglob("*") if path.is_file()}
     assert themes and pair
-    assert themes | pair <= packed
+    assert themes | {"engine/py.typed", "dflash_tui/py.typed"} <= packed
+    assert {name for name in packed if name.startswith("engine/demo/")} == pair
     folders = {name.partition("/")[0] for name in packed}
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"engine", "dflash_tui"}
+
+
+def run_unpacked(wheel: zipfile.ZipFile, folder: Path, *arguments: str) -> str:
+    """What a program prints that has the wheel alone, and not this source tree, in front of everything installed."""
+    wheel.extractall(folder)
+    environment = {**os.environ, "PYTHONPATH": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    command = [sys.executable, *arguments]
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_the_library_and_the_chat_work_from_the_wheel(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    code = (
+        "import engine\n"
+        "with engine.load(time_rounds=False) as pair:\n"
+        "    print(engine.__file__, pair.answer('Write a quicksort in Python', max_new_tokens=40))"
+    )
+    said = run_unpacked(wheel, tmp_path, "-c", code)
+    assert said.startswith(str(tmp_path / "engine")) and "def quicksort" in said
+    question = ("-p", "Write a quicksort in Python", "--max-new-tokens", "40")
+    chat = "import sys; from dflash_tui.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    assert "def quicksort" in run_unpacked(wheel, tmp_path, "-c", chat, *question)
 
 
 def test_source_files_can_be_read_in_one_sitting() -> None:

@@ -16,14 +16,15 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 
 from dflash_tui.core.conversation.start import Start
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.source import SourceFactory
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
 
 from .actions import ACTIONS
+from .event_queue import EventQueue
 from .keymap import accepted_keys
 from .screens.chat import ChatScreen
-from .source import EventQueue, SourceFactory
 from .themed import ThemedApp
 
 SIGNALS = {signal.SIGTERM: 143, **({signal.SIGHUP: 129} if hasattr(signal, "SIGHUP") else {})}
@@ -47,11 +48,11 @@ class ChatApp(ThemedApp):
         source: SourceFactory,
         theme: str | None = None,
         begin: Start | None = None,
-        look: Look | None = None,
+        screen_options: ScreenOptions | None = None,
     ) -> None:
-        super().__init__(theme, look)
+        super().__init__(theme, screen_options)
         self.chat_screen = ChatScreen(settings, out_dir, queue, source, begin)
-        self.chat_screen.viewer.motion.moves = not self.look.reduced_motion
+        self.chat_screen.viewer.motion.moves = not self.screen_options.reduced_motion
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the palette offers on the chat: the table of actions, before what Textual brings."""
@@ -91,7 +92,7 @@ class ChatApp(ThemedApp):
         return failure.kind if failure else None
 
     def _take_keys(self) -> None:
-        keymap, problems = accepted_keys(self.look.keys, ACTIONS)
+        keymap, problems = accepted_keys(self.screen_options.keys, ACTIONS)
         self.set_keymap(keymap)
         if problems:
             self.notify("\n".join(problems), title="Keys", severity="warning", timeout=10)

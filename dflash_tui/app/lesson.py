@@ -8,7 +8,7 @@ from pathlib import Path
 from dflash_tui.core.export.document import Origin
 from dflash_tui.core.lesson.pages import Page
 from dflash_tui.core.lesson.parsing import Lesson
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
 
 from .screens.lesson import LessonScreen
 from .themed import ThemedApp
@@ -26,9 +26,9 @@ class LessonApp(ThemedApp):
         origin: Origin,
         out_dir: Path,
         theme: str | None = None,
-        look: Look | None = None,
+        screen_options: ScreenOptions | None = None,
     ) -> None:
-        super().__init__(theme, look)
+        super().__init__(theme, screen_options)
         self.lesson_screen = LessonScreen(lesson, pages, origin, out_dir)
 
     def on_mount(self) -> None:
@@ -36,9 +36,14 @@ class LessonApp(ThemedApp):
 
 
 def run_lesson(
-    lesson: Lesson, pages: Sequence[Page], origin: Origin, out_dir: Path, theme: str | None, look: Look | None = None
+    lesson: Lesson,
+    pages: Sequence[Page],
+    origin: Origin,
+    out_dir: Path,
+    theme: str | None,
+    screen_options: ScreenOptions | None = None,
 ) -> int:
     """Show a lesson until it is left; returns the exit code."""
-    app = LessonApp(lesson, pages, origin, out_dir, theme, look)
-    app.run(mouse=app.look.mouse)
+    app = LessonApp(lesson, pages, origin, out_dir, theme, screen_options)
+    app.run(mouse=app.screen_options.mouse)
     return app.return_code or 0

@@ -1,4 +1,4 @@
-"""Opens the chat. The only entrance to the screen from outside."""
+"""Opens the screen. The only entrance to it from outside."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import EngineOptions, GenerationSettings
+from engine.commands import GenerationSettings
 
 from .application import ChatApp
-from .source import EventQueue, SourceFactory, engine_source, replay_source
+from .event_queue import EventQueue
 
 SWITCH_INTERVAL = 0.0005
 """Seconds a thread may keep the interpreter lock while another waits: the default of 5 ms makes the engine wait for
@@ -23,43 +24,31 @@ JOIN_SECONDS = 3.0
 
 
 def run_chat(
-    options: EngineOptions,
+    source: SourceFactory,
     settings: GenerationSettings,
     out_dir: Path,
-    source: SourceFactory | None = None,
     theme: str | None = None,
     begin: Start | None = None,
     log: SessionLog | None = None,
     trace: TraceWriter | None = None,
-    look: Look | None = None,
+    screen_options: ScreenOptions | None = None,
 ) -> int:
-    """Show the chat until it is left; returns the exit code.
+    """Show what comes from ``source`` until the user leaves; returns the exit code.
 
     0 when the user left, 128 + the signal's number when one ended it, and the code of the engine's failure when the
-    engine had ended. ``log`` records the conversation that ``begin`` goes on with, and ``trace`` the whole run.
+    engine had ended. ``log`` records the conversation, that which ``begin`` goes on with if there is one, and ``trace``
+    the whole run.
     """
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(log or SessionLog.create(), trace)
-    app = ChatApp(settings, out_dir, queue, source or engine_source(options), theme, begin, look)
-    app.run(mouse=app.look.mouse)
+    app = ChatApp(settings, out_dir, queue, source, theme, begin, screen_options)
+    app.run(mouse=app.screen_options.mouse)
     app.chat_screen.join_engine(JOIN_SECONDS)  # the terminal is the user's again by now
     if not app.return_code and queue.log.asked and sys.stdout.isatty():
         print("dflash-chat --continue goes on with this conversation.")
     queue.log.close()
     if trace is not None:
         trace.close()
-    if app.return_code == 0 and app.failure_kind is not None:
-        return exit_code_for(app.failure_kind)
-    return app.return_code or 0
-
-
-def run_replay(path: Path, pace: float, out_dir: Path, theme: str | None = None, look: Look | None = None) -> int:
-    """Show a recorded run until it is left; returns the exit code, like :func:`run_chat`."""
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    queue = EventQueue(SessionLog.nowhere())
-    app = ChatApp(GenerationSettings(), out_dir, queue, replay_source(path, pace), theme, look=look)
-    app.run(mouse=app.look.mouse)
-    app.chat_screen.join_engine(JOIN_SECONDS)
     if app.return_code == 0 and app.failure_kind is not None:
         return exit_code_for(app.failure_kind)
     return app.return_code or 0

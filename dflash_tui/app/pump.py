@@ -9,10 +9,10 @@ from contextlib import suppress
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.governor import FrameGovernor
-from dflash_tui.core.rounds.stretch import Happening, Rewind, Stretch
+from dflash_tui.core.source import Happening, Rewind, StepBatch
 from engine.events import EngineReady, TurnFinished
 
-from .source import EventQueue
+from .event_queue import EventQueue
 
 CPU_SHARE, GPU_SHARE = 0.07, 0.3
 """What the screen may use of one core while an answer streams: beside an engine on the CPU, and on a GPU."""
@@ -91,7 +91,7 @@ class FramePump:
                 events = []
             self._chat.apply(event)
             events.append(event)
-            jumped |= isinstance(event, Stretch)
+            jumped |= isinstance(event, StepBatch)
         now = time.monotonic()
         gauges = jumped or now >= self._gauges_due or not self._chat.busy
         if gauges:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.conversation.spans import Span
 from dflash_tui.core.conversation.transcript import recall
 from dflash_tui.core.sessions.archive import reopen
 from dflash_tui.core.sessions.sessions import Conversation
+from dflash_tui.core.source import Feature
 from dflash_tui.core.text.fences import describe_blocks
+from dflash_tui.core.text.spans import Span
 
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions
@@ -46,22 +47,22 @@ class Talk:
         self._log.append([Span(f"{text}\n\n", "note")])
 
     def require_idle(self) -> None:
-        """Raises ``SlashError`` while an answer runs, and in a replay, which takes no questions."""
-        self.refuse_in_replay()
+        """Raises ``SlashError`` while an answer runs, and where no question can be asked."""
+        self.require("ask")
         if self._screen.chat.busy:
             raise SlashError("An answer is on its way. Esc stops it first.")
 
-    def refuse_in_replay(self) -> None:
-        """Raises ``SlashError`` in a replay, where nothing is decoded."""
-        if self._screen.replay is not None:
-            raise SlashError("This is a replay: no model is loaded, and nothing can be asked. A chat: dflash-chat")
+    def require(self, feature: Feature) -> None:
+        """Raises ``SlashError`` with the reason where the source of the events lacks this."""
+        if reason := self._screen.source.capabilities.refused.get(feature):
+            raise SlashError(reason)
 
     # Asking
 
     def ask(self, text: str) -> None:
         """Send a question, after the answer that runs. Raises ``SlashError`` when none can be asked any more."""
         screen = self._screen
-        self.refuse_in_replay()
+        self.require("ask")
         if screen.chat.reducer.phase == "failed":
             raise SlashError("The engine has ended and can't answer. The message above says what to do.")
         if screen.chat.busy:
@@ -76,7 +77,7 @@ class Talk:
         # Before the engine hears of it: the record must not miss the question of an answer.
         screen.queue.log.user(screen.chat.next_turn, text, screen.chat.system)
         screen.chat.ask(text)
-        screen.draw_status()
+        screen.drawing.draw_status()
 
     def after_turn(self) -> None:
         """The answer is whole: say which code it holds, and go on with the queue."""
@@ -152,8 +153,8 @@ class Talk:
         self._screen.queue.renew_log(self._screen.chat.reducer.ready)
         self._screen.chat.new()
         self._begin()
-        self._screen.draw_gauges()
-        self._screen.draw_status()
+        self._screen.drawing.draw_gauges()
+        self._screen.drawing.draw_status()
 
     def resume(self, path: Path) -> None:
         """Go on with the conversation in this file. Raises ``SlashError`` or ``ArchiveError`` when that can't be;
@@ -165,8 +166,8 @@ class Talk:
         self._screen.queue.renew_log(self._screen.chat.reducer.ready, log)
         self.show_resumed(conversation)
         self.tell_other_model()
-        self._screen.draw_gauges()
-        self._screen.draw_status()
+        self._screen.drawing.draw_gauges()
+        self._screen.drawing.draw_status()
 
     def show_resumed(self, conversation: Conversation) -> None:
         """Have ``conversation`` in the place of the present one; its record is open already."""

@@ -15,8 +15,8 @@ from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.widgets import Input
 
-from dflash_tui.core.files.log_file import log_file
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.files.places import log_file
+from dflash_tui.core.settings.screen_options import ScreenOptions
 
 from .ascii import AsciiFilter
 from .screens.palette import Palette
@@ -32,8 +32,8 @@ WATCH_SECONDS = 1.0
 class ThemedApp(App[None]):
     """Registers the bundled themes and the user's own. A file that can't be used is told on the screen, by line."""
 
-    def __init__(self, theme: str | None = None, look: Look | None = None) -> None:
-        self.look = look or Look()
+    def __init__(self, theme: str | None = None, screen_options: ScreenOptions | None = None) -> None:
+        self.screen_options = screen_options or ScreenOptions()
         self._verdicts = {dark: default_verdicts(dark) for dark in (True, False)}  # asked for while Textual is built
         super().__init__()
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
@@ -55,12 +55,12 @@ class ThemedApp(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = super().get_line_filters()
-        return [*filters, _ASCII] if self.look.ascii else filters
+        return [*filters, _ASCII] if self.screen_options.ascii else filters
 
     @on(DescendantFocus)
     def keep_caret_still(self, event: DescendantFocus) -> None:
         """Nothing blinks for who wants no motion; Textual's own fields do, the palette's among them."""
-        if self.look.reduced_motion and isinstance(event.widget, Input):
+        if self.screen_options.reduced_motion and isinstance(event.widget, Input):
             event.widget.cursor_blink = False
 
     def action_command_palette(self) -> None:

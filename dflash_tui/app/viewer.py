@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.figures.moments import snapshot_at
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.rounds.inspection import Inspection, inspect
 from dflash_tui.core.rounds.playback import FULL, Quiz
@@ -64,8 +63,13 @@ class Viewer:
         return self._turn(self.place.turn)
 
     @property
-    def _replay(self) -> ReplayBar:
+    def _bar(self) -> ReplayBar:
         return self._screen.query_one(ReplayBar)
+
+    @property
+    def _happens_now(self) -> bool:
+        """The newest round is the latest there is; in a recording more may be still to come."""
+        return self._screen.source.recording is None
 
     def _turn(self, number: int) -> TurnState | None:
         return next((turn for turn in self._screen.chat.reducer.turns if turn.number == number), None)
@@ -76,7 +80,7 @@ class Viewer:
         turn = self.turn
         if turn is None or self.place is None:
             return turn.snapshot if turn else None
-        return snapshot_at(turn, self.place.step)
+        return turn.snapshot_at(self.place.step)
 
     @property
     def step(self) -> Step | None:
@@ -164,9 +168,9 @@ class Viewer:
             self.visit_round(number)
 
     def visit_round(self, number: int) -> None:
-        """A round of the turn on show, or the nearest that it has. In a replay also one that is still to come."""
+        """A round of the turn on show, or the nearest that it has. In a recording also one that is still to come."""
         turn = self.here().turn
-        self._replay.reach(turn, number)
+        self._bar.reach(turn, number)
         self.visit(self.travel.at(turn, number))
 
     def move(self, move: Move) -> None:
@@ -223,8 +227,8 @@ class Viewer:
         elif self.motion.active:
             self.motion.toggle(time.monotonic())
             self.show_steps()
-        elif self._screen.replay is not None:
-            self._replay.action_play()
+        elif not self._happens_now:
+            self._bar.action_play()
         elif self.place is None:
             self.visit(self.here())
         else:
@@ -252,6 +256,8 @@ class Viewer:
 
     def predict(self, on: bool) -> None:
         """Play the game of guessing how many will be kept, or end it."""
+        if on:
+            self._screen.talk.require("drafts")
         self.motion.quiz = Quiz() if on else None
         if on and not self.motion.teaching:
             self.teach()
@@ -278,7 +284,7 @@ class Viewer:
         self._screen.pump.lively = self.motion.playing
 
     def _still_there(self, place: Place) -> bool:
-        """A replay that goes back takes rounds away."""
+        """A recording that goes back takes rounds away."""
         history = self.travel.history(place.turn)
         return history is not None and place.step < len(history) and self.motion.plays(history)
 
@@ -312,8 +318,8 @@ class Viewer:
     def show(self) -> None:
         """Bring everything on the screen to the place."""
         self._screen.query_one(TokenLog).show_at(self._spotlight())
-        self._screen.draw_gauges()
-        self._screen.draw_status()
+        self._screen.drawing.draw_gauges()
+        self._screen.drawing.draw_status()
 
     def show_steps(self) -> None:
         """Draw the step view, if it is open."""
@@ -335,21 +341,21 @@ class Viewer:
             keys=keys_line(self._screen.active_bindings, motion.teaching) if self._view.has_focus else ELSEWHERE,
         )
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
-        count = max(len(self.travel.history(place.turn) or ()), self._replay.num_rounds(place.turn))
-        view.show(scene, place.step, count, live=self.place is None and self._screen.replay is None)
+        count = max(len(self.travel.history(place.turn) or ()), self._bar.num_rounds(place.turn))
+        view.show(scene, place.step, count, live=self.place is None and self._happens_now)
 
     def _notes(self) -> tuple[str, ...]:
         if self.motion.active:
             return slowed(self.motion)
         if self.place is None:
             return ()
-        running = self._screen.chat.busy and self._screen.replay is None
+        running = self._screen.chat.busy and self._happens_now
         return looking_back(running, self._way_back)
 
     @property
     def _way_back(self) -> str:
         """The key to the newest round, and what that is."""
-        return "End: live" if self._screen.replay is None else "End: to the end"
+        return "End: live" if self._happens_now else "End: to the end"
 
     def _spotlight(self) -> Spotlight | None:
         place = self.place

@@ -13,28 +13,29 @@ import click
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import EngineFactory
+from dflash_tui.core.settings.config import Config
+from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.version import PROGRAM, installed_version
-from engine.commands import AUTO, AttentionBackend, EngineOptions, GenerationSettings
-from engine.hub.pairs import NO_DRAFTER
+from dflash_tui.sources import Engine
+from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 
 from .background import suited_theme
 from .block_size import METAVAR, BlockSizeType
-from .config import chosen_look
+from .config import Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
-from .headless import OutputFormat, Request, answer
+from .flags import Flags
+from .headless import Request, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
 from .pair import DEVICE, OFFLINE
 from .plain import PlainChat
-from .problems import Problem, value_problem
+from .problems import Problem
 from .prompt import read_prompt
 from .screen import has_screen, in_browser
 from .sessions import conversation_to_continue
 from .themes import check_theme
 from .tracing import finish_trace, open_trace, recorded
-from .turn import real_engine
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
@@ -56,7 +57,6 @@ or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 read
 of stdout gone, 143 terminated. A partial answer is printed."""
 MORE_COMMANDS = "More commands: race | export | sessions | tune | selftest | config | completion"
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
-HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
 _HEADLESS_FLAGS = {
     "output": "--output",
@@ -210,85 +210,55 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     help="Show the version and exit.",
 )
 @click.pass_obj
-def chat(engine: EngineFactory | None, /, prompt: str | None, out: Path | None, **flags: Any) -> int:
+def chat(invocation: Invocation, /, **flags: Any) -> int:
     log_to_file()
-    options, settings = _read_options(flags), _read_settings(flags)
-    if out is not None:
-        check_directory(out)
-    text = read_prompt(prompt, None if in_browser() else sys.stdin)
+    chosen = Flags(**flags)
+    options, settings = chosen.engine_options(), chosen.settings()
+    if chosen.out is not None:
+        check_directory(chosen.out)
+    text = read_prompt(chosen.prompt, None if in_browser() else sys.stdin)
     if text is not None:
-        return _answer(text, options, settings, flags, engine or real_engine())
-    _require_a_chat(flags)
-    options = suggest_model(options)
-    if flags["plain"]:
-        return PlainChat(options, settings, engine or real_engine(), SessionLog.create()).run()
-    return _open_chat(options, settings, flags, out or DEFAULT_OUT)
+        return _answer(text, options, settings, chosen, invocation.engine)
+    _require_a_chat(chosen)
+    source = invocation.engine(suggest_model(options))
+    if chosen.plain:
+        return PlainChat(source, settings, SessionLog.create()).run()
+    return _open_chat(source, settings, chosen, invocation.config)
 
 
-def _read_options(flags: dict[str, Any]) -> EngineOptions:
-    model = flags["model"]
-    if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
-        raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
-    # Without speculation a drafter would take seconds and gigabytes, and draft nothing.
-    draft = NO_DRAFTER if flags["no_speculation"] else flags["draft"]
-    names = ("device", "offline", "attention_backend", "draft_attention_backend", "noise_embed_scale")
-    chooses = flags["block_size"] == AUTO
-    return EngineOptions(
-        model, draft, max_context=flags["context"], time_rounds=chooses, **{name: flags[name] for name in names}
-    )
-
-
-def _read_settings(flags: dict[str, Any]) -> GenerationSettings:
-    names = ("block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "thinking")
-    try:
-        return GenerationSettings(**{name: flags[name] for name in names}, speculation=not flags["no_speculation"])
-    except ValueError as error:
-        raise value_problem(error, f"Choose a value in that range; {HELP_HINT}") from error
-
-
-def _read_format(flags: dict[str, Any]) -> OutputFormat:
-    formats: dict[str, OutputFormat] = {"extract": "code", "as_json": "json", "stream_json": "events"}
-    chosen = [flag for flag in formats if flags[flag]]
-    if len(chosen) > 1:
-        raise Problem("--extract, --json and --stream-json exclude each other.", "Choose one of them.")
-    return formats[chosen[0]] if chosen else "text"
-
-
-def _require_a_chat(flags: dict[str, Any]) -> None:
+def _require_a_chat(flags: Flags) -> None:
     """Raise :class:`Problem` when there is no prompt, and no chat can or should open instead."""
-    flag = next((name for name in _HEADLESS_FLAGS if flags[name]), None)
+    flag = next((name for name in _HEADLESS_FLAGS if getattr(flags, name)), None)
     if flag is not None:
         raise Problem(f"{_HEADLESS_FLAGS[flag]} needs a prompt.", f"Add one with -p, such as: {EXAMPLE}")
     if not has_screen():
         raise Problem("There is no prompt, and stdout is not a terminal to chat in.", f"Add a prompt: {EXAMPLE}")
 
 
-def _answer(
-    text: str, options: EngineOptions, settings: GenerationSettings, flags: dict[str, Any], engine: EngineFactory
-) -> int:
+def _answer(text: str, options: EngineOptions, settings: GenerationSettings, flags: Flags, engine: Engine) -> int:
     if options.target == BUNDLED:
         options = replace(options, target=None)
-    if flags["save_dir"] is not None:
-        check_directory(flags["save_dir"], "--save-dir")
-    form = _read_format(flags)
-    earlier, log = conversation_to_continue(flags["latest"], flags["resume"]) or (None, None)
-    recording = open_trace(flags["trace"])
-    given = (flags["output"], flags["system"], flags["timeout"], flags["save_dir"])
-    request = Request(text, options, settings, form, *given, earlier, log)
+    if flags.save_dir is not None:
+        check_directory(flags.save_dir, "--save-dir")
+    form = flags.output_format()
+    earlier, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
+    recording = open_trace(flags.trace)
+    given = (flags.output, flags.system, flags.timeout, flags.save_dir)
+    request = Request(text, settings, form, *given, earlier, log)
     try:
-        return answer(request, recorded(engine, recording))
+        return answer(request, recorded(engine(options), recording))
     finally:
         finish_trace(recording)
 
 
-def _open_chat(options: EngineOptions, settings: GenerationSettings, flags: dict[str, Any], out_dir: Path) -> int:
-    conversation, log = conversation_to_continue(flags["latest"], flags["resume"]) or (None, None)
-    look = chosen_look(flags["ascii"], flags["reduced_motion"], flags["no_mouse"])
-    trace = open_trace(flags["trace"])
-    with suited_theme(flags["theme"]) as suited:
+def _open_chat(source: SourceFactory, settings: GenerationSettings, flags: Flags, config: Config) -> int:
+    conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
+    screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, config)
+    trace = open_trace(flags.trace)
+    with suited_theme(flags.theme) as suited:
         # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
         theme = suited()
-    begin = Start(PromptHistory.default(not flags["no_history"]), conversation, choose=flags["resume"] == "")
-    return run_chat(options, settings, out_dir, theme=theme, begin=begin, log=log, trace=trace, look=look)
+    begin = Start(PromptHistory.default(not flags.no_history), conversation, choose=flags.resume == "")
+    return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)

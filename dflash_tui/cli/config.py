@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from click.core import ParameterSource
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.config import KEYS_TABLE, Config, ConfigError, files, read_all, read_config, user_file
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.sources import Engine
 from engine.commands import AUTO, GenerationSettings
 
 from .block_size import BlockSizeType
@@ -103,22 +104,32 @@ def _type_of(parameter: click.Parameter) -> type:
     return str
 
 
-def chosen_look(ascii: bool, reduced_motion: bool, no_mouse: bool = False) -> Look:
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What every command of one run of the program shares: click hands it to them as its object."""
+
+    engine: Engine
+    config: Config
+    """The files, read once."""
+
+
+def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
     """What the flags say of the screen, and the keys that only a file can name. A terminal whose encoding is not UTF-8
     gets ASCII without being asked."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    return Look(ascii or encoding != "utf8", reduced_motion, not no_mouse, read_all().keys)
+    return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
 
 
-def saved_look() -> Look:
+def saved_screen_options() -> ScreenOptions:
     """The same for commands without such flags, from the environment and the files."""
-    defaults = click.get_current_context().default_map or {}
+    context = click.get_current_context()
+    defaults, config = context.default_map or {}, context.obj.config
 
     def wanted(name: str) -> bool:
         given = os.environ.get(variable_of(name))
         return bool(click.BOOL.convert(given, None, None) if given else defaults.get(name, False))
 
-    return chosen_look(*map(wanted, ("ascii", "reduced_motion", "no_mouse")))
+    return chosen_screen_options(wanted("ascii"), wanted("reduced_motion"), wanted("no_mouse"), config)
 
 
 def config_command(program: click.Command) -> click.Command:

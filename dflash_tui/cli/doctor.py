@@ -14,8 +14,7 @@ import click
 
 from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
-from dflash_tui.core.files.log_file import log_file
-from dflash_tui.core.sessions.sessions import sessions_directory
+from dflash_tui.core.files.places import log_file, sessions_directory
 from dflash_tui.core.settings.config import config_directory, user_file
 from dflash_tui.core.version import PROGRAM, installed_version
 from engine.errors import worded

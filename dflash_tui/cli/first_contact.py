@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import replace
 
-from dflash_tui.core.sessions.sessions import state_directory
+from dflash_tui.core.files.places import state_directory
 from engine.commands import EngineOptions
 from engine.tools.suggestion import Suggestion, suggest_pair
 

@@ -11,9 +11,9 @@ from typing import Literal
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.source import EngineFactory
+from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
-from engine.commands import Ask, EngineOptions, GenerationSettings, Message
+from engine.commands import Ask, GenerationSettings, Message
 from engine.events import Event, TurnFinished
 
 from .output import FileOutput, Output, StandardOutput, show_on_stderr
@@ -30,7 +30,6 @@ class Request:
     """One prompt, and how its answer is wanted."""
 
     prompt: str
-    options: EngineOptions
     settings: GenerationSettings
     output_format: OutputFormat = "text"
     output_file: Path | None = None
@@ -51,7 +50,7 @@ class Request:
         return Ask(turn, (*messages, Message("user", self.prompt)), self.settings)
 
 
-def answer(request: Request, engine: EngineFactory) -> ExitCode:
+def answer(request: Request, source: SourceFactory) -> ExitCode:
     """Run ``request`` and print its answer. Problems on the way are shown on stderr and decide the exit code; what
     was generated until then is printed all the same. Raises :class:`Problem` if nothing could begin."""
     output = _open_output(request.output_file)
@@ -67,7 +66,7 @@ def answer(request: Request, engine: EngineFactory) -> ExitCode:
 
     if request.log is not None:
         request.log.user(ask.turn, request.prompt, request.system)
-    ending = run_turn(engine, request.options, ask, handle, request.timeout)
+    ending = run_turn(source, ask, handle, request.timeout)
     if request.log is not None:
         request.log.close()
     if ending.code is ExitCode.BROKEN_PIPE:

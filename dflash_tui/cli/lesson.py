@@ -9,7 +9,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 
 from .background import suited_theme
-from .config import saved_look
+from .config import saved_screen_options
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
 from .logs import log_to_file
 from .output import DEFAULT_OUT
@@ -48,6 +48,6 @@ def lesson(
             from dflash_tui.app.lesson import run_lesson
 
             theme = suited()
-        return run_lesson(read, pages, origin, out, theme, saved_look())
+        return run_lesson(read, pages, origin, out, theme, saved_screen_options())
     print_or_write(lesson_document(read, pages, origin), wanted, output, force)
     return ExitCode.OK

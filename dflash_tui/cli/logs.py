@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from dflash_tui.core.files.log_file import log_file
+from dflash_tui.core.files.places import log_file
 
 _FORMAT = "%(asctime)s %(name)s %(levelname)s %(message)s"
 

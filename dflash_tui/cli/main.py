@@ -16,15 +16,16 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.config import Config
-from dflash_tui.core.source import EngineFactory
+from dflash_tui.sources import Engine, engine_source
 from engine.errors import EngineFailure
 
 from .bench import bench
-from .chat import HELP_HINT, chat
+from .chat import chat
 from .completion import VARIABLE, answer_shell, completion_command
-from .config import SHARED, config_command, defaults_of, load_config
+from .config import SHARED, Invocation, config_command, defaults_of, load_config
 from .doctor import doctor
 from .export import export
+from .flags import HELP_HINT
 from .headless import silence_stdout
 from .help import help_command
 from .lesson import lesson
@@ -81,8 +82,9 @@ def program() -> NoReturn:
     sys.exit(code)
 
 
-def main(arguments: Sequence[str] | None = None, engine: EngineFactory | None = None) -> int:
-    """Run the program and return its exit code. ``engine`` stands in for the real engine in headless mode."""
+def main(arguments: Sequence[str] | None = None, engine: Engine = engine_source) -> int:
+    """Run the program and return its exit code. ``engine`` makes the source of the events: tests
+    put another in its place."""
     _open_closed_streams()
     if request := os.environ.get(VARIABLE):
         return answer_shell(chat, commands, request)
@@ -123,7 +125,7 @@ def _give_up(problem: Problem) -> ExitCode:
     return problem.code
 
 
-def _run(arguments: list[str], engine: EngineFactory | None) -> int:
+def _run(arguments: list[str], engine: Engine) -> int:
     """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
     name = arguments[0] if arguments and arguments[0] in commands() else ""
     if arguments and not name:
@@ -134,7 +136,7 @@ def _run(arguments: list[str], engine: EngineFactory | None) -> int:
         arguments[1:] if name else arguments,
         prog_name=f"dflash-chat {name}".rstrip(),
         standalone_mode=False,
-        obj=engine,
+        obj=Invocation(engine, config),
         default_map=defaults_of(config, SHARED if name else None),
     )
     return int(code or 0)

@@ -15,9 +15,9 @@ from dflash_tui.core.conversation.slash import Argument, SlashError, parse_slash
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import EngineFactory
+from dflash_tui.core.source import Feature, SourceFactory, events_only
 from dflash_tui.core.text.harmless import sanitise
-from engine.commands import Close, EngineOptions, GenerationSettings
+from engine.commands import Close, GenerationSettings
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Step, TurnFinished
 
 from .problems import Problem, engine_problem, show_problem
@@ -30,20 +30,18 @@ GREETING = "Ready. Type a question and press Enter; a backslash at the end of a 
 class PlainChat:
     """One conversation with one engine, on stdin and stdout."""
 
-    def __init__(
-        self, options: EngineOptions, settings: GenerationSettings, engine: EngineFactory, log: SessionLog
-    ) -> None:
+    def __init__(self, source: SourceFactory, settings: GenerationSettings, log: SessionLog) -> None:
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._log = log
-        self._engine = engine(options, self._take)
+        self._engine = source(events_only(self._take))
         self._chat = Chat(settings, self._engine.send)
         self._line = ""
         self._commands: dict[str, tuple[str, Callable[[Argument], None]]] = {
             "help": ("this list", self._help),
             "new": ("start a new chat", self._new),
             "stats": ("figures of the newest answer", self._show_statistics),
-            "temp": ("temperature, 0 to 2", lambda text: self._chat.adjust(temperature=text.number())),
-            "block": ("block size, auto or 2 to 16", lambda text: self._chat.adjust(block_size=text.block_size())),
+            "temp": ("temperature, 0 to 2", self._set_temperature),
+            "block": ("block size, auto or 2 to 16", self._set_block),
             "quit": ("leave; so does Ctrl+D", self._leave),
         }
 
@@ -157,6 +155,19 @@ class PlainChat:
                 named = zip(table.head, row, strict=True) if table.head else ()
                 print("  " + (", ".join(f"{head} {cell}" for head, cell in named) or ": ".join(row)))
         sys.stdout.flush()
+
+    def _set_temperature(self, argument: Argument) -> None:
+        self._require("temperature")
+        self._chat.adjust(temperature=argument.number())
+
+    def _set_block(self, argument: Argument) -> None:
+        self._require("block_size")
+        self._chat.adjust(block_size=argument.block_size())
+
+    def _require(self, feature: Feature) -> None:
+        """Raises ``SlashError`` with the reason where the source lacks this."""
+        if reason := self._engine.capabilities.refused.get(feature):
+            raise SlashError(reason)
 
     def _leave(self, _: Argument) -> None:
         raise EOFError

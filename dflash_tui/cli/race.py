@@ -16,17 +16,18 @@ from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.race.race import Joules, Race, lanes_for
 from dflash_tui.core.race.report import HOW, race_object, race_remarks, race_table
-from dflash_tui.core.source import EngineFactory, EngineSource
+from dflash_tui.core.source import Source, SourceFactory, events_only
 from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Event
 
 from .block_size import METAVAR, BlockSizeType
+from .config import Invocation
 from .logs import log_to_file
 from .pair import pair_flags
 from .problems import Problem, engine_problem, value_problem
 from .prompt import read_prompt
 from .status import StatusLine
-from .turn import JOIN_SECONDS, Inbox, real_engine, signals_into
+from .turn import JOIN_SECONDS, Inbox, signals_into
 
 DEFAULTS = GenerationSettings()
 DEFAULT_RUNS = 3
@@ -57,7 +58,7 @@ Send = Callable[[Command], None]
 @click.option("--context", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @click.pass_obj
 def race(
-    engine: EngineFactory | None,
+    invocation: Invocation,
     /,
     model: str | None,
     prompt: str | None,
@@ -86,7 +87,7 @@ def race(
         raise value_problem(error, "dflash-chat race --help lists the flags.") from error
     head = [Message("system", system)] if system else []
     messages = [*head, Message("user", text)]
-    return _Track(engine or real_engine(), EngineOptions(model, draft, device, context, offline)).run(
+    return _Track(invocation.engine(EngineOptions(model, draft, device, context, offline))).run(
         lambda send, joules: Race(messages, lanes, runs, send, joules), as_json
     )
 
@@ -94,9 +95,9 @@ def race(
 class _Track:
     """An engine, and what it says, for the length of one race."""
 
-    def __init__(self, factory: EngineFactory, options: EngineOptions) -> None:
+    def __init__(self, source: SourceFactory) -> None:
         self._inbox: Inbox = SimpleQueue()
-        self._engine: EngineSource = factory(options, self._inbox.put)
+        self._engine: Source = source(events_only(self._inbox.put))
         self._status = StatusLine()
         self._show_progress = self._status.counting("racing, runs done")
         self._ready: EngineReady | None = None

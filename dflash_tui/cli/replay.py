@@ -7,13 +7,16 @@ from pathlib import Path
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import DEMO, bundled_traces, find_trace
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
+from dflash_tui.sources import replay_source
+from engine.commands import GenerationSettings
 from engine.events import TurnStarted
 
 from .background import suited_theme
-from .config import saved_look
+from .config import saved_screen_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
@@ -82,7 +85,8 @@ def _print(path: Path, stream_json: bool) -> int:
 def _show(path: Path, pace: float, out: Path, theme: str | None) -> int:
     with suited_theme(theme) as suited:
         # Imported here, like the chat: a pipe must not wait for Textual.
-        from dflash_tui.app.main import run_replay
+        from dflash_tui.app.main import run_chat
 
         theme = suited()
-    return run_replay(path, pace, out, theme, saved_look())
+    source, nowhere = replay_source(path, pace), SessionLog.nowhere()
+    return run_chat(source, GenerationSettings(), out, theme, log=nowhere, screen_options=saved_screen_options())

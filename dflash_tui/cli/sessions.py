@@ -12,6 +12,7 @@ from typing import cast
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.sessions.archive import (
     SessionSummary,
@@ -23,7 +24,6 @@ from dflash_tui.core.sessions.archive import (
     reopen,
     reopen_latest,
 )
-from dflash_tui.core.sessions.session_document import conversation_document
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 
 from .output import FileOutput, StandardOutput

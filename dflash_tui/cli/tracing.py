@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
-from dflash_tui.core.source import EngineFactory, EngineSource
+from dflash_tui.core.source import Emit, Happening, Source, SourceFactory, events_only
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import EngineOptions
-from engine.events import Event
 
 from .problems import Problem, show_problem
 
@@ -25,17 +22,18 @@ def open_trace(path: Path | None) -> TraceWriter | None:
         raise Problem(f"{path} can't be written: {error.strerror}.", "Choose another file with --trace.") from None
 
 
-def recorded(factory: EngineFactory, trace: TraceWriter | None) -> EngineFactory:
-    """The same engine, with everything that it says written down first."""
+def recorded(source: SourceFactory, trace: TraceWriter | None) -> SourceFactory:
+    """The same source, with everything that it says written down first."""
     if trace is None:
-        return factory
+        return source
+    record = events_only(trace.record)
 
-    def create(options: EngineOptions, emit: Callable[[Event], None]) -> EngineSource:
-        def record(event: Event) -> None:
-            trace.record(event)
-            emit(event)
+    def create(emit: Emit) -> Source:
+        def both(happening: Happening) -> None:
+            record(happening)
+            emit(happening)
 
-        return factory(options, record)
+        return source(both)
 
     return create
 

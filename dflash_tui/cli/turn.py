@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from queue import Empty, SimpleQueue
 from types import FrameType
 
-from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.source import EngineFactory, EngineSource
-from engine.commands import Ask, Close, EngineOptions, Stop
+from dflash_tui.core.source import Source, SourceFactory, events_only
+from engine.commands import Ask, Close, Stop
 from engine.events import EngineError, EngineReady, Event, TurnFinished
 
 from .problems import Problem, engine_problem
@@ -32,24 +30,15 @@ class Ending:
     problem: Problem | None = None
 
 
-def real_engine() -> EngineFactory:
-    """The engine itself, imported where it is needed: help and wrong flags should not wait for it."""
-    from engine.service import EngineService
-
-    return partial(EngineService, words=as_command)
-
-
-def run_turn(
-    factory: EngineFactory, options: EngineOptions, ask: Ask, handle: Callable[[Event], None], timeout: float | None
-) -> Ending:
-    """Load the engine, send ``ask`` when it is ready, and give ``handle`` every event on the calling thread.
+def run_turn(source: SourceFactory, ask: Ask, handle: Callable[[Event], None], timeout: float | None) -> Ending:
+    """Start the source, send ``ask`` when it is ready, and give ``handle`` every event on the calling thread.
 
     Ctrl+C, SIGTERM and ``timeout`` (seconds, loading included) stop the turn after the round in flight, so that
     its ``TurnFinished`` is still handled; a second Ctrl+C does not wait for it. ``BrokenPipeError`` from ``handle``
     ends the turn quietly.
     """
     inbox: Inbox = SimpleQueue()
-    engine = factory(options, inbox.put)
+    engine = source(events_only(inbox.put))
     with signals_into(inbox):
         engine.start()
         try:
@@ -66,7 +55,7 @@ class _Conversation:
     """The state of :func:`run_turn`: whether the question was asked, and why the turn was stopped."""
 
     def __init__(
-        self, engine: EngineSource, inbox: Inbox, ask: Ask, handle: Callable[[Event], None], timeout: float | None
+        self, engine: Source, inbox: Inbox, ask: Ask, handle: Callable[[Event], None], timeout: float | None
     ) -> None:
         self._engine = engine
         self._inbox = inbox

@@ -1,17 +1,89 @@
-"""What a front end needs of an engine: somewhere to send commands. Events come back through the callback that the
-factory is given, on the engine's own thread."""
+"""Where events come from, and the one seam to add another place: what a :class:`Source` must do and may say.
+
+The engine of this process is a source, a recorded run is another (``dflash_tui/sources.py`` makes both), and a server
+can be a third. A front end asks a source what it *can*, never what it *is*. It sends commands, and hears events through
+the callback that the factory is given, on the source's own thread.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from engine.commands import Command, EngineOptions
-from engine.events import Event
+from engine.commands import Command
+from engine.events import Event, Step
+
+if TYPE_CHECKING:
+    from .rounds.history import StepHistory
+    from .text.spans import Spans
+
+Feature = Literal[
+    "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "drafts", "draft_probabilities",
+]  # fmt: skip
+"""What a source may lack: questions can be asked; a setting can be changed; it tells what was drafted, and how sure the
+drafter was."""
 
 
-class EngineSource(Protocol):
-    """See :class:`engine.service.EngineService`, the real one."""
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a source can do. They may change until its ``EngineReady``: a server has to be asked."""
+
+    refused: Mapping[Feature, str] = field(default_factory=dict)
+    """What it can't, and why, in words for the user who tries."""
+    local: bool = True
+    """It computes on this machine: this machine's card and processor are worth watching."""
+    placeholder: str = ""
+    """What the empty prompt says, when something other than usual."""
+
+    def can(self, feature: Feature) -> bool:
+        return feature not in self.refused
+
+
+class Recording(Protocol):
+    """What a source that plays a record offers beside: any place of it can be gone to, at any pace."""
+
+    name: str
+    pace: float
+    """Times the recorded one."""
+    played: int
+    """Rounds handed out so far."""
+    playing: bool
+
+    @property
+    def length(self) -> int | None:
+        """Rounds in all; None until it has been read."""
+
+    @property
+    def origin(self) -> str:
+        """When and where it was made, in words; empty when that is not known."""
+
+    @property
+    def ended(self) -> bool:
+        """Everything was handed out."""
+
+    def set_playing(self, playing: bool) -> None: ...
+
+    def set_pace(self, pace: float) -> None: ...
+
+    def seek(self, played: int) -> None:
+        """Go to where ``played`` rounds are out. What that takes has been handed out when this returns."""
+
+    def seek_round(self, turn: int, index: int) -> None: ...
+
+    def steps_of_turn(self, turn: int) -> range: ...
+
+
+class Source(Protocol):
+    """See :class:`engine.service.EngineService` for the commands that it takes and the events it answers with."""
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def recording(self) -> Recording | None:
+        """None for what happens now."""
 
     def start(self) -> None: ...
 
@@ -20,4 +92,42 @@ class EngineSource(Protocol):
     def join(self, timeout: float | None = None) -> None: ...
 
 
-EngineFactory = Callable[[EngineOptions, Callable[[Event], None]], EngineSource]
+@dataclass(frozen=True, slots=True)
+class StepBatch:
+    """Steps of one turn that follow each other. It means what they mean one by one, and costs much less: nobody has to
+    decode them. Only a recording says it."""
+
+    turn: int
+    history: StepHistory
+    """Holds them, among others."""
+    first: int
+    """The first step of the turn in ``history``."""
+    start: int
+    stop: int
+    """They are those from ``start`` to before ``stop``."""
+    spans: Spans
+    """What they add to the transcript."""
+
+    def steps(self) -> Iterator[Step]:
+        return islice(self.history.steps(self.start), self.stop - self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Forget everything so far: it is told again from its beginning. Only a recording says it."""
+
+
+Happening = Event | StepBatch | Rewind
+"""What a source says: events, and jumps of a recording."""
+Emit = Callable[[Happening], None]
+SourceFactory = Callable[[Emit], Source]
+
+
+def events_only(take: Callable[[Event], None]) -> Emit:
+    """For whoever never seeks, and so hears of no jumps."""
+
+    def emit(happening: Happening) -> None:
+        if not isinstance(happening, StepBatch | Rewind):
+            take(happening)
+
+    return emit

@@ -13,14 +13,17 @@ import torch
 from torch import Tensor
 
 from ..kernels.decode.attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
-from ..kernels.decode.dense import Activation, gate_up, partial_sums, project
+from ..kernels.decode.dense import gate_up, partial_sums, project
 from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
-from ..kernels.decode.norm import AttentionJoin, FeedForwardJoin, after_attention, after_feed_forward
-from ..kernels.decode.rope import HeadNorms, inverse_frequencies
+from ..kernels.decode.norm import after_attention, after_feed_forward
 from ..kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
 from ..kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
+from ..kernels.reference.joins import AttentionJoin, FeedForwardJoin
+from ..kernels.reference.rope import inverse_frequencies
+from ..kernels.shared.activation import Activation
+from ..kernels.shared.heads import HeadNorms
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.plain import PlainWeight

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.kinds import bytes_of
 from ..layer_config import AttentionConfig
 from .shapes import Shape
+
+META = torch.device("meta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +59,24 @@ class Floor:
 
 
 def floor_of(shape: Shape, dtype: torch.dtype, drafts_in_8_bits: bool = False) -> Floor:
-    """Counts the parameters of a shape; nothing is allocated."""
-    with torch.device("meta"):
-        target = shape.target.build()
-        drafter = None if shape.drafter is None else shape.drafter.build()
-    head, moe = target.head.numel(), shape.target.moe
-    untied = 0 if target.head is target.embed_tokens.weight else head
-    all_experts = sum(p.numel() for name, p in target.named_parameters() if ".experts." in name)
-    size = dtype.itemsize
-    copy = Int8Weight.allocate(shape.target.vocab_size, shape.target.hidden_size, device=torch.device("meta"))
+    """Asks the weights of a shape for their bytes; nothing is allocated."""
+    with META:
+        target = shape.target.build().to(dtype)
+        drafter = nn.Module() if shape.drafter is None else shape.drafter.build().to(dtype)
+    head, moe = target.head, shape.target.moe
+    untied = 0 if head is target.embed_tokens.weight else head.nbytes
+    all_experts = sum(tensor.nbytes for name, tensor in target.named_parameters() if ".experts." in name)
     return Floor(
         shape=shape,
-        itemsize=size,
-        body=size * (_count(target) - head - untied - all_experts),
-        expert=size * (all_experts // moe.num_experts if moe else 0),
-        head=size * head,
-        draft_head=copy.nbytes if drafts_in_8_bits else size * head,
-        drafter=0 if drafter is None else (1 if drafts_in_8_bits else size) * _count(drafter),
+        itemsize=dtype.itemsize,
+        body=bytes_of(target) - head.nbytes - untied - all_experts,
+        expert=all_experts // moe.num_experts if moe else 0,
+        head=head.nbytes,
+        draft_head=_in_8_bits(head) if drafts_in_8_bits else head.nbytes,
+        drafter=sum(map(_in_8_bits, drafter.parameters())) if drafts_in_8_bits else bytes_of(drafter),
     )
 
 
-def _count(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
+def _in_8_bits(tensor: Tensor) -> int:
+    """Bytes of a copy; norms are read as they are."""
+    return Int8Weight.allocate(*tensor.shape, device=META).nbytes if tensor.ndim == 2 else tensor.nbytes

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from statistics import fmean, median
 from time import perf_counter
 
@@ -105,7 +104,7 @@ class Bench:
         self.floor = floor
         self.ceiling = ceiling
         self.vocab_size = decoder.target.config.vocab_size
-        for cache in self._caches():
+        for cache in self.decoder.prefix.caches:
             _fill_with_noise(cache)
 
     def rounds(
@@ -203,18 +202,10 @@ class Bench:
         rng = random.Random(count)
         return tuple(rng.randrange(self.vocab_size) for _ in range(count))
 
-    def _caches(self) -> Iterator[Cache]:
-        yield self.decoder.cache
-        if self.decoder.draft_cache is not None:
-            yield self.decoder.draft_cache
-
     def _pretend(self, context: int) -> tuple[int, ...]:
         """Makes the decoder believe that it has read a text of which one token is left; returns the whole text."""
         ids = self.random_ids(context)
-        self.decoder.clear()
-        for cache in self._caches():
-            cache.pretend(context - 1)
-        self.decoder.prefix.tokens.extend(islice(ids, context - 1))
+        self.decoder.prefix.pretend(ids[:-1])
         return ids
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..loading.checkpoint import compute_dtype
+from ..models.registry import text_config
 from .ceiling import time_calls
 from .routing import Routing, forced_scores
 from .shapes import Shape, configs_of, shorten
@@ -73,11 +74,11 @@ def _build(shape: Shape, device: torch.device) -> nn.Module:
     from transformers import AutoConfig, AutoModelForCausalLM
 
     config, drafter = configs_of(shape.name)
-    if len(shape.target.layers) != config["text_config"]["num_hidden_layers"]:
+    if len(shape.target.layers) != text_config(config)["num_hidden_layers"]:
         shorten(config, drafter, len(shape.target.layers))
-    text = config["text_config"]
     with device, _default_dtype(compute_dtype(device)):
-        model: nn.Module = AutoModelForCausalLM.from_config(AutoConfig.for_model(**text))  # type: ignore[no-untyped-call]
+        text = AutoConfig.for_model(**text_config(config))
+        model: nn.Module = AutoModelForCausalLM.from_config(text)  # type: ignore[no-untyped-call]
     return model.requires_grad_(False).eval()
 
 

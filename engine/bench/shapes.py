@@ -22,9 +22,6 @@ PUBLISHED = {
 
 TINY = "tiny"
 SHAPES = (*PUBLISHED, TINY)
-PERIOD = 6
-"""Layers after which the kinds of attention repeat: five sliding, one full."""
-
 TINY_TARGET = {
     "hidden_size": 64,
     "intermediate_size": 96,
@@ -67,7 +64,7 @@ def read_shape(name: str, num_layers: int | None = None) -> Shape:
     """
     target, drafter = configs_of(name)
     if name == TINY:
-        num_layers = num_layers or 2 * PERIOD
+        num_layers = num_layers or 2 * period_of(target)
     if num_layers is not None:
         shorten(target, drafter, num_layers)
     return Shape(name, without_stops(family_of(target).read_config(target, None)), drafter_config_of(drafter))
@@ -89,20 +86,32 @@ def configs_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     files = PUBLISHED["26B-A4B" if name == TINY else name]
     target, drafter = (json.loads((CONFIGS / f"{file}.json").read_text("utf-8")) for file in files)
     if name == TINY:
-        target["text_config"].update(TINY_TARGET)
+        _text(target).update(TINY_TARGET)
         drafter.update(TINY_DRAFTER)
     return target, drafter
 
 
+def period_of(target: dict[str, Any]) -> int:
+    """Layers after which the kinds of attention repeat: six of Gemma 4's, five sliding and one full."""
+    kinds: list[str] = _text(target)["layer_types"]
+    return next(n for n in range(1, len(kinds) + 1) if all(a == b for a, b in zip(kinds, kinds[n:], strict=False)))
+
+
 def shorten(target: dict[str, Any], drafter: dict[str, Any], num_layers: int) -> None:
     """Cuts the configs to the target's first layers, and spreads the drafter's taps over those."""
-    text: dict[str, Any] = target["text_config"]
-    if not 0 < num_layers <= text["num_hidden_layers"] or num_layers % PERIOD:
+    text, period = _text(target), period_of(target)
+    if not 0 < num_layers <= text["num_hidden_layers"] or num_layers % period:
         raise ValueError(
-            f"the number of layers must be a multiple of {PERIOD} up to {text['num_hidden_layers']}, not {num_layers}"
+            f"the number of layers must be a multiple of {period} up to {text['num_hidden_layers']}, not {num_layers}"
         )
     text["num_hidden_layers"], text["layer_types"] = num_layers, text["layer_types"][:num_layers]
     dflash: dict[str, Any] = drafter["dflash_config"]
     taps = len(dflash["target_layer_ids"])
     dflash["target_layer_ids"] = [1 + i * (num_layers - 4) // (taps - 1) for i in range(taps)]
     drafter["num_target_layers"] = num_layers
+
+
+def _text(target: dict[str, Any]) -> dict[str, Any]:
+    """The text model's part of a target's config."""
+    part: dict[str, Any] = target.get("text_config", target)
+    return part

@@ -25,7 +25,7 @@ def captured(step: Step, device: torch.device, what: str) -> Step:
         return step
     try:
         # Compiles what isn't compiled yet, which a capture wouldn't allow; in no stream of its own, after which every
-        # launch of four graphs took 0.13 us more (NOTES.md).
+        # launch of four graphs took 0.13 us more (kernels/DECISIONS.md).
         step()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):

@@ -41,7 +41,8 @@ WORDS = r"\n+|▁+(?=▁)|▁?[A-Za-z]+|[0-9]|▁?[^\sA-Za-z0-9▁]+|▁"
 """What byte-pair merges never cross: line breaks, indentation (all but the space before the word), words, single
 digits, punctuation."""
 
-CHAT_TEMPLATE = Path(__file__).parents[1] / "models" / "gemma4" / "chat_template.jinja"
+CHAT_TEMPLATE = Path(__file__).parent / "pair" / "target" / "chat_template.jinja"
+"""The bundled pair's own: it was trained on this text, whatever the published template becomes."""
 
 
 def train_tokenizer(texts: Iterable[str], vocab_size: int) -> Tokenizer:

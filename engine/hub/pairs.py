@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
+from ..models.registry import FAMILIES, find_family, text_config
 from .fetching import Fetching
 
 if TYPE_CHECKING:
@@ -28,26 +29,8 @@ Instead = tuple[Advice, str]
 """What people may do when a model can't be had."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPair:
-    """A published target and the drafter that was trained on it."""
-
-    target: str
-    drafter: str
-    hidden_size: int
-    num_layers: int
-    num_parameters: int
-    """Of the target's text model and the drafter together."""
-
-
-KNOWN_PAIRS = (
-    KnownPair("google/gemma-4-12B-it", "z-lab/gemma4-12B-it-DFlash", 3840, 48, 12_634_847_280),
-    KnownPair("google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash", 2816, 30, 25_662_830_878),
-    KnownPair("google/gemma-4-31B-it", "z-lab/gemma-4-31B-it-DFlash", 5376, 60, 32_233_312_828),
-)
-
-_UNSUPPORTED = re.compile(r"gemma-?4-?E[24]B", re.IGNORECASE)
-"""Names of checkpoints that are known to be refused once their config is read: fetching them would be in vain."""
+KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
+"""All published pairs, the smaller before the larger within a family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +65,10 @@ def find_pair(target: str | None, drafter: str | None, fetching: Fetching) -> Pa
 def known_drafter(target: Path) -> str | None:
     """The drafter for the target in this folder, by the shape in its config: folders get renamed, shapes don't."""
     config = read_json(target / "config.json")
-    text = config.get("text_config", config)
-    shape = (text.get("hidden_size"), text.get("num_hidden_layers")) if isinstance(text, dict) else None
-    return next((pair.drafter for pair in KNOWN_PAIRS if (pair.hidden_size, pair.num_layers) == shape), None)
+    family, text = find_family(config), text_config(config)
+    shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
+    pairs = () if family is None else family.pairs
+    return next((pair.drafter for pair in pairs if (pair.hidden_size, pair.num_layers) == shape), None)
 
 
 def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
@@ -111,7 +95,7 @@ class _Finder:
         folder = Path(name).expanduser()
         if folder.is_dir():
             return folder
-        if _UNSUPPORTED.search(name):
+        if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
             known = ", ".join(pair.target for pair in KNOWN_PAIRS)
             raise WeightsFailure(
                 f"{name} uses per-layer embeddings, which the engine lacks, and no drafter exists for it."

@@ -18,8 +18,10 @@ class LayerCache(LayerState):
     """Keys and values of one layer, [kv_heads, capacity, head_dim] each; position p lies in row p % capacity."""
 
     def __init__(self, kv_heads: int, capacity: int, head_dim: int, dtype: torch.dtype, device: torch.device):
-        self.k = torch.zeros(kv_heads, capacity, head_dim, dtype=dtype, device=device)
-        self.v = torch.zeros_like(self.k)
+        # Not zeros_like: that of the meta device, where plans are made, takes seconds to import.
+        shape = kv_heads, capacity, head_dim
+        self.k = torch.zeros(shape, dtype=dtype, device=device)
+        self.v = torch.zeros(shape, dtype=dtype, device=device)
 
     @property
     def capacity(self) -> int:

@@ -18,7 +18,7 @@ class Prefix:
         """The token ids that the target's cache holds."""
         self.snapshots: dict[Cache, Snapshot] = {}
         self._target = target
-        self._caches = [target] if drafter is None else [target, drafter]
+        self.caches = [target] if drafter is None else [target, drafter]
 
     def reuse(self, prompt: Sequence[int], caches: Sequence[Cache]) -> int:
         """Takes the caches back to a prefix of the prompt that all of ``caches`` hold; returns its length.
@@ -54,16 +54,23 @@ class Prefix:
         self.tokens.extend(ids)
         self._target.follow(len(self.tokens), written)
 
+    def pretend(self, ids: Sequence[int]) -> None:
+        """For measuring: as if this text had been run, whatever the layers hold."""
+        self.clear()
+        self.tokens.extend(ids)
+        for cache in self.caches:
+            cache.pretend(len(ids))
+
     def clear(self) -> None:
         """Forgets the conversation."""
         self.snapshots.clear()
         self.tokens.clear()
-        for cache in self._caches:
+        for cache in self.caches:
             cache.clear()
 
     def _rewind(self, length: int) -> None:
         self.snapshots = {cache: shot for cache, shot in self.snapshots.items() if shot.length <= length}
-        for cache in self._caches:
+        for cache in self.caches:
             if cache.length > length:
                 if cache.can_rewind_to(length):
                     cache.rewind(length)

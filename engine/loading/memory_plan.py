@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from ..commands import AttentionBackend
 from ..decoding.decoder import PREFILL_CHUNK
@@ -15,6 +14,7 @@ from ..errors import DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS
 from ..kernels.decode.attention import AttendScratch
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.kinds import bytes_of
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
@@ -145,14 +145,15 @@ def plan_memory(
     draft_layers = draft_config.layers if draft_config is not None else ()
     dtype = compute_dtype(device)
     with META:
-        model, draft_model = config.build(), draft_config.build() if draft_config is not None else None
+        model = config.build().to(dtype)
+        draft_model = None if draft_config is None else draft_config.build().to(dtype)
     layers = (*config.attention, *draft_layers)
     device_rounds = model.has_decode_pass and why_host_rounds(attention_backend, layers, device, dtype) is None
     return MemoryPlan(
         target=config.layers,
         drafter=draft_layers,
         context=min(context or config.max_context, config.max_context),
-        weights=_count_parameters(model, draft_model) * dtype.itemsize,
+        weights=bytes_of(model) + (0 if draft_model is None else bytes_of(draft_model)),
         available=available_memory(device),
         device=device,
         device_rounds=device_rounds,
@@ -166,10 +167,6 @@ def available_memory(device: torch.device) -> int:
         free: int = torch.cuda.mem_get_info(device)[0]
         return free
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _count_parameters(*models: nn.Module | None) -> int:
-    return sum(parameter.numel() for model in models if model is not None for parameter in model.parameters())
 
 
 def _draft_copy(target: TargetConfig, drafter: DFlashDrafter) -> int:

@@ -66,6 +66,18 @@ class ChatFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownPair:
+    """A published target and the drafter that was trained on it."""
+
+    target: str
+    drafter: str
+    hidden_size: int
+    num_layers: int
+    num_parameters: int
+    """Of the target's text model and the drafter together."""
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """A kind of target, as its folder describes it."""
 
@@ -80,3 +92,7 @@ class Family:
     skipped_tensors: tuple[str, ...]
     """How the names of tensors begin that text doesn't need."""
     chat: ChatFormat
+    pairs: tuple[KnownPair, ...] = ()
+    """Published pairs, the smallest first."""
+    refused_names: str = ""
+    """A regular expression for names of checkpoints whose config will be refused: fetching them would be in vain."""

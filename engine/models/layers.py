@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..kernels.decode.norm import rms_norm, rms_norm_rounded_first
 from ..kernels.reference.attention import AttentionFunction, sdpa_attention
+from ..kernels.reference.norm import rms_norm, rms_norm_rounded_first
 from ..layer_config import AttentionConfig
 from .attention_backends import Backend, describe
 
@@ -24,7 +24,7 @@ def linear(inputs: int, outputs: int) -> nn.Linear:
 
 
 class RMSNorm(nn.Module):
-    """RMS norm with a learned weight [size]. ``style`` picks the order of rounding; see ``kernels/norm.py``."""
+    """RMS norm with a learned weight [size]. ``style``: the order of rounding, see ``kernels/reference/norm.py``."""
 
     def __init__(self, size: int, eps: float, style: Literal["gemma", "qwen"] = "gemma"):
         super().__init__()

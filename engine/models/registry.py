@@ -24,7 +24,7 @@ def register(family: Family) -> None:
 
 def find_family(config: Json) -> Family | None:
     """The family of the checkpoint with this ``config.json``; None if it is none of ``FAMILIES``."""
-    model_type = _model_type(config)
+    model_type = text_config(config).get("model_type")
     return next((family for family in FAMILIES if model_type in family.model_types), None)
 
 
@@ -34,7 +34,7 @@ def family_of(config: Json) -> Family:
     if family is None:
         known = "; ".join(f"{each.name} ({' or '.join(each.model_types)})" for each in FAMILIES)
         raise WeightsFailure(
-            f"This checkpoint is a {_model_type(config)!r} model; the engine runs {known}.",
+            f"This checkpoint is a {text_config(config).get('model_type')!r} model; the engine runs {known}.",
             (
                 f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run ",
                 Load(),
@@ -56,7 +56,7 @@ def drafter_config_of(config: Json) -> DrafterConfig:
             )
 
 
-def _model_type(config: Json) -> object:
-    """Of the text model, where a checkpoint has others beside it."""
-    text = config.get("text_config") or config
-    return text.get("model_type") if isinstance(text, Mapping) else text
+def text_config(config: Json) -> Json:
+    """The part of a ``config.json`` that describes the text model: all of it, unless there are others beside it."""
+    text = config.get("text_config", config)
+    return text if isinstance(text, Mapping) else {}

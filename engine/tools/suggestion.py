@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 
-from ..hub.pairs import KNOWN_PAIRS, KnownPair
+from ..hub.pairs import KNOWN_PAIRS
+from ..models.family import KnownPair
 
 NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
 NVIDIA_SMI_SECONDS = 3.0

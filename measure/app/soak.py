@@ -115,7 +115,7 @@ SCENES = (
 
 CODE = """
 from pathlib import Path
-from dflash_tui.app.source import engine_source
+from dflash_tui.sources import engine_source
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.replaying import ReplaySource
 from engine.commands import EngineOptions

@@ -29,13 +29,13 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration
 
-from engine.bench.shapes import PERIOD, configs_of, shorten
+from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, HostRounds, Prompt, Round
 from engine.decoding.rounds import Rounds
 from engine.kernels.decode.head import capped_logits
-from engine.kernels.decode.rope import rope_table
 from engine.kernels.reference.attention import sdpa_attention
+from engine.kernels.reference.rope import rope_table
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
@@ -166,12 +166,13 @@ def _anonymous_bytes() -> int:
 def write_pair(folder: Path, tiny: bool, device: torch.device, report: Report) -> None:
     """The 26B-A4B target, or as many of its layers as disk and time allow, and its drafter."""
     target_json, drafter_json = tiny_configs() if tiny else configs_of("26B-A4B")
-    periods = target_json["text_config"]["num_hidden_layers"] // PERIOD
+    period = period_of(target_json)
+    periods = target_json["text_config"]["num_hidden_layers"] // period
     possible = writable_bytes(folder, WRITE_SECONDS)
     while periods > 1 and _checkpoint_bytes(target_json) > possible:
         periods -= 1
-        shorten(target_json, drafter_json, periods * PERIOD)
-        report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * PERIOD} layers")
+        shorten(target_json, drafter_json, periods * period)
+        report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * period} layers")
     with torch.device("meta"):
         target = Gemma4(Gemma4Config.from_json(target_json))
         drafter = DFlashDrafter(DrafterConfig.from_json(drafter_json))

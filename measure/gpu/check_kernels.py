@@ -22,20 +22,21 @@ from engine.kernels.decode.context_store import ContextStores, store_context
 from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pick_rows
-from engine.kernels.decode.norm import (
-    AttentionJoin,
-    FeedForwardJoin,
-    after_attention,
-    after_feed_forward,
-    reference_after_attention,
-    reference_after_feed_forward,
-)
-from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from engine.kernels.decode.norm import after_attention, after_feed_forward
+from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
 from engine.kernels.decode.tiles import DRAFT_TILES, DRAFT_TILES_IN_8_BITS, Tiles, target_tiles
 from engine.kernels.prefill.attention import chunk_attention
 from engine.kernels.reference.attention import reference_attention
+from engine.kernels.reference.joins import (
+    AttentionJoin,
+    FeedForwardJoin,
+    reference_after_attention,
+    reference_after_feed_forward,
+)
+from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
+from engine.kernels.shared.heads import HeadNorms
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight

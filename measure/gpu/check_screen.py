@@ -43,8 +43,8 @@ if find_spec("platformdirs") is None:  # it would name a folder, which is given 
     stand_in.user_state_dir = tempfile.gettempdir  # type: ignore[attr-defined]
     sys.modules["platformdirs"] = stand_in
 
+from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.pump import FramePump
-from dflash_tui.app.source import EventQueue
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.sessions.sessions import SessionLog
 

@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 
 from dflash_tui.app.application import ChatApp
+from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.chat import ChatScreen
-from dflash_tui.app.source import Emit, EventQueue
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.source import Emit
 from engine.commands import Command, GenerationSettings
 
+from ..scripted_engine import ScriptedEngine
 from .pilot import SteadyPilot
-from .scripted_engine import ScriptedEngine
 
 
 @dataclass
@@ -78,7 +79,7 @@ async def running(
     ready: bool = True,
     theme: str | None = None,
     notices: bool = False,
-    look: Look | None = None,
+    screen_options: ScreenOptions | None = None,
     **options: Any,
 ) -> AsyncIterator[Driver]:
     """A chat on the scripted engine, which gets the other ``options``."""
@@ -89,7 +90,7 @@ async def running(
         return engines[0]
 
     queue = EventQueue(SessionLog.create())
-    app = ChatApp(GenerationSettings(), out_dir, queue, source, theme, look=look)
+    app = ChatApp(GenerationSettings(), out_dir, queue, source, theme, screen_options=screen_options)
     async with app.run_test(size=size, notifications=notices):
         driver = Driver(app, SteadyPilot(app), engines[0], out_dir)
         if ready:

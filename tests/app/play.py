@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from dflash_tui.app.main import run_chat
-from engine.commands import EngineOptions, GenerationSettings
+from engine.commands import GenerationSettings
 
-from .scripted_engine import PAGE, ScriptedEngine
+from ..scripted_engine import PAGE, ScriptedEngine
 
 if __name__ == "__main__":
     source = partial(ScriptedEngine, answer=PAGE * 20, load_seconds=1.5)
     theme = sys.argv[1] if len(sys.argv) > 1 else None
-    sys.exit(run_chat(EngineOptions(), GenerationSettings(), Path("dflash-out"), source, theme))
+    sys.exit(run_chat(source, GenerationSettings(), Path("dflash-out"), theme))

@@ -28,9 +28,9 @@ from textual.widgets import Static
 
 from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.race import RaceScreen
+from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.lesson.bundled import open_lesson
-from dflash_tui.core.sessions.sessions import sessions_directory
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
 from dflash_tui.core.traces.bundled import find_trace
 from engine.events import accepted_in
 from tests.core.sessions.test_archive import write
@@ -44,7 +44,7 @@ THEMES = ("dflash-dark", "dflash-light")
 ROUND_SECONDS = 0.05
 STEADY_SECONDS = 0.15
 """What does not change for so long is there to stay: a screen at rest looks at its figures every tenth of a second."""
-STILL = Look(reduced_motion=True)
+STILL = ScreenOptions(reduced_motion=True)
 STORY = "Once upon a time there was a drafter that guessed."
 
 Size = tuple[int, int]
@@ -119,18 +119,18 @@ SCREENS = (*PLAYS, "replay", "lesson")
 async def both(screen: str, size: Size, folder: Path) -> list[list[list[Cell]]]:
     """The rows of a screen, character by character, in each theme. ``folder`` is for what is written meanwhile."""
     if screen == "lesson":
-        lesson = LessonApp(*open_lesson(None), folder, look=STILL)
+        lesson = LessonApp(*open_lesson(None), folder, screen_options=STILL)
         async with lesson.run_test(size=size) as pilot:
             await pilot.press("right", "right")
             return await in_themes(lesson, pilot)
     if screen == "replay":
-        async with replaying(find_trace("code"), size, look=STILL) as replay:
+        async with replaying(find_trace("code"), size, screen_options=STILL) as replay:
             await replay.ended()
             await replay.pilot.press("comma")
             return await in_themes(replay.app, replay.pilot)
     clock = count(0.0, ROUND_SECONDS)
     options: dict[str, Any] = {"answer": STORY} if screen == "race" else {"trees": True} if screen == "tree" else {}
-    async with running(folder, size, look=STILL, clock=clock.__next__, **options) as chat:
+    async with running(folder, size, screen_options=STILL, clock=clock.__next__, **options) as chat:
         await PLAYS[screen](chat)
         return await in_themes(chat.app, chat.pilot)
 

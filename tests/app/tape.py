@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import count, cycle
 from queue import Empty, SimpleQueue
 
+from dflash_tui.core.source import Capabilities
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.reader import read_trace
 from engine.commands import Ask, Close, Command, Stop
@@ -37,7 +38,10 @@ def endless(steps: list[Step], turn: int, tokens_per_second: float) -> Iterator[
 
 class Tape:
     """Answers the first question with ``loaded`` tokens at once, if any, and every other one for ``seconds`` at
-    ``tokens_per_second``. The interface of the engine service."""
+    ``tokens_per_second``. A source like the engine."""
+
+    capabilities = Capabilities()
+    recording = None
 
     def __init__(
         self,

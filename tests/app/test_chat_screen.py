@@ -20,8 +20,8 @@ from dflash_tui.core.text.fences import find_blocks
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError
 
+from ..scripted_engine import PAGE
 from .conftest import Launch
-from .scripted_engine import PAGE
 
 LONG = PAGE * 400
 """Does not end while a test runs: it takes a minute."""

@@ -16,8 +16,8 @@ from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
 from engine.commands import AUTO, Adjust, Ask
 
+from ..scripted_engine import PAGE
 from .conftest import Driver, Launch
-from .scripted_engine import PAGE
 
 
 async def test_the_first_tab_from_the_prompt_reaches_the_sliders(launch: Launch) -> None:

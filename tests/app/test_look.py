@@ -14,7 +14,7 @@ from dflash_tui.app.keymap import accepted_keys
 from dflash_tui.app.screens.help import HelpScreen
 from dflash_tui.cli.background import is_dark
 from dflash_tui.core.settings.config import Entry
-from dflash_tui.core.settings.screen_options import Look
+from dflash_tui.core.settings.screen_options import ScreenOptions
 
 from .conftest import Driver, Launch
 
@@ -52,9 +52,9 @@ def test_everything_the_program_draws_with_has_a_substitute() -> None:
 
 @pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
 async def test_the_screen_in_ascii(launch: Launch, size: tuple[int, int]) -> None:
-    async with launch(size=size, look=Look(ascii=True)) as chat:
+    async with launch(size=size, screen_options=ScreenOptions(ascii=True)) as chat:
         await chat.ask_and_wait()
-        chat.screen.draw_gauges()
+        chat.screen.drawing.draw_gauges()
         await chat.pilot.pause()
         assert drawn(chat).isascii()
         await chat.pilot.press("f1")
@@ -63,13 +63,13 @@ async def test_the_screen_in_ascii(launch: Launch, size: tuple[int, int]) -> Non
 
 
 async def test_a_models_own_letters_stay(launch: Launch) -> None:
-    async with launch(answer="Grüße, 你好", look=Look(ascii=True)) as chat:
+    async with launch(answer="Grüße, 你好", screen_options=ScreenOptions(ascii=True)) as chat:
         await chat.ask_and_wait()
         assert "Grüße, 你好" in drawn(chat) and "Grüße, 你好" in chat.log.text
 
 
 async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
-    async with launch(look=Look(keys=keys(save="F9, ctrl+b"))) as chat:
+    async with launch(screen_options=ScreenOptions(keys=keys(save="F9, ctrl+b"))) as chat:
         await chat.ask_and_wait()
         await chat.pilot.press("ctrl+s")
         assert not chat.out_dir.exists()
@@ -112,14 +112,14 @@ def test_the_keys_of_the_table_do_not_clash() -> None:
 
 
 async def test_a_conflict_is_a_notice(launch: Launch) -> None:
-    async with launch(look=Look(keys=keys(save="ctrl+n", nonsense="f1"))) as chat:
+    async with launch(screen_options=ScreenOptions(keys=keys(save="ctrl+n", nonsense="f1"))) as chat:
         await chat.until(lambda: "no longer new" in chat.notices() and "no action nonsense" in chat.notices())
 
 
 async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch) -> None:
-    async with launch(look=Look(reduced_motion=True)) as chat:
+    async with launch(screen_options=ScreenOptions(reduced_motion=True)) as chat:
         assert not chat.screen.viewer.motion.moves
-        chat.screen.draw_status()
+        chat.screen.drawing.draw_status()
         assert not chat.prompt.cursor_blink
         await chat.pilot.press("ctrl+p")
         await chat.until(lambda: isinstance(chat.app.focused, Input))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.files.log_file import log_file
-from dflash_tui.core.sessions.sessions import load_session, sessions_directory
+from dflash_tui.core.files.places import log_file, sessions_directory
+from dflash_tui.core.sessions.sessions import load_session
 
 from .terminal import Terminal
 
@@ -20,12 +20,12 @@ CHAT = """
 from pathlib import Path
 from dflash_tui.app.main import run_chat
 from engine.commands import EngineOptions, GenerationSettings
-from tests.app.scripted_engine import PAGE, ScriptedEngine
+from tests.scripted_engine import PAGE, ScriptedEngine
 from engine.events import EngineError
 import sys
 {setup}
 source = lambda emit: {source}
-sys.exit(run_chat(EngineOptions(), GenerationSettings(), Path({out!r}), source))
+sys.exit(run_chat(source, GenerationSettings(), Path({out!r})))
 """
 
 
@@ -57,7 +57,7 @@ class Engine(ScriptedEngine):
 
 
 def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:
-    setup = "from dflash_tui.app.source import engine_source; engine_source(EngineOptions())"
+    setup = "from dflash_tui.sources import engine_source; engine_source(EngineOptions())"
     source = "(_ for _ in ()).throw(SystemExit(int('torch' in sys.modules or 'engine.service' in sys.modules)))"
     with chat(tmp_path, source, setup) as terminal:
         assert terminal.wait_for_exit() == 0

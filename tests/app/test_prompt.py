@@ -14,7 +14,7 @@ from dflash_tui.app.completion import complete
 from dflash_tui.app.screens.search import SearchScreen
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.app.widgets.starters import Starter, Starters
-from dflash_tui.core.conversation.starters import STARTERS
+from dflash_tui.core.conversation.start import STARTERS
 from engine.commands import Ask
 
 from .conftest import Driver, Launch

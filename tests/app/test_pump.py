@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.pump import FramePump
-from dflash_tui.app.source import EventQueue
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.sessions.sessions import SessionLog
 from engine.commands import GenerationSettings

@@ -13,8 +13,8 @@ import pytest
 from textual.pilot import Pilot
 
 from dflash_tui.app.application import ChatApp
+from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.chat import ChatScreen
-from dflash_tui.app.source import EventQueue, replay_source
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.replay_bar import ReplayBar
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
@@ -26,6 +26,7 @@ from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
+from dflash_tui.sources import replay_source
 from engine.commands import GenerationSettings
 from engine.events import EngineReady, PrefillDone, TurnFinished, TurnStarted
 from tests.core.events_for_tests import make_step
@@ -44,8 +45,8 @@ class Replaying:
 
     @property
     def source(self) -> ReplaySource:
-        assert self.screen.replay is not None
-        return self.screen.replay
+        assert isinstance(self.screen.source, ReplaySource)
+        return self.screen.source
 
     @property
     def bar(self) -> str:
@@ -143,8 +144,8 @@ async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> N
         await driver.pilot.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, ChatScreen) and driver.app.screen is not driver.screen)
         replay = driver.app.screen
-        assert replay.replay is not None
-        await driver.until(lambda: replay.replay.played > 0)
+        assert replay.source is not None
+        await driver.until(lambda: replay.source.played > 0)
         await driver.pilot.press("escape")
         await driver.until(lambda: driver.app.screen is driver.screen and driver.prompt.has_focus)
         await driver.ask_and_wait()

@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.app.application import ChatApp
+from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.sessions import SessionsScreen
-from dflash_tui.app.source import EventQueue
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.archive import list_sessions, reopen
-from dflash_tui.core.sessions.sessions import load_session, sessions_directory
+from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.traces.reader import read_trace
 from engine.commands import Ask, GenerationSettings
 from engine.events import TurnStarted
 from tests.core.sessions.test_archive import write
 
+from ..scripted_engine import ScriptedEngine
 from .conftest import Driver, Launch
-from .scripted_engine import ScriptedEngine
 
 
 async def open_list(chat: Driver) -> SessionsScreen:

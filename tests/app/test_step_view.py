@@ -15,14 +15,13 @@ from dflash_tui.app.widgets.lens_legend import SHADE_STYLES
 from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.app.widgets.step_view import StepView
-from dflash_tui.core.figures.moments import snapshot_at
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.travel import Place
 from engine.events import DraftToken, EmittedToken, PrefillDone, Step, TurnStarted
 
+from ..scripted_engine import PAGE
 from .colour_vision import contrast
 from .conftest import Driver, Launch
-from .scripted_engine import PAGE
 
 LONG = PAGE * 40
 
@@ -86,7 +85,7 @@ async def test_every_gauge_shows_its_value_at_the_round(launch: Launch) -> None:
         assert place(chat) == Place(1, 2)
         turn = chat.screen.chat.reducer.turns[-1]
         for gauge in (chat.screen.query_one(RateGauge), chat.screen.query_one(HistogramGauge)):
-            assert gauge.facts.turn == snapshot_at(turn, 2)
+            assert gauge.facts.turn == turn.snapshot_at(2)
         assert sum(chat.screen.query_one(HistogramGauge).facts.turn.acceptance.histogram) == 2
         await chat.until(lambda: f"ctx {history(chat).context_length[2]}/" in shown(chat))
         await chat.pilot.press("end")
@@ -239,13 +238,13 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
 
 
 @pytest.mark.alone
-async def test_any_round_of_a_long_answer_shows_at_once(launch: Launch) -> None:
+async def test_any_step_text_a_long_answer_shows_at_once(launch: Launch) -> None:
     """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
     async with launch() as chat:
         reducer = chat.screen.chat.reducer
         for event in (TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *long_answer(20_000)):
             chat.screen.chat.apply(event)
-        chat.screen.draw([], True)
+        chat.screen.drawing.draw([], True)
         chat.screen.viewer.lenses.choose("confidence")
         chat.screen.viewer.toggle()
         await chat.pilot.pause()

@@ -10,7 +10,7 @@ from textual.geometry import Region
 
 from dflash_tui.app.theming import default_verdicts
 from dflash_tui.app.widgets.token_log import TokenLog
-from dflash_tui.core.conversation.spans import Span
+from dflash_tui.core.text.spans import Span
 
 LOOKS = ("accepted", "accepted", "accepted", "corrected", "accepted", "bonus")
 

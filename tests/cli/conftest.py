@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
 
 from dflash_tui.cli.main import main
+from dflash_tui.core.source import Emit, SourceFactory
 from engine.commands import EngineOptions
-from engine.events import Event
 
-from .scripted import Script, ScriptedEngine
+from .scripted import Script, ScriptPlayer
 
 
 @dataclass
@@ -21,7 +20,7 @@ class Program:
     capture: pytest.CaptureFixture[bytes]
     monkeypatch: pytest.MonkeyPatch
     script: Script = field(default_factory=Script)
-    engines: list[ScriptedEngine] = field(default_factory=list)
+    engines: list[ScriptPlayer] = field(default_factory=list)
     code: int = -1
     out: bytes = b""
     err: str = ""
@@ -35,12 +34,15 @@ class Program:
         return self
 
     @property
-    def engine(self) -> ScriptedEngine:
+    def engine(self) -> ScriptPlayer:
         return self.engines[-1]
 
-    def _engine(self, options: EngineOptions, emit: Callable[[Event], None]) -> ScriptedEngine:
-        self.engines.append(ScriptedEngine(self.script, options, emit))
-        return self.engines[-1]
+    def _engine(self, options: EngineOptions) -> SourceFactory:
+        def create(emit: Emit) -> ScriptPlayer:
+            self.engines.append(ScriptPlayer(self.script, options, emit))
+            return self.engines[-1]
+
+        return create
 
 
 class _Terminal(io.StringIO):

@@ -1,22 +1,20 @@
-"""An engine that plays a script, and ``python -m tests.cli.scripted SCRIPT [FLAGS]``: the program on top of it."""
+"""Scripts for the command line; ``python -m tests.cli.scripted SCRIPT [FLAGS]`` runs the program on one of them."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from queue import Empty, SimpleQueue
-from threading import Thread
+from functools import partial
 
 from dflash_tui.cli.main import main
-from engine.commands import Ask, Close, Command, EngineOptions, Stop
+from dflash_tui.core.source import Emit
+from engine.commands import Ask, Close, EngineOptions, Stop
 from engine.events import (
     DraftToken,
     EmittedToken,
     EngineError,
     EngineReady,
-    Event,
     FinishReason,
     LoadProgress,
     PrefillDone,
@@ -25,6 +23,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
+from tests.scripted_engine import ScriptedEngine
 
 ANSWER = ("Hello, ", "wörld 😀\n", "```python hello.py\n", "print('hello')\n", "```\n", "Done")
 
@@ -42,58 +41,41 @@ class Script:
     reason: FinishReason = "stop"
 
 
-class ScriptedEngine:
-    """Has the interface of the engine thread. ``asked`` keeps the questions it was given."""
+class ScriptPlayer(ScriptedEngine):
+    """Tells a script instead of its own answer: a round for each piece, whatever is asked."""
 
-    def __init__(self, script: Script, options: EngineOptions, emit: Callable[[Event], None]) -> None:
+    def __init__(self, script: Script, options: EngineOptions, emit: Emit) -> None:
+        super().__init__(emit)
         self.script = script
         self.options = options
-        self.asked: list[Ask] = []
-        self._closing = False
-        self._emit = emit
-        self._commands: SimpleQueue[Command] = SimpleQueue()
-        self._thread = Thread(target=self._run, daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def send(self, command: Command) -> None:
-        self._commands.put(command)
-
-    def join(self, timeout: float | None = None) -> None:
-        self._thread.join(timeout)
-
-    def _run(self) -> None:
+    def _load(self) -> bool:
         self._emit(LoadProgress("reading weights", 3_000_000, 15_000_000, "bytes"))
         time.sleep(self.script.loading)
         if self.script.load_error:
             self._emit(self.script.load_error)
-            return
+            return False
         self._emit(LoadProgress("warming up", 1, 1))
         self._emit(EngineReady("tiny", "tiny-DFlash", "cpu", "float32", 16, 4096, 0.1, "I know little."))
-        while not self._closing:
-            command = self._commands.get()
-            self._closing = isinstance(command, Close)
-            if isinstance(command, Ask):
-                self.asked.append(command)
-                self._answer(command)
+        return True
 
-    def _answer(self, ask: Ask) -> None:
+    def _answer_turn(self, ask: Ask) -> bool:
         self._emit(TurnStarted(ask.turn, 7, 0, ask.settings.to_dict()))
         self._emit(PrefillDone(ask.turn, 5.0))
-        text, reason = "", self.script.reason
+        text, reason, closing = "", self.script.reason, False
         for index, piece in enumerate(self.script.pieces):
             time.sleep(self.script.pace)
-            if self._stop_requested():
-                reason = "stopped"
+            if stops := [command for command in self._waiting_commands() if isinstance(command, Stop | Close)]:
+                reason, closing = "stopped", any(isinstance(command, Close) for command in stops)
                 break
             self._emit(self._step(ask, index, piece))
             text += piece
         if self.script.error and reason != "stopped":
             self._emit(replace(self.script.error, turn=ask.turn))
-            self._closing, reason = self.script.error.fatal, "error"
+            closing, reason = self.script.error.fatal, "error"
         statistics = TurnStatistics(7, 0, 12, 4, 60, 8, 3.0, (0, 1, 2, 1), 5.0, 80.0, 137.5)
         self._emit(TurnFinished(ask.turn, reason, text, "a thought", statistics))
+        return closing
 
     def _step(self, ask: Ask, index: int, piece: str) -> Step:
         tokens = (
@@ -103,14 +85,6 @@ class ScriptedEngine:
         )
         draft = (DraftToken(index, piece, 0.9),)
         return Step(ask.turn, index, 0.1, draft, 1, tokens, 2, 1.0, 2.0, 3.0, 10 + index, 16, 0.0)
-
-    def _stop_requested(self) -> bool:
-        try:
-            command = self._commands.get_nowait()
-        except Empty:
-            return False
-        self._closing = isinstance(command, Close)
-        return isinstance(command, Stop | Close)
 
 
 SCRIPTS = {
@@ -123,4 +97,4 @@ SCRIPTS = {
 
 if __name__ == "__main__":
     script = SCRIPTS[sys.argv[1]]
-    sys.exit(main(sys.argv[2:], engine=lambda options, emit: ScriptedEngine(script, options, emit)))
+    sys.exit(main(sys.argv[2:], engine=lambda options: partial(ScriptPlayer, script, options)))

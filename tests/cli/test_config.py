@@ -13,11 +13,11 @@ import pytest
 from dflash_tui.cli.background import suited_theme
 from dflash_tui.cli.chat import chat
 from dflash_tui.cli.completion import SHELLS, VARIABLE
-from dflash_tui.cli.config import chosen_look, settable
+from dflash_tui.cli.config import chosen_screen_options, settable
 from dflash_tui.cli.help import variable_of
 from dflash_tui.cli.main import commands
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
+from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE, Config
 
 from .conftest import Program
 
@@ -154,9 +154,9 @@ def test_an_encoding_without_our_glyphs_gets_ascii(own: Path, monkeypatch: pytes
     class Stream:
         encoding = "ISO-8859-1"
 
-    assert not chosen_look(False, False).ascii
+    assert not chosen_screen_options(False, False, False, Config()).ascii
     monkeypatch.setattr("sys.stdout", Stream())
-    assert chosen_look(False, False).ascii
+    assert chosen_screen_options(False, False, False, Config()).ascii
 
 
 @pytest.mark.parametrize("shell", list(SHELLS))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +18,8 @@ from engine.tools import doctor as engine_doctor
 from engine.tools.doctor import Finding
 
 from .conftest import Program
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -74,3 +78,33 @@ def test_sizes_are_for_people(program: Program, monkeypatch: pytest.MonkeyPatch)
     gpu = {"name": "H200", "capability": "9.0", "free_bytes": 138_000_000_000}
     monkeypatch.setattr(doctor, "examine", lambda: iter([Finding("gpu", "cuda:0", gpu)]))
     assert "name H200, capability 9.0, free 138.0 GB" in program.run("doctor").out.decode()
+
+
+HIDDEN = """
+import importlib.metadata as metadata, sys
+
+find = metadata.MetadataPathFinder.find_distributions
+
+def without_this(context=metadata.DistributionFinder.Context()):
+    return (found for found in find(context) if found.metadata["Name"] != "dflash-chat")
+
+metadata.MetadataPathFinder.find_distributions = without_this
+from dflash_tui.cli.main import main
+
+sys.exit(main(sys.argv[1:]))
+"""
+"""The program in a process whose packages are all there except this one: a source tree that nobody installed."""
+
+
+@pytest.mark.parametrize("arguments", [("doctor",), ("--version",)])
+def test_a_source_tree_that_is_not_installed(arguments: tuple[str, ...]) -> None:
+    result = subprocess.run([sys.executable, "-c", HIDDEN, *arguments], cwd=ROOT, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    said = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
+    assert ["dflash-chat", "not installed (source tree)"] in said
+
+
+def test_what_is_missing_is_to_be_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_doctor, "NEEDED_PACKAGES", ("no-such-package",))
+    (finding,) = (found for found in doctor._all_findings() if found.name == "no-such-package")
+    assert (finding.standing, finding.hint) == ("broken", "Install dflash-chat again: make chat.")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.source import Emit, Source, SourceFactory
 from engine.commands import EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, ErrorKind, Step, TurnFinished, event_from_dict
 from engine.hub.pairs import NO_DRAFTER
@@ -131,11 +132,14 @@ def test_extract_without_code_says_so_and_loses_nothing(program: Program) -> Non
 def test_a_file_lost_while_generating_costs_no_text(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    start = program._engine
+    engine = program._engine
 
-    def start_and_remove(*arguments: object) -> object:
-        shutil.rmtree(folder)
-        return start(*arguments)  # type: ignore[arg-type]
+    def start_and_remove(options: EngineOptions) -> SourceFactory:
+        def create(emit: Emit) -> Source:
+            shutil.rmtree(folder)
+            return engine(options)(emit)
+
+        return create
 
     program.monkeypatch.setattr(program, "_engine", start_and_remove)
     program.run("-p", "hi", "-o", str(folder / "answer.txt"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ from dflash_tui.cli.plain import PlainChat
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from engine.commands import EngineOptions, GenerationSettings
-from engine.events import EngineError, Event
+from engine.events import EngineError
 
-from .scripted import SCRIPTS, Script, ScriptedEngine
+from .scripted import SCRIPTS, Script, ScriptPlayer
 
 CTRL_C = "\x03"
 
@@ -35,12 +36,9 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
                 raise KeyboardInterrupt
             return line
 
-        def engine(options: EngineOptions, emit: Callable[[Event], None]) -> ScriptedEngine:
-            return ScriptedEngine(script, options, emit)
-
         monkeypatch.setattr("builtins.input", read)
         log = SessionLog.create(tmp_path / "sessions")
-        code = PlainChat(EngineOptions(), GenerationSettings(), engine, log).run()
+        code = PlainChat(partial(ScriptPlayer, script, EngineOptions()), GenerationSettings(), log).run()
         captured = capsys.readouterr()
         return code, captured.out, captured.err, log.path
 

@@ -85,7 +85,8 @@ def test_the_screen_of_a_replay_imports_no_torch(tmp_path: Path) -> None:
 import asyncio, sys
 from pathlib import Path
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.source import EventQueue, replay_source
+from dflash_tui.app.event_queue import EventQueue
+from dflash_tui.sources import replay_source
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import find_trace
 from engine.commands import GenerationSettings
@@ -95,7 +96,7 @@ async def show():
     app = ChatApp(GenerationSettings(), Path("."), EventQueue(SessionLog.nowhere()), source)
     async with app.run_test(size=(120, 36)):
         async with asyncio.timeout(60):
-            while not app.chat_screen.replay.ended:
+            while not app.chat_screen.source.ended:
                 await asyncio.sleep(0.05)
 
 asyncio.run(show())

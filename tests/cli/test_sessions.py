@@ -7,8 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.archive import reopen
-from dflash_tui.core.sessions.sessions import load_session, sessions_directory
+from dflash_tui.core.sessions.sessions import load_session
 from tests.core.sessions.test_archive import write
 
 from .conftest import Program

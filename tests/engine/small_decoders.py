@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Protocol, cast
 
 import pytest
 import torch
@@ -14,14 +14,27 @@ from torch import Tensor
 from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Poll, Prefilled, PrefillStarted, Prompt, Round
 from engine.kv_cache.cache import Cache
+from engine.kv_cache.layer_cache import LayerCache
+from engine.kv_cache.layer_state import LayerState
 from engine.models.dflash.modules import DFlashDrafter, Draft
 from engine.models.gemma4.modules import Gemma4
+from engine.models.target import TargetModel
 from tests.engine.checkpoints import VOCAB_SIZE
+from tests.engine.models.recurrent_family import DeltaState
 
 MAX_CONTEXT = 2048
 
 Proposal = Callable[[int, int, int], Sequence[int]]
 """(position of the anchor, anchor, how many) -> drafted ids."""
+
+
+GENERATION_PROMPT = (105, 108, 107, 100, 101)
+"""Stands at the end of a prompt, and isn't repeated in the next turn's."""
+
+
+class Pair(Protocol):
+    target: TargetModel
+    drafter: DFlashDrafter
 
 
 def settings(**values: object) -> GenerationSettings:
@@ -121,22 +134,55 @@ def assert_caches_equal_recomputation(decoder: Decoder) -> None:
     if not tokens:
         return
     taps = drafter.config.target_layer_ids if drafter is not None else ()
-    fresh = _whole(target.config.layers)
+    fresh = _whole(target.config.layers, target.dtype)
     features = target(torch.tensor(tokens), 0, fresh, taps).features
+    fresh.commit(len(tokens))
     _assert_same_view(decoder.cache, fresh, len(tokens))
     if drafter is not None and decoder.draft_cache is not None and decoder.draft_cache.length > 0:
         length = decoder.draft_cache.length
-        fresh_draft = _whole(drafter.config.layers)
+        fresh_draft = _whole(drafter.config.layers, target.dtype)
         drafter.ingest(features[:length], fresh_draft)
         _assert_same_view(decoder.draft_cache, fresh_draft, length)
 
 
-def _whole(layers: Sequence[object]) -> Cache:
-    return Cache(layers, MAX_CONTEXT, MAX_CONTEXT, torch.float32, torch.device("cpu"))  # type: ignore[arg-type]
+def _whole(layers: Sequence[object], dtype: torch.dtype) -> Cache:
+    return Cache(layers, MAX_CONTEXT, MAX_CONTEXT, dtype, torch.device("cpu"))  # type: ignore[arg-type]
 
 
 def _assert_same_view(ours: Cache, fresh: Cache, length: int) -> None:
     for layer, recomputed in zip(ours.layers, fresh.layers, strict=True):
-        first = layer.first_visible(length)
-        for actual, expected in zip(layer.read(first, length), recomputed.read(first, length), strict=True):
+        for actual, expected in zip(_seen(layer, length), _seen(recomputed, length), strict=True):
             torch.testing.assert_close(actual, expected, atol=1e-4, rtol=0)
+
+
+def _seen(layer: LayerState, position: int) -> tuple[Tensor, ...]:
+    """What a query at ``position`` finds: keys and values, or the state that recurs."""
+    if isinstance(layer, LayerCache):
+        return layer.read(layer.first_visible(position), position)
+    assert isinstance(layer, DeltaState)
+    return layer.now
+
+
+class Conversation:
+    """One decoder over several turns; every turn is checked against a decoder that starts from nothing."""
+
+    def __init__(self, pair: Pair):
+        self.pair = pair
+        self.decoder = Decoder(pair.target, pair.drafter, MAX_CONTEXT)
+
+    def ask(self, history: tuple[int, ...], wanted: GenerationSettings, all_stable: bool = False) -> Answer:
+        """Asks with the generation prompt behind the history. ``all_stable``: later prompts will repeat that as well
+        (with thinking on they do), so that no snapshot is taken."""
+        prompt = (*history, *GENERATION_PROMPT)
+        fresh = Decoder(self.pair.target, None, MAX_CONTEXT)
+        expected = run_turn(fresh, prompt, replace(wanted, speculation=False)).ids
+        self.decoder.drafter = scripted(self.pair.drafter, faulty(oracle((*prompt, *expected)), 0.2, len(history)))
+        answer = run_turn(self.decoder, prompt, wanted, None if all_stable else len(history))
+        assert answer.ids == expected
+        assert_caches_equal_recomputation(self.decoder)
+        return answer
+
+    @property
+    def draft_length(self) -> int:
+        assert self.decoder.draft_cache is not None
+        return self.decoder.draft_cache.length

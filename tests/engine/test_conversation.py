@@ -145,7 +145,7 @@ def test_a_full_context_leaves_a_conversation_that_goes_on() -> None:
         assert session.wait_for(TurnFinished, 2).reason == "error"
         error = session.of_turn(2)[0]
         assert isinstance(error, EngineError) and error.kind == "usage" and not error.fatal
-        assert "holds 90" in error.message and "--context" in error.hint
+        assert "holds 90" in error.message and "max_context" in error.hint
         session.service.send(ask(3, QUESTION, max_new_tokens=400))
         assert session.wait_for(TurnFinished, 3).text == full.text
         session.service.send(ask(4, "Hello", max_new_tokens=50))

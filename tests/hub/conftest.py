@@ -35,11 +35,11 @@ def noise(size: int, seed: int) -> bytes:
 
 def target_repo(hidden_size: int = 2816, num_layers: int = 30) -> Repo:
     """The 26B model's layout. Weights are noise: nothing here loads them."""
-    config = {"text_config": {"hidden_size": hidden_size, "num_hidden_layers": num_layers}}
+    text = {"model_type": "gemma4_text", "hidden_size": hidden_size, "num_hidden_layers": num_layers}
     index = {"weight_map": {"a": SHARDS[0], "b": SHARDS[1], "c": SHARDS[0]}}
     return Repo(
         {
-            "config.json": json.dumps(config).encode(),
+            "config.json": json.dumps({"text_config": text}).encode(),
             "generation_config.json": b"{}",
             "tokenizer.json": noise(150_000, 1),
             "chat_template.jinja": b"{{ messages }}",

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.errors import WeightsFailure
+from engine.errors import Option, WeightsFailure
 from engine.files.shards import missing_weights
 from engine.hub.fetching import Fetching
-from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, KnownPair, find_pair, known_drafter
+from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, known_drafter
 from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.family import KnownPair
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 
@@ -97,7 +98,8 @@ def test_something_that_is_not_a_name(name: str) -> None:
 def test_a_known_drafter_that_is_missing_can_be_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     error = refusal(str(write_config(tmp_path / "target", config_of("gemma-4-26B-A4B-it"))))
-    assert "z-lab/gemma-4-26B-A4B-it-DFlash is not on this machine" in str(error) and "--draft none" in error.hint
+    assert "z-lab/gemma-4-26B-A4B-it-DFlash is not on this machine" in str(error)
+    assert error.advice[-1] == Option("drafter", "none")
 
 
 def test_a_folder_without_a_config(tmp_path: Path) -> None:

@@ -153,7 +153,12 @@ def test_two_pulls_at_once(computer: Computer, hub: FakeHub) -> None:
 
 def test_a_gated_model_without_signing_in(computer: Computer, hub: FakeHub) -> None:
     hub.repos[TARGET].gated = True
-    steps = [f"1. open {hub.endpoint}/{TARGET}", "2. hf auth login", f"3. dflash-chat pull {TARGET}"]
+    steps = [
+        f"1. open {hub.endpoint}/{TARGET} and accept the terms",
+        "2. hf auth login",
+        f"3. dflash-chat pull {TARGET}     nothing was deleted, it goes on where it stopped",
+        "Already have the weights? dflash-chat /path/to/model     No GPU? dflash-chat alone runs the bundled pair",
+    ]
     refused(computer.run("pull", TARGET), "HTTP 401, you are not signed in", *steps)
     assert hub.sent == []
 

@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from engine.kernels.decode.context_store import ContextStores, store_context
-from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store
+from engine.kernels.decode.rope import norm_rope_store
+from engine.kernels.reference.rope import inverse_frequencies
+from engine.kernels.shared.heads import HeadNorms
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.layer_config import AttentionConfig

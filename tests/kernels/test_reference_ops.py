@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.kernels.decode.head import capped_logits
-from engine.kernels.decode.norm import rms_norm, rms_norm_rounded_first
-from engine.kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
 from engine.kernels.reference.attention import AttentionFunction, reference_attention, sdpa_attention, visible_keys
 from engine.kernels.reference.moe import experts, route
+from engine.kernels.reference.norm import rms_norm, rms_norm_rounded_first
+from engine.kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from engine.layer_config import RopeConfig
 
 CPU = torch.device("cpu")

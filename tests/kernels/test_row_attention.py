@@ -21,7 +21,9 @@ from engine.kernels.decode.attention import (
     num_splits,
     split_size,
 )
-from engine.kernels.decode.rope import HeadNorms, inverse_frequencies, norm_rope_store, norm_rope_store_reference
+from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
+from engine.kernels.reference.rope import inverse_frequencies
+from engine.kernels.shared.heads import HeadNorms
 from engine.layer_config import AttentionConfig, RopeConfig
 from tests.kernels.ordered_sums import sum_in_order
 

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 CPU = torch.device("cpu")
 NUM_EXPERTS, TOP_K, HIDDEN, INTER = 12, 3, 72, 40
 TILES = Tiles(16, 32)
-KINDS = pytest.mark.parametrize("kind", [PlainWeight, Int8Weight.of])
 FP32_AND_BF16 = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 
 
@@ -91,10 +90,18 @@ def test_forced_scores_are_repeated() -> None:
     assert_assigned_alike(found, reference_assignment(repeated, TOP_K, torch.ones(NUM_EXPERTS)), 12)
 
 
-@KINDS
 @FP32_AND_BF16
-@pytest.mark.parametrize("splits", [1, 2, 3])
-@pytest.mark.parametrize(("inter", "hidden", "num_experts"), [(32, 64, 16), (40, 72, 24), (16, 100, 5)])
+@pytest.mark.parametrize(
+    ("inter", "hidden", "num_experts", "splits", "kind"),
+    [
+        *(
+            (*shape, splits, PlainWeight)
+            for splits in (1, 2, 3)
+            for shape in ((32, 64, 16), (40, 72, 24), (16, 100, 5))
+        ),
+        (40, 72, 24, 2, Int8Weight.of),
+    ],
+)
 def test_gate_up_and_route(
     inter: int, hidden: int, num_experts: int, splits: int, dtype: torch.dtype, kind: Callable[[Tensor], Weight]
 ) -> None:
@@ -174,10 +181,15 @@ class Layer:
         return experts(x.float(), weights, ids, self.gate_up.restored(), self.down.restored())
 
 
-@KINDS
 @FP32_AND_BF16
-@pytest.mark.parametrize("rows", [1, 5, 16])
-@pytest.mark.parametrize("programs", [1, 7, 500])
+@pytest.mark.parametrize(
+    ("rows", "programs", "kind"),
+    [
+        *((rows, programs, PlainWeight) for rows in (1, 5, 16) for programs in (1, 7, 500)),
+        (1, 7, Int8Weight.of),
+        (16, 7, Int8Weight.of),
+    ],
+)
 def test_experts(rows: int, programs: int, dtype: torch.dtype, kind: Callable[[Tensor], Weight]) -> None:
     layer, x, scores = Layer(dtype, kind), noise(16, HIDDEN, seed=3).to(dtype), noise(16, NUM_EXPERTS, seed=4)
     actual = layer.run(x, scores, rows, Tiles(16, 32, programs=programs), max_rows=rows).sum(1)

@@ -9,19 +9,20 @@ import torch
 from torch import Tensor
 
 from engine.kernels.decode.norm import (
-    AttentionJoin,
-    FeedForwardJoin,
     NormStyle,
     add_and_norm,
     after_attention,
     after_feed_forward,
     embed_rows,
     reference_add_and_norm,
+)
+from engine.kernels.reference.joins import (
+    AttentionJoin,
+    FeedForwardJoin,
     reference_after_attention,
     reference_after_feed_forward,
-    rms_norm,
-    rms_norm_rounded_first,
 )
+from engine.kernels.reference.norm import rms_norm, rms_norm_rounded_first
 from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.decode.dense import Activation, gate_up, partial_sums, project, reference_gate_up, reference_project
+from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.decode.tiles import Tiles
+from engine.kernels.shared.activation import Activation
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import asking, keeping, presenting, recalling, stepping, tracing, tuning, viewing
+from . import conversation, saving, sessions, settings, showing, stepping, tracing, viewing
 from .action import Action
 
-MODULES = (asking, recalling, tuning, viewing, stepping, presenting, tracing, keeping)
+MODULES = (conversation, sessions, settings, viewing, stepping, showing, tracing, saving)
 
 ACTIONS: dict[str, Action] = {action.id: action for module in MODULES for action in module.ACTIONS}
 """By id, in the order of the help screen."""

@@ -79,7 +79,10 @@ def lens_names(_: ChatScreen) -> list[str]:
 def lens(screen: ChatScreen, argument: Argument) -> None:
     """Without a name, the next one."""
     if not argument.text:
-        screen.viewer.lenses.choose(next_lens(screen.viewer.lenses.lens))
+        following = next_lens(screen.viewer.lenses.lens)
+        if following == "confidence" and not screen.source.capabilities.can("draft_probabilities"):
+            following = next_lens(following)
+        screen.viewer.lenses.choose(following)
         return
     chosen = next((name for name in LENSES if name == argument.text), None)
     if chosen is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,43 +11,45 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.slash import SlashError, parse_slash
-from dflash_tui.core.conversation.start import Start
-from dflash_tui.core.conversation.starters import STARTERS
+from dflash_tui.core.conversation.start import STARTERS, Start
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.traces.replaying import ReplaySource
+from dflash_tui.core.source import SourceFactory
+from dflash_tui.sources import replay_source
 from engine.commands import BlockSize, Close, GenerationSettings, Stop
 
 from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
+from ..drawing import Drawing
+from ..event_queue import EventQueue
 from ..pump import FramePump
-from ..source import EventQueue, SourceFactory, replay_source
 from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.completion_menu import CompletionMenu
-from ..widgets.gauges import Gauge
+from ..widgets.gauges import Gauge, HistogramGauge
+from ..widgets.lens_legend import lens_legend
 from ..widgets.loading import LoadPanel
 from ..widgets.panel import Panel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
 from ..widgets.queued import QueuedQuestions
 from ..widgets.rendered import RenderedView
-from ..widgets.replay_bar import PLACEHOLDER, ReplayBar
+from ..widgets.replay_bar import ReplayBar
 from ..widgets.round_strip import RoundStrip
-from ..widgets.slider import BlockSlider, Slider, TemperatureSlider
+from ..widgets.scrubber import Scrubber
+from ..widgets.slider import BlockSlider, PaceSlider, Slider, TemperatureSlider
 from ..widgets.starters import Starter, Starters
 from ..widgets.status import Header, StatusLine
 from ..widgets.step_view import StepView
 from ..widgets.token_log import TokenLog
-from .drawing import Drawing
 from .help import HelpScreen
 from .jump import JumpScreen
-from .looking import Looking
 from .statistics import StatisticsScreen
 
 
@@ -56,7 +59,7 @@ def _tab_place(widget: Widget) -> int:
     return next((place for kind, place in places if isinstance(widget, kind)), 2)
 
 
-class ChatScreen(Drawing, Looking):
+class ChatScreen(Screen[None]):
     """The home screen. What the user does becomes a call of :class:`Chat`; what the engine says is drawn by frames."""
 
     CSS_PATH = "chat.tcss"
@@ -82,10 +85,11 @@ class ChatScreen(Drawing, Looking):
         self.out_dir = out_dir
         self.queue = queue
         self.source = source(queue.put)
-        self.replay = self.source if isinstance(self.source, ReplaySource) else None
-        """The trace that is played in the engine's place, if one is."""
         self.chat = Chat(settings, self.source.send)
-        self.pump = FramePump(self.chat, queue, self.draw, lambda: getattr(self.app._driver, "backed_up", False))
+        self.drawing = Drawing(self)
+        self.pump = FramePump(
+            self.chat, queue, self.drawing.draw, lambda: getattr(self.app._driver, "backed_up", False)
+        )
         self.quit_until = 0.0
         """Until when a second Ctrl+C leaves."""
         self.talk = Talk(self)
@@ -105,7 +109,7 @@ class ChatScreen(Drawing, Looking):
         yield RoundStrip(id="round")
         yield StepView(id="steps")
         yield QueuedQuestions(id="queue")
-        yield ReplayBar(self.replay, id="replay")
+        yield ReplayBar(self.source.recording, id="replay")
         yield CompletionMenu(id="completion")
         with Horizontal(id="ask"):
             yield Static("❯", id="mark")
@@ -118,12 +122,16 @@ class ChatScreen(Drawing, Looking):
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
         prompt.offer = self._offer
-        if self.replay is not None:
-            prompt.placeholder = PLACEHOLDER
+        prompt.placeholder = self.source.capabilities.placeholder or prompt.placeholder
+        self.drawing.offer_settings()
         if self.begin.conversation is not None:
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:
             self.action_act("sessions")
+
+    def _backed_up(self) -> bool:
+        """The terminal has not taken yet what was written to it."""
+        return getattr(self.app._driver, "backed_up", False)
 
     def start(self) -> None:
         """Start the engine and the frames; called once, when the screen has been seen."""
@@ -165,7 +173,7 @@ class ChatScreen(Drawing, Looking):
 
     def show_statistics(self, section: str = "") -> None:
         """The tables behind the gauges, from one of them on. Raises ``SlashError`` when there is nothing to show."""
-        facts = self._gauge_facts()
+        facts = self.drawing.gauge_facts()
         if facts.turn.step is None:
             raise SlashError("There are no numbers before the first answer.")
         where = f"at round {facts.turn.step}" if self.viewer.place else "newest answer"
@@ -174,7 +182,7 @@ class ChatScreen(Drawing, Looking):
 
     @on(Gauge.Opened)
     def open_table(self, message: Gauge.Opened) -> None:
-        self._look(lambda: self.show_statistics(message.section))
+        self._go(lambda: self.show_statistics(message.section))
 
     def show_help(self) -> None:
         self.app.clear_notifications()  # they would lie over the text
@@ -229,6 +237,58 @@ class ChatScreen(Drawing, Looking):
     def ask(self, text: str) -> None:
         """See :meth:`Talk.ask`."""
         self.talk.ask(text)
+
+    # Looking at rounds
+
+    @on(HistogramGauge.Picked)
+    def visit_like(self, message: HistogramGauge.Picked) -> None:
+        """A round that kept as many guesses as the bar that was clicked; again, and the next such."""
+        self._go(lambda: self.viewer.visit_kept(message.accepted))
+
+    @on(TokenLog.Picked)
+    def pick_token(self, message: TokenLog.Picked) -> None:
+        self._go(lambda: self.viewer.pick(message.turn, message.token))
+
+    @on(TokenLog.Released)
+    def follow_again(self) -> None:
+        self.viewer.go_live()
+
+    @on(Scrubber.Moved)
+    def scrub(self, message: Scrubber.Moved) -> None:
+        self._go(lambda: self.viewer.visit_round(message.step))
+
+    @on(StepView.Moved)
+    def move_in_steps(self, message: StepView.Moved) -> None:
+        self._go(lambda: self.viewer.move(message.move))
+
+    @on(StepView.Numbered)
+    def go_to_number(self, message: StepView.Numbered) -> None:
+        self._go(lambda: self.viewer.go_to_number(message.number))
+
+    @on(StepView.Closed)
+    def close_steps(self) -> None:
+        self.viewer.close()
+
+    @on(events.DescendantFocus)
+    @on(events.DescendantBlur)
+    def keys_go_elsewhere(self) -> None:
+        """The step view says which keys it takes."""
+        self.viewer.show_steps()
+
+    def _go(self, go: Callable[[], None]) -> None:
+        """Go somewhere, or say why not."""
+        try:
+            go()
+        except SlashError as error:
+            self.notify(str(error), severity="warning", timeout=4)
+
+    def show_pace(self, pace: float) -> None:
+        """The pace was changed by something else than its slider."""
+        self.query_one(PaceSlider).value = pace
+
+    def show_legend(self) -> None:
+        """What the colours of the transcript mean."""
+        self.query_one("#ask").border_title = lens_legend(self.viewer.lenses.lens)
 
     # Completion
 

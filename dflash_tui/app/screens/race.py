@@ -26,8 +26,8 @@ from dflash_tui.core.race.report import HOW, race_document, race_remarks, race_t
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineError, Event, TurnFinished
 
+from ..event_queue import EventQueue
 from ..notices import tell_saved
-from ..source import EventQueue
 from ..widgets.token_log import TokenLog
 from .once import LeavesOnce
 

@@ -1,4 +1,4 @@
-"""The line that tells a replay from a chat: what is played, made where, how far it is, and the keys that play it."""
+"""The line under a recording: what is played, made where, how far it is, and the keys that play it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.rounds.stretch import Happening
 from dflash_tui.core.rounds.travel import Place
-from dflash_tui.core.traces.replaying import FASTEST, SLOWEST, ReplaySource
+from dflash_tui.core.source import Happening, Recording
+from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
 from engine.events import TurnStarted
 
 from .slider import BlockSlider, TemperatureSlider
@@ -20,15 +20,13 @@ from .slider import BlockSlider, TemperatureSlider
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
 
-PLACEHOLDER = "A replay takes no questions; / commands work, F1 helps."
-"""What the empty prompt says meanwhile."""
 KEYS, AT_END = "Space , . + −", "Space again · − slower"
 OWN_STACK = 2
 """Screens of the program when the replay is all it shows: Textual's own empty one is below."""
 
 
 class ReplayBar(Widget, can_focus=True):
-    """Shown in replays only."""
+    """Shown where the source can be paused and sought; its methods do nothing elsewhere."""
 
     DEFAULT_CSS = """
     ReplayBar { height: 1; background: $boost; color: $foreground; padding: 0 1; text-wrap: nowrap; }
@@ -47,7 +45,7 @@ class ReplayBar(Widget, can_focus=True):
         Binding("end", "last", "to the end of the trace"),
     ]
 
-    def __init__(self, source: ReplaySource | None, *, id: str) -> None:
+    def __init__(self, source: Recording | None, *, id: str) -> None:
         super().__init__(id=id)
         self.display = source is not None
         self._source = source
@@ -69,15 +67,15 @@ class ReplayBar(Widget, can_focus=True):
         for event in events:
             if isinstance(event, TurnStarted):
                 self._show_settings(event.settings)
-        state = (source.played, source.playing, source.pace, source.ended, source.trace is None)
+        state = (source.played, source.playing, source.pace, source.ended, source.length is None)
         if state != self._shown:
             self._shown = state
             self.refresh()
 
     def _show_settings(self, settings: Mapping[str, Any]) -> None:
-        """The sliders say what the turn was decoded with, and can't change it any more."""
+        """The sliders say what the turn was decoded with."""
         block, temperature = self._chat.query_one(BlockSlider), self._chat.query_one(TemperatureSlider)
-        block.disabled = temperature.disabled = True
+        block.known, temperature.known = "block_size" in settings, "temperature" in settings
         block.show(settings.get("block_size", block.size_chosen))
         temperature.value = settings.get("temperature", temperature.value)
 
@@ -140,22 +138,22 @@ class ReplayBar(Widget, can_focus=True):
             self.notify(str(error), severity="warning", timeout=4)
 
     def action_first(self) -> None:
-        if self._source is not None and self._source.trace is not None:
+        if self._source is not None and self._source.length is not None:
             self._source.set_playing(False)
             self._chat.viewer.go_live()
             self._go(1)
 
     def action_last(self) -> None:
-        if self._source is not None and self._source.trace is not None:
+        if self._source is not None and self._source.length is not None:
             self._chat.viewer.go_live()
-            self._go(len(self._source.trace.steps))
+            self._go(self._source.length)
 
     def action_leap(self, direction: int) -> None:
         """A tenth of the trace on or back, and on from there."""
         source = self._source
-        if source is not None and source.trace is not None:
+        if source is not None and source.length is not None:
             self._chat.viewer.go_live()
-            self._go(max(source.played + direction * max(len(source.trace.steps) // 10, 1), 1))
+            self._go(max(source.played + direction * max(source.length // 10, 1), 1))
 
     def action_leave(self) -> None:
         """From a replay that was opened above a chat, back to it."""
@@ -166,18 +164,18 @@ class ReplayBar(Widget, can_focus=True):
         source = self._source
         if source is None:
             return Content()
-        left = f" replay of {source.path.name} · {self._position(source)}"
+        left = f" replay of {source.name} · {self._position(source)}"
         keys = (AT_END if source.ended else KEYS) if self.has_focus else "Tab: replay keys"
         room = self.size.width - len(left) - len(keys) - 3
-        origin = _origin(source)
+        origin = source.origin
         middle = f" · {origin}" if origin and len(origin) + 3 <= room else ""
         mark = "■" if source.ended else "▶" if source.playing else "⏸"
         gap = " " * max(self.size.width - len(mark + left + middle + keys), 1)
         return Content.assemble((mark, "bold $primary"), left, (middle + gap + keys, "$verdict-pending"))
 
-    def _position(self, source: ReplaySource) -> str:
+    def _position(self, source: Recording) -> str:
         """Rounds are counted as the step view counts them: within their answer, and from 0."""
-        if source.trace is None:
+        if source.length is None:
             return "reading"
         state = "ended" if source.ended else _pace_words(source.pace) if source.playing else "paused"
         travel = self._chat.viewer.travel
@@ -190,12 +188,3 @@ class ReplayBar(Widget, can_focus=True):
 
 def _pace_words(pace: float) -> str:
     return "as fast as can be" if pace >= FASTEST else f"{pace:.3g}×"
-
-
-def _origin(source: ReplaySource) -> str:
-    """When and where the trace was made."""
-    if source.trace is None:
-        return ""
-    made = source.trace.header.created[:10]
-    device = source.trace.ready.device if source.trace.ready else ""
-    return f"recorded {made} on {device}" if made and device else f"recorded {made}" if made else ""

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 
+from dflash_tui.core.figures.statistics import NOT_KNOWN
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
 
 from .track import Track
@@ -47,6 +48,8 @@ class Slider(Track, can_focus=True):
     ]
 
     value: reactive[float] = reactive(0.0)
+    known: reactive[bool] = reactive(True)
+    """False where the source of the answers sets it and doesn't tell: then no value shows."""
     hint: ClassVar[str] = ""
     """What it sets and when that acts, for the status line while it has the focus."""
 
@@ -73,6 +76,11 @@ class Slider(Track, can_focus=True):
         steps = round((min(max(value, self.low), self.high) - self.low) / self.step)
         return round(self.low + steps * self.step, 6)
 
+    def offer(self, refused: str | None) -> None:
+        """Let the user change it; or not, for a reason that the tooltip says."""
+        self.disabled = refused is not None
+        self.tooltip = refused or self.hint
+
     def describe(self) -> str:
         """The value in words; subclasses say more."""
         return f"{self.value:g}"
@@ -80,6 +88,9 @@ class Slider(Track, can_focus=True):
     def render(self) -> Content:
         left, right = self.track
         length = max(right - left, 1)
+        if not self.known:
+            line = ("─" * length, "$foreground 22%")
+            return Content.assemble(f"{self.label:<{LABEL_WIDTH}}├", line, f"┤ {NOT_KNOWN}")
         knob = round(self.share * (length - 1))
         return Content.assemble(
             f"{self.label:<{LABEL_WIDTH}}├",

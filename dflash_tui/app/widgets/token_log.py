@@ -1,4 +1,4 @@
-"""The transcript: a growing text of tokens, each in the look of its verdict or of another lens.
+"""The transcript: a growing text of tokens, each in the style of its verdict or of another lens.
 
 A Line-API widget: only visible rows are drawn, rows that did not change come from a cache, and appending costs the
 same after twenty thousand tokens as after twenty. A lens, the scrubber and the cursor change how rows are drawn, never
@@ -26,9 +26,9 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from dflash_tui.core.conversation.marks import Mark
-from dflash_tui.core.conversation.spans import Look, Span
 from dflash_tui.core.rounds.lenses import Shade
+from dflash_tui.core.text.marks import Mark
+from dflash_tui.core.text.spans import Span, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
 from .lens_legend import SHADE_STYLES
@@ -62,7 +62,7 @@ class TokenLog(ScrollView, can_focus=True):
     """Follows the end while the reader is there, and lets go when they scroll up."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"token-log--{name}" for name in (*get_args(Look), *get_args(Role), "chip")
+        f"token-log--{name}" for name in (*get_args(TokenStyle), *get_args(Role), "chip")
     }
     DEFAULT_CSS = """
     TokenLog {
@@ -309,9 +309,9 @@ class TokenLog(ScrollView, can_focus=True):
     def _draw(self, pieces: Iterator[tuple[str, Mark, bool]], width: int, start: int) -> Strip:
         """A row whose text begins at character ``start``; pieces that are True are selected."""
         words: list[tuple[Style, str]] = []
-        look: Look = "plain"
+        last: TokenStyle = "plain"
         for text, mark, chosen in pieces:
-            look = mark.look
+            last = mark.style
             style, shown = self._appearance(mark, text, start)
             words += self._styled(shown, style + self.selection_style if chosen else style)
             start += len(text)
@@ -319,7 +319,7 @@ class TokenLog(ScrollView, can_focus=True):
             Segment("".join(text for _, text in group), style) for style, group in groupby(words, key=itemgetter(0))
         ]
         # The user's own words stand on a band; everything else on the background.
-        return Strip(segments).adjust_cell_length(width, self._styles["prompt" if look == "prompt" else "note"])
+        return Strip(segments).adjust_cell_length(width, self._styles["prompt" if last == "prompt" else "note"])
 
     def _appearance(self, mark: Mark, text: str, start: int) -> tuple[Style, str]:
         """How to draw a piece, and what: a text that is hidden leaves its room blank."""
@@ -334,7 +334,7 @@ class TokenLog(ScrollView, can_focus=True):
 
     def _shade_of(self, mark: Mark) -> str:
         if self._shader is None or mark.token is None:
-            return mark.look
+            return mark.style
         return self._shader(mark.turn, mark.token) or "plain"
 
     def _styled(self, text: str, style: Style) -> Iterator[tuple[Style, str]]:
@@ -348,7 +348,7 @@ class TokenLog(ScrollView, can_focus=True):
                 yield (blank if part.isspace() else style), part
 
     def _load_styles(self) -> None:
-        names = (*get_args(Look), *get_args(Role), "chip")
+        names = (*get_args(TokenStyle), *get_args(Role), "chip")
         self._styles = {name: self.get_component_rich_style(f"token-log--{name}") for name in names}
         # A band lies over what is there already.
         self._styles["step"] = Style(bgcolor=self._styles["step"].bgcolor)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from engine.commands import Adjust, Ask, BlockSize, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
-from ..rounds.stretch import Happening, Rewind
 from ..sessions.sessions import Conversation
+from ..source import Happening, Rewind
 from .reducer import Reducer
 
 

@@ -20,12 +20,12 @@ from engine.events import (
     TurnStatistics,
 )
 
-from ..figures.rate_meter import RateMeter
 from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
 from ..rounds.history import StepHistory
-from ..rounds.stretch import Stretch
+from ..rounds.rate_meter import RateMeter
+from ..source import StepBatch
 from ..text.growing_text import GrowingText
-from .spans import Span, Spans
+from ..text.spans import Span, Spans
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 THOUGHT_HEAD = "✻ thought · Alt+H\n"
@@ -62,7 +62,7 @@ class Teller:
         """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
         self._num_tokens = num_tokens
         if spans:
-            self._thinking = spans[-1].look == "thought"
+            self._thinking = spans[-1].style == "thought"
 
 
 @dataclass(slots=True)
@@ -104,17 +104,17 @@ class TurnState:
         self.answer.append(spans.answer)
         return spans
 
-    def extend(self, stretch: Stretch) -> Spans:
+    def extend(self, batch: StepBatch) -> Spans:
         """The same for many rounds at once."""
-        if len(self.history) != stretch.start - stretch.first:  # only a trace that no engine wrote has such gaps
-            return Spans.of(span for step in stretch.steps() for span in self.add(step))
-        history = self.history = stretch.history.between(stretch.first, stretch.stop)
+        if len(self.history) != batch.start - batch.first:  # only a trace that no engine wrote has such gaps
+            return Spans.of(span for step in batch.steps() for span in self.add(step))
+        history = self.history = batch.history.between(batch.first, batch.stop)
         self.latest_drafted = history.latest_drafted()
         self.rate = RateMeter(history)
         self.acceptance = history.acceptance(-1)
-        self.teller.skip(stretch.spans, history.num_tokens)
-        self.answer.append(stretch.spans.answer)
-        return stretch.spans
+        self.teller.skip(batch.spans, history.num_tokens)
+        self.answer.append(batch.spans.answer)
+        return batch.spans
 
     @property
     def latest(self) -> Step | None:
@@ -159,6 +159,22 @@ class TurnState:
             finished=self.reason is not None,
         )
 
+    def snapshot_at(self, index: int) -> TurnSnapshot:
+        """What they showed after step ``index``: sums at that step, so that scrubbing costs the same everywhere. Raises
+        ``IndexError`` when the step isn't there."""
+        history = self.history
+        index = range(len(history))[index]
+        return TurnSnapshot(
+            step=index,
+            num_tokens=history.emitted_sum[index],
+            ttft_ms=self.ttft_ms,
+            rate=self.rate.after(index),
+            acceptance=history.acceptance(index),
+            cost=history.cost(index),
+            context_length=history.context_length[index],
+            finished=self.reason is not None and index == len(history) - 1,
+        )
+
 
 BASELINE_TOKENS = 16
 """A shorter answer is no measure of the target's own speed."""
@@ -198,9 +214,9 @@ class Reducer:
         spans, self._spans = self._spans, Spans()
         return spans
 
-    def apply(self, event: Event | Stretch) -> None:
+    def apply(self, event: Event | StepBatch) -> None:
         match event:
-            case Step() | Stretch():
+            case Step() | StepBatch():
                 self._add(event)
             case LoadProgress():
                 self._progress(event)
@@ -248,7 +264,7 @@ class Reducer:
         else:
             self.loading.append(event)
 
-    def _add(self, steps: Step | Stretch) -> None:
+    def _add(self, steps: Step | StepBatch) -> None:
         turn = self.turn
         if turn is None or turn.number != steps.turn:
             return

@@ -1,4 +1,4 @@
-"""What a chat begins with, beside its models and settings."""
+"""What a chat begins with, beside its models and settings: earlier questions, an older conversation, suggestions."""
 
 from __future__ import annotations
 
@@ -16,3 +16,12 @@ class Start:
     """Goes on where this one ended; the event queue's log writes to its file."""
     choose: bool = False
     """Ask at once which conversation to resume."""
+
+
+STARTERS = (
+    "Write a quicksort in Python",
+    "create a single-file HTML animation of a drone swarm",
+    "What is speculative decoding?",
+    "What can you do?",
+)
+"""Questions that the bundled pair answers well, for people who meet it for the first time."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..sessions.sessions import CUT_OFF, Conversation, Turn
+from ..text.spans import Span, Spans
 from .reducer import Reducer, turn_summary
-from .spans import Span, Spans
 
 
 def recall(conversation: Conversation, reducer: Reducer) -> Spans:

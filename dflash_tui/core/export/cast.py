@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from ..conversation.spans import Look, Span
 from ..text.harmless import sanitise
+from ..text.spans import Span, TokenStyle
 from .document import Answer, Document
 from .palette import DARK, Palette, bundled_palette
 from .spans import answer_summary, gap_after, question_spans, section_spans, token_spans
@@ -18,7 +18,7 @@ from .spans import answer_summary, gap_after, question_spans, section_spans, tok
 COLUMNS, ROWS = 100, 30
 PAUSE = 1.0
 """Seconds that every section but a running answer stays alone on the screen."""
-_ATTRIBUTES: dict[Look, str] = {
+_ATTRIBUTES: dict[TokenStyle, str] = {
     "prompt": "1",
     "corrected": "1;4",
     "bonus": "1",
@@ -71,8 +71,8 @@ def _drawn(spans: Iterable[Span], palette: Palette) -> str:
 
 def _escape(span: Span, palette: Palette) -> str:
     """The text with nothing of its own that a terminal would act on, between this program's own colours."""
-    red, green, blue = bytes.fromhex(palette.of(span.look).lstrip("#"))
-    attributes = _ATTRIBUTES.get(span.look, "")
+    red, green, blue = bytes.fromhex(palette.of(span.style).lstrip("#"))
+    attributes = _ATTRIBUTES.get(span.style, "")
     code = f"{attributes};" if attributes else ""
     text = sanitise(span.text).replace("\n", "\r\n")
     return f"\x1b[{code}38;2;{red};{green};{blue}m{text}\x1b[0m"

@@ -23,6 +23,8 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
+from ..sessions.sessions import Conversation, Turn
+
 SET_LINE = "    "
 """What a line of a prose begins with that keeps its columns."""
 
@@ -214,3 +216,15 @@ def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -
     if ready is None:
         return Origin(created=created, program=program)
     return Origin(ready.target, ready.drafter or "", ready.device, ready.dtype, created, program)
+
+
+def conversation_document(conversation: Conversation) -> Document:
+    origin = Origin(conversation.target or "", conversation.drafter or "", created=conversation.created)
+    sections = [section for turn in conversation.turns for section in _sections_of(turn)]
+    return Document(conversation.name, tuple(sections), origin)
+
+
+def _sections_of(turn: Turn) -> tuple[Section, ...]:
+    """A turn of which an earlier version of the program kept no rounds is text."""
+    events = turn.events()
+    return (Heading(turn.question), Prose(turn.answer)) if events is None else collect(events).answers()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..conversation.spans import Look
+from ..text.spans import TokenStyle
 
 DARK, LIGHT = "dflash-dark", "dflash-light"
 
@@ -26,9 +26,9 @@ class Palette:
     verdicts: Mapping[str, str]
     """By verdict, ``rejected`` and ``pending`` included."""
 
-    def of(self, look: Look) -> str:
+    def of(self, style: TokenStyle) -> str:
         """The colour of a piece of the transcript."""
-        match look:
+        match style:
             case "prompt":
                 return self.foreground
             case "error":
@@ -36,7 +36,7 @@ class Palette:
             case "thought" | "note":
                 return self.verdicts["pending"]
             case _:
-                return self.verdicts[look]
+                return self.verdicts[style]
 
 
 @cache

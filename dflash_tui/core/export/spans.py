@@ -1,4 +1,4 @@
-"""An answer as pieces of text in the looks of the transcript."""
+"""An answer as pieces of text in the styles of the transcript."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from engine.events import EmittedToken, Step
 
-from ..conversation.spans import Look, Span
 from ..rounds.cells import Fate, round_cells, show_blanks
+from ..text.spans import Span, TokenStyle
 from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
 
 
@@ -46,7 +46,7 @@ def question_spans(answer: Answer) -> Iterator[Span]:
 
 
 def token_spans(tokens: Iterable[EmittedToken]) -> Iterator[Span]:
-    """Tokens in the look of their verdict; a thought ends with an empty line."""
+    """Tokens in the style of their verdict; a thought ends with an empty line."""
     thinking = False
     for token in tokens:
         if token.channel == "control" or not token.text:
@@ -55,8 +55,8 @@ def token_spans(tokens: Iterable[EmittedToken]) -> Iterator[Span]:
         if thinking and not thought:
             yield Span("\n\n", "thought")
         thinking = thought
-        look: Look = "thought" if thought else token.verdict
-        yield Span(token.text, look)
+        style: TokenStyle = "thought" if thought else token.verdict
+        yield Span(token.text, style)
 
 
 MARKS: dict[Fate, str] = {"accepted": "✓", "rejected": "✗", "discarded": "✂", "corrected": "⇒", "bonus": "+"}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from html import escape
 
-from ..conversation.spans import Look, Span
 from ..text.harmless import sanitise
+from ..text.spans import TOKEN_STYLES, Span, TokenStyle
 from ..text.wrapping import Document as Grid
 from ..text.wrapping import width_of
 from .document import Document
@@ -20,7 +20,7 @@ MARGIN, BASELINE = 16, 13
 MAX_ROWS = 5000
 """A picture of more rows is of no use; the other formats have no such limit."""
 _FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
-_STYLES: dict[Look, str] = {
+_STYLES: dict[TokenStyle, str] = {
     "prompt": "font-weight:bold",
     "corrected": "font-weight:bold",
     "bonus": "font-weight:bold",
@@ -30,7 +30,6 @@ _STYLES: dict[Look, str] = {
 _WORD = re.compile(r"\S+")
 _UNDERLINED = "tspan{text-decoration:underline}"
 """Words that were corrected, as in the terminal: not the blanks between them."""
-_LOOKS: tuple[Look, ...] = ("prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error")
 
 
 def to_svg(document: Document) -> str:
@@ -41,11 +40,11 @@ def to_svg(document: Document) -> str:
     rows = grid.rows[:MAX_ROWS]
     width = round(COLUMNS * CELL_WIDTH) + 2 * MARGIN
     height = len(rows) * CELL_HEIGHT + 2 * MARGIN
-    looks = "".join(f".{look}{{fill:{palette.of(look)};{_STYLES.get(look, '')}}}" for look in _LOOKS)
+    styles = "".join(f".{style}{{fill:{palette.of(style)};{_STYLES.get(style, '')}}}" for style in TOKEN_STYLES)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         f"<title>{_safe(sanitise(document.title))}</title>",
-        f"<style>text{{font-family:{_FONT};font-size:{FONT_SIZE}px;white-space:pre}}{looks}{_UNDERLINED}</style>",
+        f"<style>text{{font-family:{_FONT};font-size:{FONT_SIZE}px;white-space:pre}}{styles}{_UNDERLINED}</style>",
         f'<rect width="{width}" height="{height}" rx="8" fill="{palette.background}"/>',
     ]
     for number, row in enumerate(rows):
@@ -61,14 +60,14 @@ def _row(spans: list[Span], y: int) -> Iterator[str]:
         if span.text.strip():
             x, length = MARGIN + column * CELL_WIDTH, cells * CELL_WIDTH
             yield (
-                f'<text class="{span.look}" x="{x:.1f}" y="{y}" textLength="{length:.1f}" '
+                f'<text class="{span.style}" x="{x:.1f}" y="{y}" textLength="{length:.1f}" '
                 f'lengthAdjust="spacingAndGlyphs">{_content(span)}</text>'
             )
         column += cells
 
 
 def _content(span: Span) -> str:
-    if span.look != "corrected":
+    if span.style != "corrected":
         return _safe(span.text)
     return _WORD.sub(lambda word: f"<tspan>{_safe(word[0])}</tspan>", span.text)
 

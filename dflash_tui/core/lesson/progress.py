@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from ..sessions.sessions import state_directory
+from ..files.places import state_directory
 from .parsing import Lesson
 
 FILE_NAME = "lessons.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,8 +20,8 @@ these are the drafter's first choices; the accepted may be others."""
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 
 
-END_OF_TURN = "<turn|>"
-"""The end mark's own text: a drafted token says no channel to know it by."""
+END_OF_TURN = re.compile(r"<\|?\w*(?:turn|end|eot|eos|return)\w*\|>|<eos>|</s>")
+"""What end marks look like in any family: a drafted token says no channel to know them by."""
 UNKNOWN = "░"
 """Stands for a drafted token of which only its place is known."""
 END_MARK = "‹end›"
@@ -29,7 +30,7 @@ END_MARK = "‹end›"
 
 def show_blanks(text: str) -> str:
     """A token with its blanks shown, the end mark by its name, and nothing that a terminal would act on."""
-    if text == END_OF_TURN:
+    if END_OF_TURN.fullmatch(text):
         return END_MARK
     return sanitise(text.translate(_BLANKS)) or "∅"
 

@@ -11,8 +11,9 @@ from typing import overload
 from engine.events import MICROSECONDS, Step
 
 from ..figures.statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost, is_corrected, num_verified
-from ..traces.numbers import SECOND, microseconds
-from ..traces.packing import Packer, Piece, Place, Unpacker
+from .numbers import SECOND, microseconds
+from .packing import Packer, Piece, Place
+from .unpacking import Unpacker
 
 CHECKPOINT = 32
 """Steps between two places where decoding can begin."""
@@ -44,10 +45,10 @@ class Differences(Sequence[int]):
 
 
 class StepHistory:
-    """Append-only. Indexing gives back steps equal to those appended (see :mod:`.traces.packing`).
+    """Append-only. Indexing gives back steps equal to those appended (see :mod:`.packing`).
 
     The columns have one entry per step, times in microseconds. ``..._sum`` counts everything up to and with that step,
-    so that a difference of two entries is the sum of any stretch.
+    so that a difference of two entries is the sum of any run of steps.
     """
 
     def __init__(self) -> None:

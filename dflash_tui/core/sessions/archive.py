@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..failures import Failure
-from .sessions import SUFFIX, Conversation, SessionLog, Turn, load_session, sessions_directory
+from ..files.places import sessions_directory
+from .sessions import SUFFIX, Conversation, SessionLog, Turn, load_session
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from .sessions import state_directory
+from ..files.places import state_directory
 
 HISTORY_NAME = "history.jsonl"
 NO_HISTORY_VARIABLE = "DFLASH_CHAT_NO_HISTORY"

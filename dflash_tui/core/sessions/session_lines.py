@@ -9,8 +9,9 @@ from typing import Any
 
 from engine.events import Channel, EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 
-from ..traces.numbers import PackingError
-from ..traces.packing import Packer, Piece, Unpacker, is_partial
+from ..rounds.numbers import PackingError
+from ..rounds.packing import Packer, Piece, is_partial
+from ..rounds.unpacking import Unpacker
 
 STEP_KEY, TREE_KEY, PARTIAL_KEY = "step", "tree_step", "partial_step"
 """What the packed step is called in its line. Programs that know no trees, or no steps of which something is not known,
@@ -18,7 +19,7 @@ find none there, and show the text alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class StepText:
     """What one round added to the answer and to the thinking."""
 
     answer: str
@@ -79,13 +80,14 @@ class EventLines:
             return None
 
 
-def round_of(line: dict[str, Any]) -> Round:
+def step_text(line: dict[str, Any]) -> StepText:
     """The inverse, as far as one line goes. Raises ``ValueError`` for a damaged one."""
     packed = next((line[key] for key in (STEP_KEY, TREE_KEY, PARTIAL_KEY) if key in line), None)
-    return Round(line["answer"], line.get("thought", ""), None if packed is None else b64decode(packed, validate=True))
+    step = None if packed is None else b64decode(packed, validate=True)
+    return StepText(line["answer"], line.get("thought", ""), step)
 
 
-def unpack(rounds: Iterable[Round]) -> Iterator[Step]:
+def unpack(rounds: Iterable[StepText]) -> Iterator[Step]:
     """The steps of one turn. Raises ``PackingError`` where one was not kept, or is damaged."""
     pieces: list[Piece] = []
     unpacker = Unpacker(pieces)

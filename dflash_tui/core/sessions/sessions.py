@@ -23,29 +23,16 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from platformdirs import user_state_dir
-
 from engine.commands import Message
 from engine.events import EngineError, Event, FinishReason, PrefillDone, TurnFinished, TurnStarted, TurnStatistics
 
-from ..traces.numbers import PackingError
-from .session_lines import EventLines, Round, round_of, unpack
+from ..files.places import sessions_directory
+from ..rounds.numbers import PackingError
+from .session_lines import EventLines, StepText, step_text, unpack
 
 FORMAT_VERSION = 1
-STATE_VARIABLE = "DFLASH_CHAT_STATE"
 SUFFIX = ".jsonl"
 CUT_OFF = "The program ended within this answer."
-
-
-def state_directory() -> Path:
-    """What the program keeps for the user: ``$DFLASH_CHAT_STATE``, else the platform's place for such things."""
-    root = os.environ.get(STATE_VARIABLE) or user_state_dir("dflash-chat", appauthor=False)
-    return Path(root).expanduser()
-
-
-def sessions_directory() -> Path:
-    """Where conversations are kept."""
-    return state_directory() / "sessions"
 
 
 class SessionLog:
@@ -164,7 +151,7 @@ class Turn:
     system: str | None = None
     started: TurnStarted | None = None
     prefill_ms: float = 0.0
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[StepText] = field(default_factory=list)
     reason: FinishReason | None = None
     error: str | None = None
     hint: str = ""
@@ -296,7 +283,7 @@ def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
         case "prefilled":
             turn.prefill_ms = line["ms"]
         case "text":
-            turn.rounds.append(round_of(line))
+            turn.rounds.append(step_text(line))
         case "finished":
             turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "error":

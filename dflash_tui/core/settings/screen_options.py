@@ -9,7 +9,7 @@ from .config import Entry
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ScreenOptions:
     """What the user asked of the screen."""
 
     ascii: bool = False

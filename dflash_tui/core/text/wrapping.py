@@ -15,10 +15,10 @@ from typing import NamedTuple, overload
 
 from rich.cells import cell_len, set_cell_size, split_graphemes
 
-from ..conversation.marks import Mark, Marks
-from ..conversation.spans import Span, Spans
 from .growing_text import GrowingText
 from .harmless import is_harmless, sanitise
+from .marks import Mark, Marks
+from .spans import Span, Spans
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _WIDE = re.compile("[\u3001-\u3015\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]+")
@@ -169,7 +169,7 @@ class Document:
 
     def spans(self, row: Row) -> list[Span]:
         """The row's text in pieces of one look each."""
-        looks = groupby(self.pieces(row), key=lambda piece: piece[1].look)
+        looks = groupby(self.pieces(row), key=lambda piece: piece[1].style)
         return [Span("".join(text for text, _ in group), look) for look, group in looks]
 
     def mark_at(self, index: int, column: int) -> Mark | None:

@@ -10,8 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from engine.commands import AUTO, GenerationSettings
 from engine.events import TurnStarted, event_from_dict
 
+from ..rounds.numbers import MAX_NUMBER
 from .format import JsonEvent
-from .numbers import MAX_NUMBER
 
 MAX_NAME = 200
 """Characters of what should be a line: the name of a model, a device, a version."""

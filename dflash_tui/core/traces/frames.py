@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 
 from engine.events import Step
 
+from ..rounds.numbers import PackingError, number
+from ..rounds.packing import Packer
 from .coding import Cut, Decoder, Encoder
 from .format import DICTIONARY, SYNC, Frame
-from .numbers import PackingError, number
-from .packing import Packer
 from .step_coding import Coding, Decoding, StepModel
 
 MAX_FRAME, MAX_LINES = 4 * 2**20, 32 * 2**20

@@ -13,15 +13,16 @@ from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnSta
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import Teller
-from ..conversation.span_store import SpanStore
 from ..failures import Failure
 from ..rounds.history import StepHistory
-from ..rounds.stretch import Stretch
+from ..rounds.numbers import PackingError
+from ..rounds.packing import Piece
+from ..rounds.unpacking import Unpacker
+from ..source import StepBatch
+from ..text.spans import SpanStore
 from .checking import checked_event, one_line
 from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
-from .numbers import PackingError
-from .packing import Piece, Unpacker
 from .step_coding import MAX_LIST
 
 MAX_STEP = 64 * 2**10
@@ -85,22 +86,22 @@ class Trace:
                 yield next(steps)
                 step += 1
 
-    def happenings(self, start: int, stop: int) -> Iterator[Event | Stretch]:
-        """The events from number ``start`` to before ``stop``, steps in stretches. Decodes nothing."""
+    def happenings(self, start: int, stop: int) -> Iterator[Event | StepBatch]:
+        """The events from number ``start`` to before ``stop``, steps in batches. Decodes nothing."""
         turn = first = step = 0
         for place, mark in enumerate(self.marks):
-            yield from self._stretch(turn, first, max(step, start - place), min(mark.steps_before, stop - place))
+            yield from self._batch(turn, first, max(step, start - place), min(mark.steps_before, stop - place))
             if start <= mark.steps_before + place < stop:
                 yield mark.event
             step = mark.steps_before
             if isinstance(mark.event, TurnStarted):
                 turn, first = mark.event.turn, step
         place = len(self.marks)
-        yield from self._stretch(turn, first, max(step, start - place), min(len(self.steps), stop - place))
+        yield from self._batch(turn, first, max(step, start - place), min(len(self.steps), stop - place))
 
-    def _stretch(self, turn: int, first: int, start: int, stop: int) -> Iterator[Stretch]:
+    def _batch(self, turn: int, first: int, start: int, stop: int) -> Iterator[StepBatch]:
         if start < stop:
-            yield Stretch(turn, self.steps, first, start, stop, self.spans.between(start, stop, turn))
+            yield StepBatch(turn, self.steps, first, start, stop, self.spans.between(start, stop, turn))
 
     def steps_of_turn(self, turn: int) -> range:
         """Which steps of the trace are a turn's; none when it has no step."""

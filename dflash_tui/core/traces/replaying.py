@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 from engine.commands import Close, Command, Stop
 from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
-from ..rounds.stretch import Happening, Rewind
-from .numbers import SECOND
+from ..rounds.numbers import SECOND
+from ..source import Capabilities, Emit, Feature, Rewind
 from .reader import Trace, TraceError, read_trace
 
 SLOWEST, FASTEST = 0.05, 1000.0
@@ -23,14 +23,22 @@ BURST, BURST_SECONDS = 256, 1 / 60
 """At any pace no more events than so many in so much time: whoever draws them must not fall behind."""
 
 
+NO_MODEL = "This is a replay: no model is loaded, and nothing can be asked. A chat: dflash-chat"
+PLACEHOLDER = "A replay takes no questions; / commands work, F1 helps."
+SETTINGS: tuple[Feature, ...] = ("ask", "block_size", "temperature", "seed", "system", "thinking", "speculation")
+
+
 class ReplaySource:
-    """See :class:`dflash_tui.core.source.EngineSource`. Nothing can be asked of it; ``Stop`` pauses.
+    """A source that is its own recording. Nothing can be asked of it; ``Stop`` pauses.
 
     Its own thread reads the trace and hands out the events. Every method may be called from any other thread.
     """
 
-    def __init__(self, path: Path, emit: Callable[[Happening], None], pace: float = 1.0) -> None:
+    capabilities = Capabilities(dict.fromkeys(SETTINGS, NO_MODEL), local=False, placeholder=PLACEHOLDER)
+
+    def __init__(self, path: Path, emit: Emit, pace: float = 1.0) -> None:
         self.path = path
+        self.name = path.name
         self.trace: Trace | None = None
         """None until it has been read."""
         self.pace = pace
@@ -53,6 +61,23 @@ class ReplaySource:
         self._closed = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._main, name="replay", daemon=True)
+
+    @property
+    def recording(self) -> ReplaySource:
+        return self
+
+    @property
+    def length(self) -> int | None:
+        """Steps in all; None before the trace has been read."""
+        return None if self.trace is None else len(self.trace.steps)
+
+    @property
+    def origin(self) -> str:
+        if self.trace is None:
+            return ""
+        made = self.trace.header.created[:10]
+        device = self.trace.ready.device if self.trace.ready else ""
+        return f"recorded {made} on {device}" if made and device else f"recorded {made}" if made else ""
 
     @property
     def ended(self) -> bool:
@@ -93,7 +118,7 @@ class ReplaySource:
 
     def seek(self, played: int) -> None:
         """Go to where ``played`` steps are out, and play on from there. What that takes has been handed out when this
-        returns: :class:`Stretch` for steps on the way, after a :class:`Rewind` when it is a way back. Who wants the
+        returns: :class:`StepBatch` for steps on the way, after a :class:`Rewind` when it is a way back. Who wants the
         last step wants what comes after it as well; before the trace has been read the wish is kept."""
         with self._changed:
             if self.trace is None:

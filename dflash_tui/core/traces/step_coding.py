@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+from ..rounds.numbers import PackingError, put_number, signed, unsigned
+from ..rounds.packing import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, TREE
 from .coding import EVEN, SHORT, SYMBOLS, Counts, Decoder, Encoder, get, put
-from .numbers import PackingError, put_number, signed, unsigned
-from .packing import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, TREE
 
 MAX_LIST, MAX_PIECE_BYTES = 256, 2**16
 """Of a step's draft, or of its answer; and of a token's text. No honest one has so many."""

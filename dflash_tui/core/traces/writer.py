@@ -27,9 +27,9 @@ from engine.events import (
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import TurnState
+from ..rounds.packing import is_partial
 from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, TREE_VERSION, JsonEvent, TraceHeader
 from .frames import FrameWriter
-from .packing import is_partial
 
 FLUSH_SECONDS = 0.5
 """At most so much of a run is lost when the program is killed."""

@@ -5,6 +5,8 @@ In one order whatever the kernel, so a row has the same bits in all of them; ``t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..toolchain.jit import jit, tl
 
 AHEAD = tl.constexpr(9) if tl else 9
@@ -13,11 +15,17 @@ FEW_SPLITS, ALL_SPLITS = (tl.constexpr(3), tl.constexpr(18)) if tl else (3, 18)
 """Of a row alone: behind a short text, and of a window of 1024."""
 
 
+class Parts(NamedTuple):
+    """What splits leave of each grouped row for whoever adds them: fp32 [rows], of ``mixed`` [rows, HEAD_DIM]."""
+
+    highest: tl.tensor
+    total: tl.tensor
+    mixed: tl.tensor
+
+
 @jit
 def add_splits(
-    highest_in: tl.tensor,
-    total_in: tl.tensor,
-    mixed_in: tl.tensor,
+    parts: Parts,
     out: tl.tensor,
     first_part: tl.tensor,
     first_packed: tl.tensor,
@@ -44,9 +52,9 @@ def add_splits(
             for ahead in tl.static_range(AHEAD):  # unrolled, so that their loads are under way together
                 there = valid & (first_split + ahead < count)
                 part = first_part + (first_split + ahead) * GROUP_ROWS + place
-                of_split = tl.load(highest_in + part, mask=there, other=float("-inf"))
-                totals = tl.load(total_in + part, mask=there, other=0.0)
-                values = tl.load(mixed_in + part[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
+                of_split = tl.load(parts.highest + part, mask=there, other=float("-inf"))
+                totals = tl.load(parts.total + part, mask=there, other=0.0)
+                values = tl.load(parts.mixed + part[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
                 now_highest = tl.maximum(highest, of_split)
                 # Before a row's first visible key the highest score is -inf, and a difference of two is no number.
                 shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
@@ -63,9 +71,7 @@ def add_splits(
 
 @jit
 def add_splits_of_one_row(
-    highest_in: tl.tensor,
-    total_in: tl.tensor,
-    mixed_in: tl.tensor,
+    parts: Parts,
     out: tl.tensor,
     first_part: tl.tensor,
     count: tl.tensor,
@@ -84,9 +90,9 @@ def add_splits_of_one_row(
     for first in tl.static_range(0, GROUP, ROWS):
         place = first + tl.arange(0, ROWS)
         valid = place < GROUP
-        highest_at = highest_in + (first_part + place)
-        total_at = total_in + (first_part + place)
-        mixed_at = mixed_in + ((first_part + place)[:, None] * HEAD_DIM + lane[None, :])
+        highest_at = parts.highest + (first_part + place)
+        total_at = parts.total + (first_part + place)
+        mixed_at = parts.mixed + ((first_part + place)[:, None] * HEAD_DIM + lane[None, :])
         highest = tl.full((ROWS,), float("-inf"), tl.float32)
         total = tl.zeros((ROWS,), tl.float32)
         mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)

@@ -1,4 +1,4 @@
-"""The kernels of ``row_attention.py`` for layers that see everything: every split by itself, and the splits added up.
+"""The kernels of ``attention.py`` for layers that see everything: every split by itself, and the splits added up.
 
 Queries are the rows of both products, 64 for each four warps however few there are: as a Hopper GPU's tensor cores take
 them. A smaller tile would be multiplied in another way, and a row's bits must not depend on how many run. A program
@@ -18,7 +18,7 @@ LAST_ROW = tl.constexpr(MAX_ROWS - 1) if tl else MAX_ROWS - 1
 
 @jit
 def _split_size(last_key: tl.tensor, SPLIT: tl.constexpr) -> tl.tensor:
-    """Keys of each split of a row that sees up to ``last_key``: ``row_attention.split_size`` on the device."""
+    """Keys of each split of a row that sees up to ``last_key``: ``attention.split_size`` on the device."""
     size = last_key * 0 + SPLIT
     while size * MOST_SPLITS <= last_key:
         size *= 2

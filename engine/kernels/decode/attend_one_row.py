@@ -1,4 +1,4 @@
-"""The kernel of ``row_attention.py`` for a layer with a window and a pass of one row: ``_attend_window``, bit for bit.
+"""The kernel of ``attention.py`` for a layer with a window and a pass of one row: ``_attend_window``, bit for bit.
 
 A pass of one row waits for its launches more than for its bytes. So all that needs no input comes before the wait, the
 keys and values of the split among it, and what remains of norm and rope is one small tile.
@@ -6,10 +6,11 @@ keys and values of the split among it, and what remains of norm and rope is one 
 
 from __future__ import annotations
 
+from ..shared.heads import cos_sin, norm_pairs, turn_pairs
 from ..toolchain.early_launch import early_kernel, wait_for_inputs
 from ..toolchain.jit import jit, tl
+from .add_splits import Parts
 from .attend_window import attend_split, inverse_rms, load_halves, store_halves
-from .rope import cos_sin, norm_pairs, turn_pairs
 
 
 @jit
@@ -110,9 +111,7 @@ def _attend_one_row(
             tl.load(v + new_row + lane[None, :], mask=is_new, other=values),
             key,
             exists,
-            highest_out,
-            total_out,
-            mixed_out,
+            Parts(highest_out, total_out, mixed_out),
             arrivals,
             out,
             cursor_value,

@@ -1,4 +1,4 @@
-"""The kernel of ``row_attention.py`` for layers with a window: it norms, turns and stores the rows' heads as well.
+"""The kernel of ``attention.py`` for layers with a window: it norms, turns and stores the rows' heads as well.
 
 Keys are the rows of the scores and queries their columns: tensor cores of a Hopper GPU take 64 rows at a time. What is
 mixed of the values has queries as its rows, at most 32. (Values as rows and narrow weights as columns read past shared
@@ -7,11 +7,11 @@ memory: Triton 3.6.)
 
 from __future__ import annotations
 
+from ..shared.heads import cos_sin, norm_pairs, turn_pairs
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, dot, jit, tl
-from .add_splits import ALL_SPLITS, FEW_SPLITS, add_splits, add_splits_of_one_row
+from .add_splits import ALL_SPLITS, FEW_SPLITS, Parts, add_splits, add_splits_of_one_row
 from .branches import split_in_window, unpack
-from .rope import cos_sin, norm_pairs, turn_pairs
 
 NEW_ROWS = tl.constexpr(MAX_ROWS) if tl else MAX_ROWS
 
@@ -73,9 +73,7 @@ def attend_split(
     values: tl.tensor,
     key: tl.tensor,
     exists: tl.tensor,
-    highest_out: tl.tensor,
-    total_out: tl.tensor,
-    mixed_out: tl.tensor,
+    parts: Parts,
     arrivals: tl.tensor,
     out: tl.tensor,
     cursor: tl.tensor,
@@ -125,9 +123,9 @@ def attend_split(
     mixed = dot(weights.to(values.dtype).T, values, tl.zeros((TILE, HEAD_DIM), tl.float32))
     first_part = kv_head * splits * GROUP_ROWS + first_packed
     part = first_part + slot * GROUP_ROWS + tl.arange(0, TILE)
-    tl.store(highest_out + part, highest, mask=valid)
-    tl.store(total_out + part, tl.sum(weights, 0), mask=valid)
-    tl.store(mixed_out + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
+    tl.store(parts.highest + part, highest, mask=valid)
+    tl.store(parts.total + part, tl.sum(weights, 0), mask=valid)
+    tl.store(parts.mixed + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
     arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
     count = (end - 1) // SPLIT - first_split + 1
     let_next_start()
@@ -136,48 +134,11 @@ def attend_split(
         tl.store(arrival, 0)  # for the next launch
         if not ALONE:
             num_packed = tl.minimum(num_rows * GROUP - first_packed, TILE)
-            add_splits(
-                highest_out,
-                total_out,
-                mixed_out,
-                out,
-                first_part,
-                first_packed,
-                num_packed,
-                count,
-                GROUP,
-                HEAD_DIM,
-                GROUP_ROWS,
-                ADDED,
-            )
+            add_splits(parts, out, first_part, first_packed, num_packed, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED)
         elif count <= FEW_SPLITS:
-            add_splits_of_one_row(
-                highest_out,
-                total_out,
-                mixed_out,
-                out,
-                first_part,
-                count,
-                GROUP,
-                HEAD_DIM,
-                GROUP_ROWS,
-                ADDED,
-                FEW_SPLITS,
-            )
+            add_splits_of_one_row(parts, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, FEW_SPLITS)
         else:
-            add_splits_of_one_row(
-                highest_out,
-                total_out,
-                mixed_out,
-                out,
-                first_part,
-                count,
-                GROUP,
-                HEAD_DIM,
-                GROUP_ROWS,
-                ADDED,
-                ALL_SPLITS,
-            )
+            add_splits_of_one_row(parts, out, first_part, count, GROUP, HEAD_DIM, GROUP_ROWS, ADDED, ALL_SPLITS)
 
 
 @early_kernel
@@ -307,9 +268,7 @@ def _attend_window(
             tl.where(exists[:, None], values, 0.0),
             key,
             exists,
-            highest_out,
-            total_out,
-            mixed_out,
+            Parts(highest_out, total_out, mixed_out),
             arrivals,
             out,
             cursor_value,

@@ -1,9 +1,8 @@
 """Attention of at most 16 rows over a layer's cache, with the cursor on the device, from the projection to the mix.
 
 Keys are taken in splits that start at absolute positions and are added up in their order, so that a row's bits depend
-neither on the rows beside it nor on how its keys came into the cache. ``attention.py`` and ``rope.py`` define the
-operations. Layers with a window run ``attend_window.py``, one launch, or ``attend_one_row.py``, which gives the same
-bits; the others ``rope.py`` and ``attend_full.py``, three.
+neither on the rows beside it nor on how its keys came into the cache. Layers with a window run ``attend_window.py``,
+one launch, or ``attend_one_row.py``, which gives the same bits; the others ``rope.py`` and ``attend_full.py``, three.
 """
 
 from __future__ import annotations
@@ -18,13 +17,14 @@ from torch import Tensor
 from ...layer_config import AttentionConfig
 from ..reference.attention import reference_attention
 from ..round.tree_rows import TreeRows
-from ..toolchain.jit import MAX_ROWS, cdiv
+from ..shared.heads import HeadNorms
+from ..toolchain.jit import MAX_ROWS, cdiv, power_of_two
 from .add_splits import ALL_SPLITS
 from .attend_full import MOST_SPLITS, _attend_full, _combine_splits
 from .attend_one_row import _attend_one_row
 from .attend_window import _attend_window
 from .branches import most_branches
-from .rope import HeadNorms, norm_rope_store, norm_rope_store_reference
+from .rope import norm_rope_store, norm_rope_store_reference
 
 LOG2_E = log2(e)
 
@@ -180,8 +180,8 @@ def attend_rows(
     """Norms and turns the heads of up to 16 rows, stores their keys and values, and attends over a layer's cache.
 
     ``projected`` [16, >= width]: rows of [queries | keys | values] side by side, without the values where the layer's
-    ``value_is_key``; the queries may be changed. ``frequencies`` fp32 [head_dim / 2] as in ``rope.py``. Rows stand at
-    cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a ring when the layer has a window;
+    ``value_is_key``; the queries may be changed. ``frequencies`` fp32 [head_dim / 2], see ``reference/rope.py``. Rows
+    stand at cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a ring if the layer has a window;
     ``cursor``, ``rows`` int32 [1] on the device. Neither they nor keys and values before the cursor may be written by
     the launch just before. ``out`` [16, heads * head_dim]; rows from ``rows`` on are left as they are, and ``max_rows``
     bounds them where a launch is recorded. Defined by ``attend_rows_reference``; a causal row's result has the same
@@ -267,11 +267,11 @@ def _attend_in_window(
     }
     added = ADDED_AT_ONCE // head_dim
     # A warp to a head, of which there are the group's queries, a key and a value.
-    heads = max(_power_of_two(group + 2), tiles.warps)
+    heads = max(power_of_two(group + 2), tiles.warps)
     assert layer.window is not None
     splits_of_row = cdiv(layer.window - 1, tiles.split) + 1
     if max_rows == 1 and heads <= tiles.rows and splits_of_row <= int(ALL_SPLITS):
-        added = min(_power_of_two(group), added)
+        added = min(power_of_two(group), added)
         _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
         return
     # Rows reach two splits with keys from the cursor on, at most.
@@ -282,11 +282,6 @@ def _attend_in_window(
 
 def _tensors(tree: TreeRows | None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     return (None, None, None) if tree is None else (tree.depths, tree.paths, tree.trunk)
-
-
-def _power_of_two(n: int) -> int:
-    """The smallest that is no less than n."""
-    return 1 << (n - 1).bit_length()
 
 
 def _attend_to_all(

@@ -10,19 +10,16 @@ the next norm costs nothing there, and the products can copy their inputs straig
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..shared.activation import Activation, activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, constexpr_function, dot, jit, tl
 from ..weights.matrix import Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .tiles import Tiles
-
-Activation = Literal["gelu_tanh", "silu"]
 
 
 def reference_project(x: Tensor, weight: Weight) -> Tensor:
@@ -182,14 +179,6 @@ def _project(
     wait_for_inputs()
     tile, split = tl.program_id(0), tl.program_id(1)
     project_tile(x, Matrix(weight, scales, N, K, FORMAT), out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, AHEAD)
-
-
-@jit
-def activate(gate: tl.tensor, SILU: tl.constexpr) -> tl.tensor:
-    """SiLU or tanh-GELU, in fp32. tanh is written as a sigmoid: (1 + tanh y) / 2 = sigmoid(2 y)."""
-    if SILU:
-        return gate * tl.sigmoid(gate)
-    return gate * tl.sigmoid(1.5957691216057308 * (gate + 0.044715 * gate * gate * gate))
 
 
 @early_kernel

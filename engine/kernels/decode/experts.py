@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .dense import activate, last_asked, project_tile
+from .dense import last_asked, project_tile
 from .router import Assignment
 from .tiles import Tiles
 

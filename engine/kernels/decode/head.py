@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, tl
+from ..toolchain.jit import MAX_ROWS, cdiv, power_of_two, tl
 from ..weights.matrix import Matrix, scaled
 from ..weights.weight import Weight
 from .dense import multiply_rows
@@ -86,7 +86,6 @@ def head_rows(
         K=size,
         FORMAT=embedding.format,
         CAPPED=softcap is not None,
-        KEEP=out.logits is not None,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         AHEAD=tiles.ahead,
@@ -106,7 +105,7 @@ def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_
         out.probability,
         out.peak,
         TILES=count,
-        BLOCK=1 << (count - 1).bit_length(),
+        BLOCK=power_of_two(count),
         num_warps=tiles.warps,
     )
 
@@ -126,7 +125,6 @@ def _head(
     K: tl.constexpr,
     FORMAT: tl.constexpr,
     CAPPED: tl.constexpr,
-    KEEP: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     AHEAD: tl.constexpr,
@@ -144,7 +142,7 @@ def _head(
     if CAPPED:  # cap * tanh(logit / cap), tanh written as a sigmoid
         logit = softcap * (2.0 * tl.sigmoid(2.0 * logit / softcap) - 1.0)
     live = (row < max_rows)[:, None] & (columns < VOCAB)[None, :]
-    if KEEP:
+    if logits is not None:
         tl.store(logits + row[:, None] * VOCAB + columns[None, :], logit, mask=live)
     logit = tl.where((columns < VOCAB)[None, :], logit, float("-inf"))
     best = tl.max(logit, axis=1)

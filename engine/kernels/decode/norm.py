@@ -1,5 +1,5 @@
-"""RMS normalisation, in the two orders of rounding that the models were trained with, and what decoding does between
-two products: add up the sums of splits, norm them, add them to the residual, and norm that for whoever reads it next.
+"""What decoding does between two products: add up the sums of splits, norm them, add them to the residual, and norm
+that for whoever reads it next. ``reference/joins.py`` defines it.
 
 Each kernel runs a program per row, with the whole row in registers. All round where the modules of ``models/`` do.
 Memory's latency is most of their time, so it is paid once: what the kernel before doesn't write is loaded while that
@@ -9,77 +9,18 @@ each other.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
-import torch
 from torch import Tensor
 
+from ..reference.joins import AttentionJoin, FeedForwardJoin
+from ..reference.norm import rms_norm, rms_norm_rounded_first
+from ..shared.rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, tl
-from .row_math import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
+from ..toolchain.jit import MAX_ROWS, power_of_two, tl
 from .tiles import ROW_TILES, RowTiles
 
 NormStyle = Literal["gemma", "qwen"]
-
-
-def rms_norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
-    """Gemma 4's norm: scale in fp32 by a plain weight (not 1 + weight), round once at the end.
-
-    ``x`` is [..., n] of any float dtype, ``weight`` [n] or None; the result has x's shape and dtype.
-    """
-    # Where the dtypes agree, PyTorch does just that: fp32 inside and one rounding. On a GPU it is one kernel then.
-    if weight is None or weight.dtype == x.dtype:
-        return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
-    return torch.nn.functional.rms_norm(x.float(), x.shape[-1:], weight.float(), eps).to(x.dtype)
-
-
-def rms_norm_rounded_first(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """The Qwen3 norm that DFlash drafters use: round to x's dtype, then scale by the weight in that dtype."""
-    return rms_norm(x, None, eps) * weight
-
-
-class AttentionJoin(NamedTuple):
-    """Weights of ``after_attention``, [hidden] each; the last two only where a layer has experts."""
-
-    post_attention: Tensor
-    pre_feed_forward: Tensor
-    pre_experts: Tensor | None
-    router_scale: Tensor | None
-
-
-class FeedForwardJoin(NamedTuple):
-    """Weights of ``after_feed_forward``, [hidden] each but ``layer_scalar`` [1]; two only where a layer has experts."""
-
-    post_dense: Tensor | None
-    post_experts: Tensor | None
-    post_feed_forward: Tensor
-    layer_scalar: Tensor
-    next_norm: Tensor
-    """The next layer's ``input_layernorm``, or the model's final norm."""
-
-
-def reference_after_attention(
-    partials: Tensor, x: Tensor, weights: AttentionJoin, eps: float
-) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-    """The residual after attention, and that normed for the dense MLP, the experts and the router."""
-    x = x + rms_norm(partials.sum(0).to(x.dtype), weights.post_attention, eps)
-    dense = rms_norm(x, weights.pre_feed_forward, eps)
-    if weights.pre_experts is None or weights.router_scale is None:
-        return x, dense, None, None
-    routed = rms_norm(x, None, eps) * weights.router_scale * x.shape[-1] ** -0.5
-    return x, dense, rms_norm(x, weights.pre_experts, eps), routed
-
-
-def reference_after_feed_forward(
-    partials: Tensor, pairs: Tensor | None, x: Tensor, weights: FeedForwardJoin, eps: float
-) -> tuple[Tensor, Tensor]:
-    """A layer's output, and that normed for the next reader. ``pairs`` [16, top_k, hidden] are weighted."""
-    y = partials.sum(0).to(x.dtype)
-    if pairs is not None:
-        sparse = pairs.float().sum(1).to(x.dtype)
-        y = rms_norm(y, weights.post_dense, eps) + rms_norm(sparse, weights.post_experts, eps)
-    x = (x + rms_norm(y, weights.post_feed_forward, eps)) * weights.layer_scalar
-    return x, rms_norm(x, weights.next_norm, eps)
 
 
 def reference_add_and_norm(
@@ -115,7 +56,7 @@ def embed_rows(
         eps,
         HIDDEN=hidden,
         QWEN=style == "qwen",
-        BLOCK=_block(hidden),
+        BLOCK=power_of_two(hidden),
         **tiles.options,
     )
 
@@ -131,7 +72,7 @@ def after_attention(
     tiles: RowTiles = ROW_TILES,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``reference_after_attention`` in place: x [16, hidden] becomes the new residual, the others are filled.
+    """``joins.reference_after_attention`` in place: x [16, hidden] becomes the new residual, the others are filled.
 
     ``partials`` fp32 [splits, 16, hidden]: what ``dense.project`` left of ``o_proj``. The launch just before may not
     write x.
@@ -151,8 +92,7 @@ def after_attention(
         routed,
         HIDDEN=hidden,
         SPLITS=partials.shape[0],
-        EXPERTS=experts is not None,
-        BLOCK=_block(hidden),
+        BLOCK=power_of_two(hidden),
         **tiles.options,
     )
 
@@ -168,7 +108,7 @@ def after_feed_forward(
     tiles: RowTiles = ROW_TILES,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
+    """``joins.reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
 
     ``partials`` fp32 [splits, 16, hidden] are the dense MLP's; ``pairs`` [16, top_k, hidden], of any float dtype, the
     experts'. ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart. The launch
@@ -191,8 +131,7 @@ def after_feed_forward(
         HIDDEN=hidden,
         SPLITS=partials.shape[0],
         TOP_K=0 if pairs is None else pairs.shape[1],
-        TAPPED=features is not None,
-        BLOCK=_block(hidden),
+        BLOCK=power_of_two(hidden),
         **tiles.options,
     )
 
@@ -217,16 +156,10 @@ def add_and_norm(
         normed,
         HIDDEN=hidden,
         SPLITS=partials.shape[0],
-        RESIDUAL=x is not None,
         QWEN=style == "qwen",
-        BLOCK=_block(hidden),
+        BLOCK=power_of_two(hidden),
         **tiles.options,
     )
-
-
-def _block(hidden: int) -> int:
-    """The next power of two: a row's place in registers."""
-    return 1 << (hidden - 1).bit_length()
 
 
 @early_kernel
@@ -269,7 +202,6 @@ def _after_attention(
     routed: tl.tensor,
     HIDDEN: tl.constexpr,
     SPLITS: tl.constexpr,
-    EXPERTS: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
     row = tl.program_id(0)
@@ -278,7 +210,7 @@ def _after_attention(
     x = load_row(residual + at, lane, HIDDEN)  # older than the product just before
     post_scales = load_scales(post_attention, lane, HIDDEN)
     dense_scales = load_scales(pre_feed_forward, lane, HIDDEN)
-    if EXPERTS:
+    if experts is not None:
         expert_scales = load_scales(pre_experts, lane, HIDDEN)
         router_scales = load_scales(router_scale, lane, HIDDEN)
     wait_for_inputs()
@@ -289,7 +221,7 @@ def _after_attention(
     inverse = inverse_rms(x, eps, HIDDEN)
     store_row(residual + at, lane, x, HIDDEN)
     store_row(dense + at, lane, scale_row(x, inverse, dense_scales, False), HIDDEN)
-    if EXPERTS:
+    if experts is not None:
         store_row(experts + at, lane, scale_row(x, inverse, expert_scales, False), HIDDEN)
         u = rounded(scale_row(x, inverse, router_scales, True), residual)
         store_row(routed + at, lane, u * router_factor, HIDDEN)
@@ -312,7 +244,6 @@ def _after_feed_forward(
     HIDDEN: tl.constexpr,
     SPLITS: tl.constexpr,
     TOP_K: tl.constexpr,
-    TAPPED: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
     row = tl.program_id(0)
@@ -342,7 +273,7 @@ def _after_feed_forward(
     x = rounded(rounded(x + y, residual) * scalar.to(tl.float32), residual)
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), next_scales, False)
     store_row(residual + at, lane, x, HIDDEN)
-    if TAPPED:
+    if features is not None:
         store_row(features + row * feature_stride, lane, x, HIDDEN)
     store_row(normed + at, lane, out, HIDDEN)
 
@@ -356,7 +287,6 @@ def _add_and_norm(
     normed: tl.tensor,
     HIDDEN: tl.constexpr,
     SPLITS: tl.constexpr,
-    RESIDUAL: tl.constexpr,
     QWEN: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
@@ -366,10 +296,10 @@ def _add_and_norm(
     wait_for_inputs()
     at = row * HIDDEN
     x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
-    if RESIDUAL:
+    if residual is not None:
         x = rounded(load_row(residual + at, lane, HIDDEN) + x, normed)
     let_next_start()
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
-    if RESIDUAL:
+    if residual is not None:
         store_row(residual + at, lane, x, HIDDEN)
     store_row(normed + at, lane, out, HIDDEN)

@@ -1,112 +1,16 @@
-"""Rotary position embedding in the half-split layout: dimension i turns with dimension i + head_dim / 2."""
+"""Norm, rotary embedding and storage of the heads of a round's few rows: a program per head."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from ...layer_config import RopeConfig
+from ..reference.norm import rms_norm, rms_norm_rounded_first
+from ..reference.rope import apply_rope, rope_table
 from ..round.tree_rows import TreeRows
+from ..shared.heads import HeadNorms, cos_sin, norm_pairs, turn_pairs
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, jit, tl
-from .norm import rms_norm, rms_norm_rounded_first
-
-
-def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
-    """Angle per position of each pair, fp32 [head_dim / 2]; zero for the pairs that don't turn.
-
-    Gemma 4's *proportional* kind divides by the whole head size and zeroes the slow pairs; it is not the partial
-    rotary of other models, which turns the first dimensions as if they were a smaller head.
-    """
-    half = rope.head_dim // 2
-    exponents = torch.arange(0, rope.head_dim, 2, dtype=torch.float32, device=device) / rope.head_dim
-    frequencies = 1.0 / rope.theta**exponents
-    turning = int(rope.rotated_fraction * half)
-    return torch.where(torch.arange(half, device=device) < turning, frequencies, 0.0)
-
-
-def rope_table(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine, fp32 [n, 1, head_dim / 2] each, of integer positions [n]."""
-    angles = positions.float()[:, None, None] * frequencies
-    return angles.cos(), angles.sin()
-
-
-def apply_rope(x: Tensor, table: tuple[Tensor, Tensor]) -> Tensor:
-    """Turns x [n, heads, head_dim] by a table of the same n rows, in fp32; the result has x's dtype."""
-    cos, sin = table
-    first, second = x.float().chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(x.dtype)
-
-
-@dataclass(frozen=True, slots=True)
-class HeadNorms:
-    """How the heads of one attention layer are normed before they turn.
-
-    ``q`` and ``k`` are weights [head_dim]; ``rounded_first`` is the drafters' order (see ``norm.py``). Values are
-    normed without a weight (Gemma 4) or taken as they are (DFlash).
-    """
-
-    q: Tensor
-    k: Tensor
-    eps: float
-    rounded_first: bool
-    norm_values: bool
-
-
-@jit
-def cos_sin(angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Both to 1e-7, for fp32 angles from 0 to a million.
-
-    The library's, each with a branch for larger angles, were two thirds of a small kernel's instructions, which a GPU
-    fetches anew at every launch, and took local memory.
-    """
-    # The nearest quarter turn: in numbers of this size the last bit is worth 1.
-    shifted = tl.fma(angle, 0.6366197723675814, 12582912.0)
-    quarter = shifted.to(tl.int32, bitcast=True)
-    count = shifted - 12582912.0
-    # Less that many times pi / 2, in three parts (Cody and Waite) so short that fused products lose nothing.
-    angle = tl.fma(count, -1.5703125, angle)
-    angle = tl.fma(count, -4.83751296997070312e-4, angle)
-    angle = tl.fma(count, -7.549789954891e-8, angle)
-    square = angle * angle  # below: Cephes' polynomials between -pi / 4 and pi / 4
-    odd = ((-1.9515295891e-4 * square + 8.3321608736e-3) * square - 1.6666654611e-1) * square * angle + angle
-    even = (2.443315711809948e-5 * square - 1.388731625493765e-3) * square + 4.166664568298827e-2
-    even = tl.fma(even * square, square, tl.fma(square, -0.5, 1.0))
-    turned = (quarter & 1) != 0
-    cos = tl.where(turned, odd, even)
-    sin = tl.where(turned, even, odd)
-    return tl.where(((quarter + 1) & 2) != 0, -cos, cos), tl.where((quarter & 2) != 0, -sin, sin)
-
-
-@jit
-def norm_pairs(
-    x: tl.tensor,
-    y: tl.tensor,
-    inverse: tl.tensor,
-    x_weight: tl.tensor,
-    y_weight: tl.tensor,
-    ROUNDED_FIRST: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor]:
-    """The halves of a head, normed, given its inverse RMS: fp32, as they are after rounding to the weights' dtype."""
-    x *= inverse
-    y *= inverse
-    if ROUNDED_FIRST:
-        x = x.to(x_weight.dtype).to(tl.float32)
-        y = y.to(y_weight.dtype).to(tl.float32)
-    x *= x_weight.to(tl.float32)
-    y *= y_weight.to(tl.float32)
-    return x.to(x_weight.dtype).to(tl.float32), y.to(y_weight.dtype).to(tl.float32)
-
-
-@jit
-def turn_pairs(x: tl.tensor, y: tl.tensor, cos: tl.tensor, sin: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The halves of a head, each pair turned by an angle of this cosine and sine; all fp32.
-
-    Two products and a sum leave the compiler a choice of which to fuse, and kernels would differ in the last bit.
-    """
-    return tl.fma(x, cos, -(y * sin)), tl.fma(y, cos, x * sin)
+from ..toolchain.jit import MAX_ROWS, tl
 
 
 @early_kernel

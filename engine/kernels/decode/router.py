@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, wait_for_inputs
-from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, tl
+from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
 from ..weights.matrix import Matrix, scaled
 from ..weights.plain import PlainWeight
 from ..weights.weight import Weight
-from .dense import activate, multiply_rows
+from .dense import multiply_rows
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(PlainWeight.format) if HAS_TRITON else None
@@ -137,7 +138,7 @@ def gate_up_and_route(
         TOP_K=router.found.weights.shape[1],
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS,
         ALONE=max_rows == 1,
-        BLOCK=1 << (num_experts - 1).bit_length(),
+        BLOCK=power_of_two(num_experts),
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         ROUTER_SPLITS=router.tiles.splits,

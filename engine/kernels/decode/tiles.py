@@ -38,7 +38,7 @@ class RowTiles:
     """Tile of an operation on whole rows: a program per row."""
 
     warps: int = 8
-    """With more, adding up a row's parts among them takes longer than reading it with fewer (NOTES.md)."""
+    """With more, adding up a row's parts among them takes longer than reading it with fewer (MEASUREMENTS.md)."""
 
     @property
     def options(self) -> dict[str, int]:
@@ -51,7 +51,7 @@ ROW_TILES = RowTiles()
 
 @dataclass(frozen=True, slots=True)
 class TargetTiles:
-    """The choices for one target; these for 26B-A4B. What they aim at is in NOTES.md: 40 KB or more on their way to
+    """The choices for one target; these for 26B-A4B. What they aim at is in DECISIONS.md: 40 KB or more on their way to
     each of 132 multiprocessors, all programs of a launch resident at once."""
 
     qkv: Tiles = Tiles(columns=32, depth=128, stages=5)

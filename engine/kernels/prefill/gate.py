@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..decode.dense import activate
+from ..shared.activation import activate
 from ..toolchain.jit import cdiv, jit, tl
 
 COLUMNS = 1024

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..decode.rope import HeadNorms, cos_sin
-from ..toolchain.jit import jit, tl
+from ..shared.heads import HeadNorms, cos_sin
+from ..toolchain.jit import jit, power_of_two, tl
 
 
 def norm_rope_split(
@@ -54,18 +54,14 @@ def norm_rope_split(
         HEADS=heads,
         KV_HEADS=kv_heads,
         HEAD_DIM=head_dim,
-        BLOCK_Q=_power_of_two(heads),
-        BLOCK_KV=_power_of_two(kv_heads),
+        BLOCK_Q=power_of_two(heads),
+        BLOCK_KV=power_of_two(kv_heads),
         VALUE_IS_KEY=value_is_key,
         ROUNDED_FIRST=norms.rounded_first,
         NORM_VALUES=norms.norm_values,
         SEEN=seen is not None,
         num_warps=4 if max(heads, kv_heads) * head_dim <= 8192 else 8,
     )
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << max(0, count - 1).bit_length()
 
 
 @jit

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..toolchain.jit import cdiv, jit, tl
+from ..toolchain.jit import cdiv, jit, power_of_two, tl
 
 TILE = 32
 """Rows of a program."""
@@ -63,17 +63,12 @@ def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor) -> 
     weights = torch.empty(n, top_k, device=device)
     counts = torch.empty(tiles, num_experts, dtype=torch.int32, device=device)
     ends = torch.empty(num_experts, dtype=torch.int32, device=device)
-    sizes = {"EXPERTS": num_experts, "TOP_K": top_k, "TILE": TILE, "BLOCK": _power_of_two(num_experts)}
+    sizes = {"EXPERTS": num_experts, "TOP_K": top_k, "TILE": TILE, "BLOCK": power_of_two(num_experts)}
     assert scores.is_contiguous()
-    ranks = _power_of_two(top_k)
+    ranks = power_of_two(top_k)
     _choose[(tiles,)](scores, per_expert_scale, ids, weights, counts, n, scores.shape[0], RANKS=ranks, **sizes)
     _place[(tiles,)](ids, counts, places, ends, n, **sizes)
     return Routing(ids, weights, places, ends)
-
-
-def _power_of_two(count: int) -> int:
-    """The next one."""
-    return 1 << (count - 1).bit_length()
 
 
 @jit

@@ -1,6 +1,6 @@
 """Mixture of experts: choose experts per row, run each chosen expert once over the rows that chose it.
 
-For any number of rows; ``router_rows.py`` and ``expert_rows.py`` hold kernels for at most 16.
+For any number of rows; ``decode/router.py`` and ``decode/experts.py`` hold kernels for at most 16.
 """
 
 from __future__ import annotations

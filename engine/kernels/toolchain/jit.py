@@ -23,6 +23,7 @@ __all__ = [
     "constexpr_function",
     "dot",
     "jit",
+    "power_of_two",
     "tl",
     "triton",
 ]
@@ -89,6 +90,11 @@ def constexpr_function(function: Callable[..., Any]) -> Any:
 def cdiv(count: int, size: int) -> int:
     """How many tiles of ``size`` cover ``count``."""
     return -(-count // size)
+
+
+def power_of_two(count: int) -> int:
+    """The smallest that is no less: the lanes that ``count`` numbers take in registers."""
+    return 1 << max(0, count - 1).bit_length()
 
 
 SIMULATED = tl.constexpr(INTERPRETED) if HAS_TRITON else None

@@ -19,7 +19,17 @@ def weight_of(module: nn.Module, stem: str = "weight") -> Weight:
     return weight_from({name[len(stem) :]: parameter.detach() for name, parameter in named if name.startswith(stem)})
 
 
+def bytes_of(*models: nn.Module) -> int:
+    """What the weights of models take, norms included: a model's parameters are its weights' tensors."""
+    return sum(parameter.nbytes for model in models for parameter in model.parameters())
+
+
 def weight_from(tensors: Mapping[str, Tensor]) -> Weight:
-    """The weight that tensors make up, by the endings of their names: {"": values} is a plain one."""
-    kind = next(kind for kind in KINDS if set(kind.endings) == tensors.keys())
-    return kind(*(tensors[ending] for ending in kind.endings))
+    """The weight that tensors make up, by the endings of their names: {"": values} is a plain one.
+
+    Raises ``ValueError`` when they are of no kind.
+    """
+    for kind in KINDS:
+        if set(kind.endings) == tensors.keys():
+            return kind(*(tensors[ending] for ending in kind.endings))
+    raise ValueError(f"No kind of weight has tensors with the endings {list(tensors)}.")

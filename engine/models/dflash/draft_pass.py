@@ -17,9 +17,9 @@ from ...kernels.decode.context_store import ContextStores, store_context
 from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
-from ...kernels.decode.rope import HeadNorms
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices
+from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.plain import PlainWeight
@@ -80,7 +80,8 @@ class DraftPass:
         device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""
-        out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits=choices is not None)
+        keep_logits = choices is not None or drafter.picker.reads_logits
+        out = HeadOutput.allocate(target.config.vocab_size, tiles.head, device, keep_logits)
         self.out = replace(out, token=tokens)
         """Row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles

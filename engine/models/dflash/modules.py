@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from ...kernels.decode.head import capped_logits
-from ...kernels.decode.rope import HeadNorms, apply_rope, inverse_frequencies, rope_table
 from ...kernels.prefill.rope import norm_rope_split
+from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kernels.shared.heads import HeadNorms
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -21,6 +21,9 @@ class Draft(NamedTuple):
 class Picker(Protocol):
     """Chooses the drafted ids: ``pick`` defines it, ``launch`` does the same by kernels."""
 
+    reads_logits: ClassVar[bool]
+    """Whether ``launch`` wants ``logits`` of ``out``, which are kept only for those who do."""
+
     def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
         """Of fp32 logits [block - 1, vocab] and the rows [block - 1, hidden] that they were made of."""
 
@@ -34,6 +37,8 @@ class Picker(Protocol):
 
 class ArgmaxPicker:
     """The most likely token of each position by itself."""
+
+    reads_logits: ClassVar[bool] = False
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
         best = logits.softmax(dim=-1).max(dim=-1)

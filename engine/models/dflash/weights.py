@@ -42,6 +42,7 @@ class DraftWeights:
     @classmethod
     def of(cls, drafter: DFlashDrafter, in_8_bits: bool) -> DraftWeights:
         """Lays weights side by side, which the drafter's modules keep using; copies all of them if ``in_8_bits``."""
+
         def read(weight: Weight) -> Weight:
             return Int8Weight.of(weight.values) if in_8_bits and isinstance(weight, PlainWeight) else weight
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..family import ChatFormat, Family
+from ..family import ChatFormat, Family, KnownPair
 from .config import Gemma4Config
 
 GEMMA4 = Family(
@@ -21,4 +21,10 @@ GEMMA4 = Family(
         "lm_head.",  # the tied embedding again
     ),
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<|channel>", "<channel|>"),
+    pairs=(
+        KnownPair("google/gemma-4-12B-it", "z-lab/gemma4-12B-it-DFlash", 3840, 48, 12_634_847_280),
+        KnownPair("google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash", 2816, 30, 25_662_830_878),
+        KnownPair("google/gemma-4-31B-it", "z-lab/gemma-4-31B-it-DFlash", 5376, 60, 32_233_312_828),
+    ),
+    refused_names=r"gemma-?4-?E[24]B",  # per-layer embeddings
 )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from ...kernels.decode.norm import AttentionJoin, FeedForwardJoin
-from ...kernels.decode.rope import HeadNorms
+from ...kernels.reference.joins import AttentionJoin, FeedForwardJoin
+from ...kernels.shared.heads import HeadNorms
 from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache

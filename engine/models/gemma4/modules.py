@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from ...kernels.decode.head import capped_logits
-from ...kernels.decode.norm import rms_norm
-from ...kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
 from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.moe import experts, route
+from ...kernels.reference.norm import rms_norm
+from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig

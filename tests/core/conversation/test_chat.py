@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.sessions.session_lines import Round
+from dflash_tui.core.sessions.session_lines import StepText
 from dflash_tui.core.sessions.sessions import Conversation, Turn
 from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
@@ -211,7 +211,7 @@ def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:
     chat.ask("other")
     answer(chat, "x")
     turns = (
-        Turn(3, "old", system="Be brief.", rounds=[Round("an"), Round("swer")], reason="stop"),
+        Turn(3, "old", system="Be brief.", rounds=[StepText("an"), StepText("swer")], reason="stop"),
         Turn(4, "lost"),
     )
     chat.resume(Conversation(Path("x.jsonl"), "", None, None, turns, last_turn=9))

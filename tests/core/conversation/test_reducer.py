@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from dflash_tui.core.conversation.reducer import THOUGHT_HEAD, Reducer, turn_summary
-from dflash_tui.core.conversation.spans import Span
+from dflash_tui.core.text.spans import Span
 from engine.events import (
     EmittedToken,
     EngineError,

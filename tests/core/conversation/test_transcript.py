@@ -10,11 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.conversation.spans import Span
 from dflash_tui.core.conversation.transcript import recall
-from dflash_tui.core.export.document import Answer, Heading, Prose
-from dflash_tui.core.sessions.session_document import conversation_document
+from dflash_tui.core.export.document import Answer, Heading, Prose, conversation_document
 from dflash_tui.core.sessions.sessions import CUT_OFF, Conversation, SessionLog, load_session
+from dflash_tui.core.text.spans import Span
 from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics
 
 from ..events_for_tests import make_step, rounds
@@ -98,7 +97,7 @@ def test_a_round_that_was_lost_costs_the_verdicts_of_its_turn_and_no_text(tmp_pa
 def test_a_file_of_the_first_version_is_text(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text(OLD)
-    looks = [(span.text, span.look) for span in recall(load_session(path), Reducer())]
+    looks = [(span.text, span.style) for span in recall(load_session(path), Reducer())]
     assert ("yes", "plain") in looks and ("hm\n\n", "thought") in looks and ("\n\n2 tokens\n\n", "note") in looks
     assert conversation_document(load_session(path)).sections == (Heading("q"), Prose("yes"))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from dflash_tui.core.rounds.cells import round_cells, round_summary, show_blanks
@@ -52,3 +53,13 @@ def test_the_end_mark_has_one_name_drafted_or_written() -> None:
     drafted = (step.draft[0], replace(step.draft[1], text="<turn|>"))
     cells = round_cells(replace(step, draft=drafted, emitted=(*step.emitted[:-1], last)))
     assert [show_blanks(cell.text) for cell in cells if cell.fate in ("rejected", "corrected")] == ["‹end›", "‹end›"]
+
+
+@pytest.mark.parametrize("mark", ["<turn|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|return|>", "</s>"])
+def test_every_family_s_end_mark_has_one_name(mark: str) -> None:
+    assert show_blanks(mark) == "‹end›"
+
+
+@pytest.mark.parametrize("text", ["<|turn>", "<|im_start|>", "<channel|>", "<tool_response|>", "end", "<b>", "</p>"])
+def test_other_marks_are_shown_as_they_are(text: str) -> None:
+    assert show_blanks(text) == text

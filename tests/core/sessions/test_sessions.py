@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.sessions.sessions import SessionLog, load_session, sessions_directory
+from dflash_tui.core.files.places import sessions_directory
+from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from engine.commands import Message
 from engine.events import EmittedToken, EngineError, EngineReady, LoadProgress, Step, TurnFinished, TurnStatistics
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dflash_tui.core.conversation.marks import Mark
-from dflash_tui.core.conversation.spans import Span
 from dflash_tui.core.text.harmless import sanitise
+from dflash_tui.core.text.marks import Mark
+from dflash_tui.core.text.spans import Span
 from dflash_tui.core.text.wrapping import Document, shortened, width_of
 
 PIECES = st.lists(
@@ -104,14 +104,14 @@ def test_folding_hides_thoughts_and_unfolding_brings_them_back(
 
 def looks(document: Document) -> list[tuple[str, str]]:
     """Every visible character with its look."""
-    return [(letter, mark.look) for row in document.rows for text, mark in document.pieces(row) for letter in text]
+    return [(letter, mark.style) for row in document.rows for text, mark in document.pieces(row) for letter in text]
 
 
 @given(PIECES, st.integers(4, 20))
 def test_every_character_keeps_its_look_and_its_token(pieces: list[Span], width: int) -> None:
     document = Document(width)
     document.append([piece._replace(turn=1, token=number) for number, piece in enumerate(pieces)])
-    expected = [(letter, piece.look) for piece in pieces for letter in piece.text if letter != "\n"]
+    expected = [(letter, piece.style) for piece in pieces for letter in piece.text if letter != "\n"]
     assert looks(document) == expected
     text = "".join(piece.text for piece in pieces)
     for number, piece in enumerate(pieces):

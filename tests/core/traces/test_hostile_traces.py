@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.rounds.numbers import put_number
+from dflash_tui.core.rounds.packing import Packer
 from dflash_tui.core.traces.coding import Encoder
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, SYNC, Frame
-from dflash_tui.core.traces.numbers import put_number
-from dflash_tui.core.traces.packing import Packer
 from dflash_tui.core.traces.reader import TraceError
 from dflash_tui.core.traces.step_coding import Coding, StepModel
 from engine.events import EngineReady, PrefillDone, Step, TurnStarted

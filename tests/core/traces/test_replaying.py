@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.rounds.history import CHECKPOINT
-from dflash_tui.core.rounds.stretch import Happening, Rewind, Stretch
+from dflash_tui.core.rounds.unpacking import Unpacker
+from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
 from dflash_tui.core.traces import format, replaying
 from dflash_tui.core.traces.bundled import TRACES, bundled_traces, find_trace
-from dflash_tui.core.traces.packing import Unpacker
 from dflash_tui.core.traces.reader import TraceError, read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
 from dflash_tui.core.traces.step_coding import words
@@ -65,8 +65,8 @@ def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 def flat(told: list[Happening]) -> list[Event]:
-    """The events that were handed out, those of stretches one by one."""
-    return [event for each in told for event in (each.steps() if isinstance(each, Stretch) else (each,))]
+    """The events that were handed out, those of batches one by one."""
+    return [event for each in told for event in (each.steps() if isinstance(each, StepBatch) else (each,))]
 
 
 def num_steps(told: list[Happening]) -> int:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer, TurnState
-from dflash_tui.core.rounds.stretch import Stretch
+from dflash_tui.core.source import StepBatch
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
@@ -116,17 +116,17 @@ def test_a_jump_leads_to_what_playing_leads_to(tmp_path: Path) -> None:
     check()
 
 
-def test_a_stretch_holds_the_steps_it_stands_for(tmp_path: Path) -> None:
+def test_a_batch_holds_the_steps_it_stands_for(tmp_path: Path) -> None:
     @given(runs(), st.data())
     @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
     def check(events: list[Event], data: st.DataObject) -> None:
         trace = read(recorded(events, tmp_path / "run.dft"))
         start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
         told = list(trace.happenings(start, stop))
-        stretches = [happening for happening in told if isinstance(happening, Stretch)]
-        flat = [event for each in told for event in (each.steps() if isinstance(each, Stretch) else (each,))]
+        batches = [happening for happening in told if isinstance(happening, StepBatch)]
+        flat = [event for each in told for event in (each.steps() if isinstance(each, StepBatch) else (each,))]
         assert flat == list(trace.events())[start:stop]
-        assert all(step.turn == stretch.turn for stretch in stretches for step in stretch.steps())
+        assert all(step.turn == batch.turn for batch in batches for step in batch.steps())
         assert not any(isinstance(event, Step) for event in told)
 
     check()

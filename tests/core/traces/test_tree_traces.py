@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dflash_tui.core.rounds.packing import Packer
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, TREE_VERSION
 from dflash_tui.core.traces.frames import FrameWriter
-from dflash_tui.core.traces.packing import Packer
 from dflash_tui.core.traces.reader import TraceError, read_trace
 from engine.events import EmittedToken, Event, PrefillDone, Step, TreeToken, TurnFinished, TurnStarted
 from tests.core.events_for_tests import Choice, make_step, make_tree_step

@@ -9,23 +9,16 @@ import pytest
 
 from engine.commands import GenerationSettings
 from engine.decoding import decoder as decoder_module
-from engine.decoding.decoder import Decoder
 from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import (
-    MAX_CONTEXT,
-    Answer,
+    GENERATION_PROMPT,
+    Conversation,
     assert_caches_equal_recomputation,
-    faulty,
-    oracle,
     prompt_ids,
     run_turn,
-    scripted,
     settings,
 )
-
-GENERATION_PROMPT = (105, 108, 107, 100, 101)
-"""Stands at the end of a prompt, and isn't repeated in the next turn's."""
 
 PLAIN = settings(speculation=False)
 SPECULATIVE = settings(block_size=6)
@@ -34,31 +27,6 @@ SPECULATIVE = settings(block_size=6)
 @pytest.fixture
 def pair(unstopped_pair: TinyPair) -> TinyPair:
     return unstopped_pair
-
-
-class Conversation:
-    """One decoder over several turns; every turn is checked against a decoder that starts from nothing."""
-
-    def __init__(self, pair: TinyPair):
-        self.pair = pair
-        self.decoder = Decoder(pair.target, pair.drafter, MAX_CONTEXT)
-
-    def ask(self, history: tuple[int, ...], wanted: GenerationSettings, all_stable: bool = False) -> Answer:
-        """Asks with the generation prompt behind the history. ``all_stable``: later prompts will repeat that as well
-        (with thinking on they do), so that no snapshot is taken."""
-        prompt = (*history, *GENERATION_PROMPT)
-        fresh = Decoder(self.pair.target, None, MAX_CONTEXT)
-        expected = run_turn(fresh, prompt, replace(wanted, speculation=False)).ids
-        self.decoder.drafter = scripted(self.pair.drafter, faulty(oracle((*prompt, *expected)), 0.2, len(history)))
-        answer = run_turn(self.decoder, prompt, wanted, None if all_stable else len(history))
-        assert answer.ids == expected
-        assert_caches_equal_recomputation(self.decoder)
-        return answer
-
-    @property
-    def draft_length(self) -> int:
-        assert self.decoder.draft_cache is not None
-        return self.decoder.draft_cache.length
 
 
 def test_a_plain_continuation_reuses_every_row(pair: TinyPair) -> None:

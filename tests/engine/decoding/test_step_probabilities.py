@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.commands import Ask, GenerationSettings, Message
 from engine.decoding.decoder import Decoder, Round
-from engine.events import PROBABILITY_STEPS, Event, Step, rounded
+from engine.events import PROBABILITY_STEPS, Step, rounded
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.runner import Runner
 from engine.sampling.sampling import target_probabilities
@@ -85,10 +85,9 @@ def steps_of(folder: Path, temperature: float) -> list[Step]:
     target = load_target(folder / "target", CPU, no_progress)
     drafter = load_drafter(folder / "drafter", target, no_progress)
     runner = Runner(Decoder(target, drafter, MAX_CONTEXT), ChatTokenizer(folder / "target"))
-    events: list[Event] = []
     wanted = GenerationSettings(max_new_tokens=60, temperature=temperature, seed=4)
-    runner.answer(Ask(1, (Message("user", "Write a Python function that sorts a list."),), wanted), list, events.append)
-    return [event for event in events if isinstance(event, Step)]
+    ask = Ask(1, (Message("user", "Write a Python function that sorts a list."),), wanted)
+    return [event for event in runner.answer(ask, list) if isinstance(event, Step)]
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

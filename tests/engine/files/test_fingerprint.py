@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.files import fingerprint as module
-from engine.files.fingerprint import fingerprint
+from engine.files.fingerprint import fingerprint, fingerprint_of_code
 
 
 def write(folder: Path, **files: bytes) -> Path:
@@ -54,3 +54,14 @@ def test_a_large_file_is_sampled_from_its_first_byte_to_its_last(
     assert [len(part) for part in parts] == [10] * 4
     path.write_bytes(bytes(1999) + b"x")
     assert list(module._parts(path, 2000))[-1].endswith(b"x")
+
+
+def test_code_in_a_new_subfolder_is_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ENGINE", tmp_path)
+    seen = []
+    for new in ("decoder.py", "kernels/project.py", "kernels/weights/int8.py", "bench/shapes.py"):
+        path = tmp_path / new
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(new)
+        seen.append(fingerprint_of_code.__wrapped__())
+    assert len(set(seen)) == 3 and seen[-1] == seen[-2], "each counts, but what decodes nothing"

@@ -13,7 +13,7 @@ import torch
 from engine.commands import AttentionBackend
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.errors import DeviceFailure, WeightsFailure
+from engine.errors import DeviceFailure, Option, WeightsFailure
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
@@ -123,13 +123,13 @@ def test_a_suggested_context_is_the_largest_that_fits(plan: MemoryPlan) -> None:
     tight = replace(plan, available=plan.weights + half.caches)
     with pytest.raises(DeviceFailure, match="doesn't fit: 1 MB of weights") as caught:
         tight.check()
-    assert "--context 1024" in caught.value.hint
+    assert caught.value.advice == (Option("max_context", 1024),)
     replace(tight, context=1024).check()
 
 
 @pytest.mark.parametrize(
     ("gigabytes", "hint"),
-    [(5, "bundled pair"), (30, "gemma-4-12B-it"), (53, "--context"), (50, "gemma-4-12B-it")],
+    [(5, "bundled pair"), (30, "gemma-4-12B-it"), (53, "max_context"), (50, "gemma-4-12B-it")],
 )
 def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_path: Path) -> None:
     config = json.loads((CONFIGS / "gemma-4-26B-A4B-it.config.json").read_text())

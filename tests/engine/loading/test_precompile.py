@@ -22,7 +22,7 @@ import pytest
 from torch import Tensor
 
 from engine import runner
-from engine.bench.shapes import PERIOD, configs_of, shorten
+from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import Close, EngineOptions
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -254,7 +254,7 @@ def test_a_process_whose_parent_is_gone_ends_by_itself() -> None:
 def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) -> None:
     write_libcuda(tmp_path)
     target, drafter = configs_of("12B")
-    shorten(target, drafter, PERIOD)
+    shorten(target, drafter, period_of(target))
     (tmp_path / "config.json").write_text(json.dumps(target))
     said = json.loads(
         python(

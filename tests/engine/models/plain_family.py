@@ -15,8 +15,10 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.files.json_fields import Fields
 from engine.kernels.decode.head import capped_logits
-from engine.kernels.decode.rope import apply_rope, inverse_frequencies, rope_table
-from engine.kv_cache.cache import Cache, LayerCache
+from engine.kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from engine.kv_cache.cache import Cache
+from engine.kv_cache.layer_cache import LayerCache
+from engine.kv_cache.layer_state import LayerState
 from engine.layer_config import (
     MAX_HEADS,
     MAX_LAYERS,
@@ -85,22 +87,22 @@ class PlainAttention(AttentionModule):
 
         q, k = apply_rope(heads(self.q_proj), rope), apply_rope(heads(self.k_proj), rope)
         k, v = cache.extend(start, k, heads(self.v_proj))
-        mixed = self.attend(q, k, v, causal=True, window=None, scale=self.config.scale)
+        mixed = self.attend(q, k, v, causal=True, window=self.config.window, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)
         return out
 
 
 class PlainLayer(nn.Module):
-    def __init__(self, config: TargetConfig, layer: AttentionConfig):
+    def __init__(self, config: TargetConfig, mixer: nn.Module):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
-        self.self_attn = PlainAttention(layer, hidden)
+        self.self_attn = mixer
         self.mlp = GatedMLP(hidden, config.intermediate_size, "silu")
         self.input_layernorm = RMSNorm(hidden, eps, "qwen")
         self.post_attention_layernorm = RMSNorm(hidden, eps, "qwen")
 
-    def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), start, cache, rope)
+    def forward(self, x: Tensor, start: int, state: LayerState, rope: RopeTable) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), start, state, rope)
         out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
         return out
 
@@ -112,22 +114,26 @@ class PlainTarget(TargetModel):
         super().__init__()
         self.config = config
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.layers = nn.ModuleList(PlainLayer(config, layer) for layer in config.layers)
+        self.layers = nn.ModuleList(PlainLayer(config, self.mixer(layer)) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
         self.lm_head = linear(config.hidden_size, config.vocab_size)
+
+    def mixer(self, layer: AttentionConfig) -> nn.Module:
+        """What mixes positions in one layer."""
+        return PlainAttention(layer, self.config.hidden_size)
 
     @property
     def head(self) -> Tensor:
         return self.lm_head.weight
 
     def prepare(self) -> None:
-        self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.device)
+        self.frequencies = inverse_frequencies(self.config.attention[0].rope, self.device)
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         rope = rope_table(torch.arange(start, start + len(ids), device=ids.device), self.frequencies)
         x, outputs = self.embed(ids), []
-        for layer, layer_cache in zip(self.layers, cache.layers, strict=True):
-            x = layer(x, start, layer_cache, rope)
+        for layer, state in zip(self.layers, cache.layers, strict=True):
+            x = layer(x, start, state, rope)
             outputs.append(x)
         features = torch.cat([outputs[index] for index in taps], dim=-1) if taps else None
         return TargetOutput(self.norm(x), features)

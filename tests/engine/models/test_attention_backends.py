@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.commands import AttentionBackend, EngineOptions
-from engine.errors import UsageFailure
+from engine.errors import Option, UsageFailure
 from engine.events import EngineReady
 from engine.kernels.reference.attention import flash_attention, reference_attention
 from engine.kernels.toolchain.jit import HAS_TRITON
@@ -51,7 +51,7 @@ def sized(pair: TinyPair, head_dim: int) -> list[AttentionConfig]:
 def refusal(layers: list[AttentionConfig], device: torch.device, dtype: torch.dtype) -> str:
     with pytest.raises(UsageFailure) as caught:
         choose_backends("flash_attn", layers, device, dtype, "attention_backend")
-    assert "--attention-backend auto" in caught.value.hint
+    assert caught.value.advice == (Option("attention_backend", "auto"),)
     return str(caught.value)
 
 
@@ -101,7 +101,7 @@ def test_an_impossible_choice_ends_the_engine_before_it_loads(which: str, dense_
     session.service.start()
     session.service.join(60)
     error = session.events[-1]
-    assert getattr(error, "kind", None) == "usage" and f"--{which.replace('_', '-')}" in getattr(error, "hint", "")
+    assert getattr(error, "kind", None) == "usage" and f"{which}='auto'" in getattr(error, "hint", "")
 
 
 def test_what_was_picked_is_told(dense_pair: TinyPair) -> None:

@@ -141,7 +141,7 @@ def test_a_pair_answers_from_its_folders(pair: PlainPair) -> None:
     said = []
     for turn, speculation in enumerate((False, True)):
         wanted = GenerationSettings(max_new_tokens=24, speculation=speculation, block_size=8)
-        runner.answer(Ask(turn, (Message("user", "Write a sort."),), wanted), list, events.append)
+        events.extend(runner.answer(Ask(turn, (Message("user", "Write a sort."),), wanted), list))
         assert isinstance(events[-1], TurnFinished) and events[-1].text
         steps = [event for event in events if isinstance(event, Step) and event.turn == turn]
         said.append([token.id for step in steps for token in step.emitted])

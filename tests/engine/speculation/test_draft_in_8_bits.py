@@ -61,7 +61,7 @@ def test_the_kernels_pick_what_it_drafts(pair: tuple[Gemma4, DFlashDrafter]) -> 
     (_, ids), *_ = islice(questions(1), 1)
     answer = drafted_by_both(target, drafter, rounded, ids, max_new_tokens=12)
     copy = Int8Weight.of(target.head)
-    out = HeadOutput.allocate(len(copy.weight), TILES, CPU, keep_logits=False)
+    out = HeadOutput.allocate(copy.shape[0], TILES, CPU, keep_logits=False)
     for rows, drafted in zip(blocks, answer.eighth, strict=True):
         padded = torch.zeros(MAX_ROWS, rows.shape[1])
         padded[: len(rows)] = rows

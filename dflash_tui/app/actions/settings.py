@@ -18,43 +18,47 @@ TEMPERATURE = "temperature, from the next round on"
 
 
 def larger_block(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.require("block_size")
     screen.query_one(BlockSlider).action_move(1)
 
 
 def smaller_block(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.require("block_size")
     screen.query_one(BlockSlider).action_move(-1)
 
 
 def warmer(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.require("temperature")
     screen.query_one(TemperatureSlider).action_move(1)
 
 
 def cooler(screen: ChatScreen, _: Argument) -> None:
+    screen.talk.require("temperature")
     screen.query_one(TemperatureSlider).action_move(-1)
 
 
 def set_block(screen: ChatScreen, argument: Argument) -> None:
-    screen.talk.refuse_in_replay()
+    screen.talk.require("block_size")
     screen.set_block(argument.block_size())
 
 
 def set_temperature(screen: ChatScreen, argument: Argument) -> None:
-    screen.talk.refuse_in_replay()
+    screen.talk.require("temperature")
     screen.set_temperature(argument.number())
 
 
 def set_seed(screen: ChatScreen, argument: Argument) -> None:
-    screen.talk.refuse_in_replay()
+    screen.talk.require("seed")
     screen.chat.reseed(argument.integer())
 
 
 def set_system(screen: ChatScreen, argument: Argument) -> None:
-    screen.talk.refuse_in_replay()
+    screen.talk.require("system")
     screen.chat.system = argument.text or None
 
 
 def think(screen: ChatScreen, argument: Argument) -> None:
-    screen.talk.refuse_in_replay()
+    screen.talk.require("thinking")
     thinking = argument.switch()
     screen.chat.think(thinking)
     screen.notify(f"Thinking is {'on' if thinking else 'off'} from the next question on.", timeout=3)
@@ -62,7 +66,7 @@ def think(screen: ChatScreen, argument: Argument) -> None:
 
 def speculate(screen: ChatScreen, argument: Argument) -> None:
     """Without speculation the target's own speed is measured, which answers after that are compared with."""
-    screen.talk.refuse_in_replay()
+    screen.talk.require("speculation")
     speculation = argument.switch()
     ready = screen.chat.reducer.ready
     if speculation and ready is not None and ready.drafter is None:

@@ -39,6 +39,7 @@ def race(screen: ChatScreen, argument: Argument) -> None:
     from ..screens.race import RaceScreen
 
     screen.talk.require_idle()
+    screen.talk.require("speculation")
     ready = screen.chat.reducer.ready
     if ready is None:
         raise SlashError("The models are still loading; a race needs them.")
@@ -56,7 +57,7 @@ def race(screen: ChatScreen, argument: Argument) -> None:
     def finish(result: RaceResult | None) -> None:
         if result is not None and result.lanes[0].tok_s:
             screen.chat.reducer.take_race(1000 / result.lanes[0].tok_s)
-            screen.draw_gauges()
+            screen.drawing.draw_gauges()
 
     screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir), finish)
 

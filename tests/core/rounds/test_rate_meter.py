@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.figures.rate_meter import RateMeter
 from dflash_tui.core.rounds.history import StepHistory
-from dflash_tui.core.traces.packing import SECOND
+from dflash_tui.core.rounds.packing import SECOND
+from dflash_tui.core.rounds.rate_meter import RateMeter
 from tests.core.events_for_tests import make_step
 
 WAITS, TOKENS = st.integers(1, 700_000), st.integers(1, 16)

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.figures.moments import snapshot_at
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from engine.events import Step, TurnFinished, TurnStarted
 
@@ -38,16 +37,16 @@ def test_the_past_shows_what_the_screen_showed_then(steps: list[Step], pace: flo
     then = played(steps[: index + 1]).turn
     now = played(steps).turn
     assert then is not None and now is not None
-    past, expected = snapshot_at(now, index), then.snapshot
+    past, expected = now.snapshot_at(index), then.snapshot
     assert figures(past) == figures(expected)
     assert past.acceptance == expected.acceptance and past.cost.rounds == expected.cost.rounds
     assert (past.step, past.num_tokens, past.context_length) == (index, expected.num_tokens, expected.context_length)
     assert round(past.ttft_ms or 0, 3) == round(expected.ttft_ms or 0, 3)
 
 
-def test_only_the_last_round_of_a_finished_answer_is_its_end() -> None:
+def test_only_the_last_step_text_a_finished_answer_is_its_end() -> None:
     reducer = played([make_step(0, 0, index=0, time=0.05), make_step(3, 15, index=1, time=0.1)])
     assert reducer.turn is not None
-    assert not snapshot_at(reducer.turn, 1).finished
+    assert not reducer.turn.snapshot_at(1).finished
     reducer.apply(TurnFinished(1, "stop", "x"))
-    assert [snapshot_at(reducer.turn, index).finished for index in (0, 1)] == [False, True]
+    assert [reducer.turn.snapshot_at(index).finished for index in (0, 1)] == [False, True]

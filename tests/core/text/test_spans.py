@@ -3,14 +3,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.conversation.span_store import SpanStore
-from dflash_tui.core.conversation.spans import LOOKS, Labels, Span, Spans
+from dflash_tui.core.text.spans import TOKEN_STYLES, Labels, Span, Spans, SpanStore
 
 TEXTS = st.text("ab\n漢", max_size=4)
 WRITTEN = st.builds(
     Span, TEXTS, st.sampled_from(["accepted", "corrected", "plain", "thought"]), st.just(3), st.integers(0, 99)
 )
-PIECES = st.lists(WRITTEN | st.builds(Span, TEXTS, st.sampled_from(LOOKS), st.just(0), st.none()), max_size=20)
+PIECES = st.lists(WRITTEN | st.builds(Span, TEXTS, st.sampled_from(TOKEN_STYLES), st.just(0), st.none()), max_size=20)
 
 
 @given(PIECES)
@@ -18,8 +17,8 @@ def test_columns_give_back_the_spans_that_were_put_in(pieces: list[Span]) -> Non
     spans = Spans.of(pieces)
     assert spans == pieces and list(spans) == pieces and len(spans) == len(pieces)
     assert spans[1:-1] == pieces[1:-1]
-    assert spans.answer == "".join(each.text for each in pieces if each.token is not None and each.look != "thought")
-    assert spans.without("note") == [each for each in pieces if each.look != "note"]
+    assert spans.answer == "".join(each.text for each in pieces if each.token is not None and each.style != "thought")
+    assert spans.without("note") == [each for each in pieces if each.style != "note"]
 
 
 @given(PIECES, PIECES)
@@ -34,12 +33,12 @@ def test_joining_labels_what_appending_one_by_one_does(first: list[Span], second
 @given(PIECES)
 def test_leaving_pieces_out_labels_what_is_left_as_if_it_stood_alone(pieces: list[Span]) -> None:
     left = Spans.of([Span("?", "prompt"), *pieces]).without("thought")
-    alone = Spans.of([Span("?", "prompt"), *(each for each in pieces if each.look != "thought")])
+    alone = Spans.of([Span("?", "prompt"), *(each for each in pieces if each.style != "thought")])
     assert columns(left.labels) == columns(alone.labels)
 
 
 def columns(labels: Labels) -> list[object]:
-    return [labels.looks, labels.written, labels.turns, labels.tokens]
+    return [labels.styles, labels.written, labels.turns, labels.tokens]
 
 
 @given(st.lists(PIECES, max_size=8), st.data())

@@ -8,19 +8,19 @@ from itertools import compress
 from operator import and_
 from typing import Literal, NamedTuple, overload
 
-Look = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
+TokenStyle = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
 """How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted."""
-LOOKS: tuple[Look, ...] = ("prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error")
-_CODES = {look: code for code, look in enumerate(LOOKS)}
+TOKEN_STYLES: tuple[TokenStyle, ...] = ("prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error")
+_CODES = {style: code for code, style in enumerate(TOKEN_STYLES)}
 _SAID = bytes(code != _CODES["thought"] for code in range(256))
-"""By a look's code: 1 for all but thoughts."""
+"""By a style's code: 1 for all but thoughts."""
 
 
 class Span(NamedTuple):
-    """A piece of the transcript in one look."""
+    """A piece of the transcript in one style."""
 
     text: str
-    look: Look
+    style: TokenStyle
     turn: int = 0
     token: int | None = None
     """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
@@ -29,17 +29,17 @@ class Span(NamedTuple):
 class Labels:
     """What each piece is, in ten bytes."""
 
-    __slots__ = ("looks", "tokens", "turns", "written")
+    __slots__ = ("styles", "tokens", "turns", "written")
 
     def __init__(
         self,
-        looks: Iterable[int] = (),
+        styles: Iterable[int] = (),
         written: Iterable[int] = (),
         turns: Iterable[int] = (),
         tokens: Iterable[int] = (),
     ) -> None:
-        self.looks = bytearray(looks)
-        """Places in ``LOOKS``."""
+        self.styles = bytearray(styles)
+        """Places in ``TOKEN_STYLES``."""
         self.written = bytearray(written)
         """1 where the piece is a token, 0 where no model wrote it."""
         self.turns = array("I", turns)
@@ -53,14 +53,14 @@ class Labels:
             tokens = span.token + 1
         elif self.turns:
             turn, tokens = self.turns[-1], self.tokens[-1]
-        self.looks.append(_CODES[span.look])
+        self.styles.append(_CODES[span.style])
         self.written.append(span.token is not None)
         self.turns.append(turn)
         self.tokens.append(tokens)
 
     def extend(self, others: Labels) -> None:
-        start = len(self.looks)
-        self.looks += others.looks
+        start = len(self.styles)
+        self.styles += others.styles
         self.written += others.written
         self.turns += others.turns
         self.tokens += others.tokens
@@ -68,7 +68,7 @@ class Labels:
 
     def those(self, kept: Sequence[bool]) -> Labels:
         """Only the pieces for which ``kept`` is True."""
-        some = Labels(*(compress(column, kept) for column in (self.looks, self.written, self.turns, self.tokens)))
+        some = Labels(*(compress(column, kept) for column in (self.styles, self.written, self.turns, self.tokens)))
         some._pass_on(0)
         return some
 
@@ -108,17 +108,17 @@ class Spans(Sequence[Span]):
         self.texts += others.texts
         self.labels.extend(others.labels)
 
-    def without(self, look: Look) -> Spans:
-        """The pieces in every other look."""
-        code = _CODES[look]
-        kept = [other != code for other in self.labels.looks]
+    def without(self, style: TokenStyle) -> Spans:
+        """The pieces in every other style."""
+        code = _CODES[style]
+        kept = [other != code for other in self.labels.styles]
         return Spans(list(compress(self.texts, kept)), self.labels.those(kept))
 
     @property
     def answer(self) -> str:
         """What a model wrote and did not only think."""
         labels = self.labels
-        return "".join(compress(self.texts, map(and_, labels.written, labels.looks.translate(_SAID))))
+        return "".join(compress(self.texts, map(and_, labels.written, labels.styles.translate(_SAID))))
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -132,12 +132,34 @@ class Spans(Sequence[Span]):
         return self._span(places) if isinstance(places, int) else [self._span(place) for place in places]
 
     def _span(self, place: int) -> Span:
-        text, look = self.texts[place], LOOKS[self.labels.looks[place]]
+        text, style = self.texts[place], TOKEN_STYLES[self.labels.styles[place]]
         if not self.labels.written[place]:
-            return Span(text, look)
-        return Span(text, look, self.labels.turns[place], self.labels.tokens[place] - 1)
+            return Span(text, style)
+        return Span(text, style, self.labels.turns[place], self.labels.tokens[place] - 1)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]  # as lists have none
+
+
+class SpanStore:
+    """What every step of a trace adds to the transcript, in eighteen bytes a token beside the text. Append-only."""
+
+    def __init__(self) -> None:
+        self._spans = Spans()
+        self._ends = array("q")
+
+    def append(self, spans: Spans) -> None:
+        """The spans of the next step."""
+        self._spans.extend(spans)
+        self._ends.append(len(self._spans))
+
+    def between(self, start: int, stop: int, turn: int) -> Spans:
+        """The spans of the steps from ``start`` to before ``stop``, all of turn number ``turn``. Makes no object per
+        token."""
+        part = slice(self._ends[start - 1] if start else 0, self._ends[stop - 1] if stop else 0)
+        labels = self._spans.labels
+        styles, tokens = labels.styles[part], labels.tokens[part]
+        turns = array("I", (turn,)) * len(styles)
+        return Spans(self._spans.texts[part], Labels(styles, labels.written[part], turns, tokens))

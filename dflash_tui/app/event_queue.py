@@ -1,44 +1,14 @@
-"""Where events come from: the engine thread, or anything else that speaks the same vocabulary."""
+"""Between the thread that events come from and the screen."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from dflash_tui.core.advice import as_command
-from dflash_tui.core.rounds.stretch import Happening, Rewind, Stretch
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import EngineSource
-from dflash_tui.core.traces.replaying import ReplaySource
+from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import EngineOptions
 from engine.events import EngineReady, Event, TurnFinished
-
-Emit = Callable[[Happening], None]
-
-
-SourceFactory = Callable[[Emit], EngineSource]
-
-
-def engine_source(options: EngineOptions) -> SourceFactory:
-    """The real engine. It is imported when it is asked for, which is after the first frame."""
-
-    def create(emit: Emit) -> EngineSource:
-        from engine.service import EngineService
-
-        return EngineService(options, emit, as_command)
-
-    return create
-
-
-def replay_source(path: Path, pace: float) -> SourceFactory:
-    """A trace in the engine's place."""
-
-    def create(emit: Emit) -> EngineSource:
-        return ReplaySource(path, emit, pace)
-
-    return create
 
 
 class EventQueue:
@@ -60,8 +30,8 @@ class EventQueue:
 
     def put(self, event: Happening) -> None:
         """Called by the engine thread."""
-        if isinstance(event, Stretch | Rewind):
-            self._events.put(event)  # a replay's, of which nothing is written down
+        if isinstance(event, StepBatch | Rewind):
+            self._events.put(event)  # a jump in a recording: nothing to write down
             return
         if self.diverted is not None:
             self.diverted(event)

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from .spans import LOOKS, Labels, Look, Spans
+from .spans import TOKEN_STYLES, Labels, Spans, TokenStyle
 
 
 class Mark(NamedTuple):
     """What a piece of text is."""
 
-    look: Look
+    style: TokenStyle
     turn: int
     """The turn it belongs to; 0 before the first answer."""
     token: int | None
@@ -49,7 +49,7 @@ class Marks:
     def _mark(self, place: int) -> Mark:
         labels = self._labels
         token = labels.tokens[place] - 1 if labels.written[place] else None
-        return Mark(LOOKS[labels.looks[place]], labels.turns[place], token)
+        return Mark(TOKEN_STYLES[labels.styles[place]], labels.turns[place], token)
 
     def end_of(self, turn: int, tokens: int) -> int:
         """Where the first ``tokens`` tokens of ``turn`` end, with what stands right behind them."""

@@ -9,7 +9,7 @@ from dflash_tui.core.conversation.slash import Argument
 
 from ..widgets.prompt import Prompt
 from .action import Action
-from .keeping import copy_text
+from .saving import copy_text
 
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
@@ -31,7 +31,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
             screen.queue.log.take_back(screen.chat.next_turn - 1)
             screen.talk.note("⏹ not asked")
         screen.talk.return_queue()
-        screen.draw_status()
+        screen.drawing.draw_status()
         screen.pump.hurry()
     elif screen.talk.put_back():
         pass
@@ -71,9 +71,9 @@ def new_chat(screen: ChatScreen, _: Argument) -> None:
 def retry(screen: ChatScreen, _: Argument) -> None:
     """The same seed would give the same answer, so the next one is used; greedy decoding has none."""
     question = screen.talk.take_back().question
-    if screen.chat.settings.temperature > 0:
+    if screen.chat.settings.temperature > 0 and screen.source.capabilities.can("seed"):
         screen.chat.reseed(screen.chat.settings.seed + 1)
-    else:
+    elif screen.chat.settings.temperature == 0:
         screen.notify("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.", timeout=6)
     screen.ask(question)
 

@@ -6,10 +6,10 @@ from array import array
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, islice
 
-from ..rounds.history import StepHistory
-from ..traces.numbers import SECOND
-from .series import Series
-from .statistics import Rate
+from ..figures.series import Series
+from ..figures.statistics import Rate
+from .history import StepHistory
+from .numbers import SECOND
 
 
 class RateMeter:

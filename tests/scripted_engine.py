@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
 
+from dflash_tui.core.source import Capabilities
 from engine.commands import MAX_BLOCK_SIZE, Adjust, Ask, Close, Command, Stop
 from engine.events import (
     PROBABILITY_STEPS,
@@ -77,6 +78,9 @@ class ScriptedEngine:
     ``work`` replaces the pause between rounds by something that costs what an engine costs.
     """
 
+    capabilities = Capabilities()
+    recording = None
+
     def __init__(
         self,
         emit: Callable[[Event], None],
@@ -119,19 +123,29 @@ class ScriptedEngine:
         if self._thread.ident is not None:
             self._thread.join(timeout)
 
+    @property
+    def asked(self) -> list[Ask]:
+        """The questions it was given."""
+        return [command for command in self.commands if isinstance(command, Ask)]
+
     def _run(self) -> None:
+        if self._load():
+            while not isinstance(command := self._queue.get(), Close):
+                if isinstance(command, Ask) and self._answer_turn(command):
+                    return
+
+    def _load(self) -> bool:
+        """False when that failed."""
         for phase in ("import torch", "find the models", "read the target", "warm up"):
             for done in range(4):
                 self._emit(LoadProgress(phase, done + 1, 4))
                 time.sleep(self._load_seconds / 16)
         if self._load_error is not None:
             self._emit(self._load_error)
-            return
+            return False
         banner = "A little model that knows one page."
         self._emit(EngineReady("demo/gemma4-tiny", "demo/dflash-b16", self._device, "float32", 16, 4096, 1.0, banner))
-        while not isinstance(command := self._queue.get(), Close):
-            if isinstance(command, Ask) and self._answer_turn(command):
-                return
+        return True
 
     def _answer_turn(self, ask: Ask) -> bool:
         """True when Close came meanwhile."""

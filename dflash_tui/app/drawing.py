@@ -1,0 +1,187 @@
+"""What the source said becomes transcript, gauges and the status line."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.figures.tables import GaugeFacts
+from dflash_tui.core.source import Happening, Rewind
+from dflash_tui.core.text.spans import Span
+from engine.commands import MIN_BLOCK_SIZE
+from engine.events import EngineReady, TurnFinished
+
+from .widgets.gauge_panel import GaugePanel
+from .widgets.loading import LoadPanel
+from .widgets.prompt import Prompt
+from .widgets.replay_bar import ReplayBar
+from .widgets.round_strip import RoundStrip
+from .widgets.slider import BlockSlider, Slider, TemperatureSlider
+from .widgets.starters import Starters
+from .widgets.status import Header, StatusFacts, StatusLine
+from .widgets.token_log import TokenLog
+
+if TYPE_CHECKING:
+    from .screens.chat import ChatScreen
+
+NO_DRAFTER = "No drafter is loaded: there is no block to size."
+
+
+class Drawing:
+    """Shows what changed since the frame before."""
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+        self._gpu_shown: GpuReading | None = None
+        self._log_failure_told = False
+        self._settled = False
+        """What loading left has been put aside."""
+
+    def draw(self, events: Sequence[Happening], gauges: bool) -> None:
+        """Show what changed. Called by the pump after the events were applied."""
+        screen = self._screen
+        if not screen.app.is_running or not screen.query(TokenLog):
+            return  # leaving: the widgets go before the pump does, and before the app says that it is over
+        if any(isinstance(event, Rewind) for event in events):
+            screen.query_one(TokenLog).clear()
+        screen.query_one(TokenLog).append(screen.chat.reducer.take_spans())
+        screen.viewer.frame()
+        screen.query_one(ReplayBar).show(events)
+        if not screen.chat.reducer.busy and events:
+            self._draw_loading(events)
+        if gauges:
+            if events or screen.gpu.latest is not self._gpu_shown:
+                self._gpu_shown = screen.gpu.latest
+                self.draw_gauges()
+            self.draw_status()
+        if any(isinstance(event, TurnFinished) for event in events):
+            screen.talk.after_turn()
+        self._tell_log_failure()
+
+    def _draw_loading(self, events: Sequence[Happening]) -> None:
+        panel, reducer = self._screen.query_one(LoadPanel), self._screen.chat.reducer
+        if reducer.failure is not None:
+            panel.show_error(reducer.failure)
+            panel.display = True
+        elif reducer.ready is None and panel.display:
+            panel.show_progress(reducer.loading)
+        for event in events:
+            if isinstance(event, EngineReady):
+                self._become_ready(event)
+
+    def _become_ready(self, ready: EngineReady) -> None:
+        screen = self._screen
+        screen.query_one(LoadPanel).display = False
+        screen.query_one(Header).show(ready)
+        can = screen.source.capabilities
+        if ready.device != "cpu" and can.local:
+            screen.pump.on_gpu(True)
+            screen.gpu.start()
+        self.offer_settings()
+        self._limit_block(ready.max_block_size)
+        if ready.banner and screen.begin.conversation is None:
+            screen.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
+            screen.query_one(Starters).display = not screen.chat.exchanges and can.can("ask")
+        screen.talk.tell_other_model()
+        if not self._settled:
+            self._settled = True
+            # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
+            gc.collect()
+            gc.freeze()
+
+    def _limit_block(self, most: int) -> None:
+        screen = self._screen
+        slider = screen.query_one(BlockSlider)
+        if most < MIN_BLOCK_SIZE:
+            slider.offer(NO_DRAFTER)
+            return
+        slider.limit(most)
+        if screen.source.capabilities.can("block_size") and slider.size_chosen != screen.chat.settings.block_size:
+            screen.chat.adjust(block_size=slider.size_chosen)
+
+    def offer_settings(self) -> None:
+        """A slider of what the source can't change is grey, and says why. What it was, only a recording knows."""
+        screen = self._screen
+        refused = screen.source.capabilities.refused
+        for slider, reason in (
+            (screen.query_one(BlockSlider), refused.get("block_size")),
+            (screen.query_one(TemperatureSlider), refused.get("temperature")),
+        ):
+            slider.offer(reason)
+            slider.known = reason is None or screen.source.recording is not None
+
+    def draw_gauges(self) -> None:
+        screen = self._screen
+        screen.query_one(GaugePanel).show(self.gauge_facts())
+        screen.query_one(RoundStrip).show(screen.viewer.step)
+        screen.viewer.show_steps()
+
+    def gauge_facts(self) -> GaugeFacts:
+        """Where the user looks."""
+        screen = self._screen
+        turn, ready = screen.viewer.turn, screen.chat.reducer.ready
+        return GaugeFacts(
+            screen.viewer.snapshot or TurnSnapshot(),
+            max_context=ready.max_context if ready else 0,
+            plain_ms=screen.chat.reducer.plain_ms,
+            before_race=turn.before_race if turn else False,
+            speculation=turn.speculation if turn else True,
+            gpu=screen.gpu.latest,
+            num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
+            num_reused_tokens=turn.num_reused_tokens if turn else 0,
+            screen_load=screen.pump.governor.load if screen.chat.busy else None,
+        )
+
+    def draw_status(self) -> None:
+        screen = self._screen
+        screen.query_one(Prompt).cursor_blink = not screen.chat.busy and screen.viewer.motion.moves
+        screen.query_one(StatusLine).show(self._facts())
+        screen.query_one(Header).tell_system(screen.chat.system)
+
+    def _facts(self) -> StatusFacts:
+        screen = self._screen
+        reducer = screen.chat.reducer
+        turn = reducer.turn
+        if turn is None or reducer.ready is None:
+            return StatusFacts(self._state(), screen.chat.busy, hint=self._hint)
+        shown = screen.viewer.snapshot or TurnSnapshot()
+        return StatusFacts(
+            state=self._state(),
+            active=screen.chat.busy,
+            hint=self._hint,
+            tok_s=round(shown.rate.mean),
+            acceptance_length=shown.acceptance.mean_acceptance_length,
+            context_length=shown.context_length,
+            max_context=reducer.ready.max_context,
+            reused=turn.num_reused_tokens,
+            screen_load=round(screen.pump.governor.load, 2) if screen.chat.busy else None,
+        )
+
+    @property
+    def _hint(self) -> str:
+        return self._screen.focused.hint if isinstance(self._screen.focused, Slider) else ""
+
+    def _state(self) -> str:
+        screen = self._screen
+        if screen.chat.reducer.phase == "failed":
+            return "the engine has ended"
+        if screen.chat.waiting:
+            return "waiting for the models"
+        if screen.chat.stopping:
+            return "stopping"
+        if screen.chat.busy:
+            return "streaming" if screen.chat.reducer.phase == "streaming" else "reading the prompt"
+        return screen.chat.reducer.phase
+
+    def _tell_log_failure(self) -> None:
+        screen = self._screen
+        trace = screen.queue.trace
+        failure = screen.queue.log.failure or (trace.failure if trace else None)
+        if failure and not self._log_failure_told:
+            self._log_failure_told = True
+            screen.notify(
+                failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
+            )

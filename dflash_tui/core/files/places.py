@@ -1,0 +1,26 @@
+"""Where the program keeps what it writes without being asked where."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from platformdirs import user_state_dir
+
+STATE_VARIABLE = "DFLASH_CHAT_STATE"
+
+
+def state_directory() -> Path:
+    """What the program keeps for the user: ``$DFLASH_CHAT_STATE``, else the platform's place for such things."""
+    root = os.environ.get(STATE_VARIABLE) or user_state_dir("dflash-chat", appauthor=False)
+    return Path(root).expanduser()
+
+
+def sessions_directory() -> Path:
+    """Where conversations are kept."""
+    return state_directory() / "sessions"
+
+
+def log_file() -> Path:
+    """Where warnings and tracebacks go. It is there once there was something to write."""
+    return state_directory() / "dflash-chat.log"

@@ -1,0 +1,56 @@
+"""The sources of events that there are. Another is a class with the methods of :class:`dflash_tui.core.source.Source`,
+and a function here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.commands import Command, EngineOptions
+
+from .core.advice import as_command
+from .core.source import Capabilities, Emit, Source, SourceFactory
+from .core.traces.replaying import ReplaySource
+
+
+class EngineSource:
+    """The engine of this process, on a thread of its own. It can do everything."""
+
+    capabilities = Capabilities()
+    recording = None
+
+    def __init__(self, options: EngineOptions, emit: Emit) -> None:
+        from engine.service import EngineService  # after the first frame; help and wrong flags never wait for it
+
+        self._service = EngineService(options, emit, as_command)
+
+    def start(self) -> None:
+        self._service.start()
+
+    def send(self, command: Command) -> None:
+        self._service.send(command)
+
+    def join(self, timeout: float | None = None) -> None:
+        self._service.join(timeout)
+
+
+Engine = Callable[[EngineOptions], SourceFactory]
+"""Turns options into a source: :func:`engine_source`, or what stands in for it."""
+
+
+def engine_source(options: EngineOptions) -> SourceFactory:
+    """The engine with this pair."""
+
+    def create(emit: Emit) -> Source:
+        return EngineSource(options, emit)
+
+    return create
+
+
+def replay_source(path: Path, pace: float) -> SourceFactory:
+    """A recorded run in the engine's place."""
+
+    def create(emit: Emit) -> Source:
+        return ReplaySource(path, emit, pace)
+
+    return create

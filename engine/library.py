@@ -1,0 +1,154 @@
+"""A pair in a program of your own: ``engine.load`` and what it returns. No thread, no queue.
+
+Importing this module imports no library; :func:`load` imports torch.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Generator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
+
+from .commands import Ask, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, Message
+from .errors import UsageFailure, failure_of
+from .events import EngineReady, Event, LoadProgress, Step
+
+if TYPE_CHECKING:
+    from .runner import Runner
+
+
+class Options(TypedDict, total=False):
+    """Keywords of :func:`load`: the other fields of ``EngineOptions``, which has their meaning and defaults."""
+
+    drafter: str | None
+    device: str
+    max_context: int | None
+    offline: bool
+    attention_backend: AttentionBackend
+    draft_attention_backend: AttentionBackend
+    noise_embed_scale: float | None
+    time_rounds: bool
+
+
+class Settings(TypedDict, total=False):
+    """Keywords of :meth:`Pair.generate`: the fields of ``GenerationSettings``, which has their meaning and defaults."""
+
+    block_size: BlockSize
+    temperature: float
+    top_p: float
+    top_k: int
+    seed: int
+    max_new_tokens: int
+    speculation: bool
+    thinking: bool
+
+
+Prompt = str | Sequence[Message]
+"""A question, or a conversation that ends with one."""
+
+
+def load(
+    target: str | None = None, progress: Callable[[LoadProgress], None] | None = None, **options: Unpack[Options]
+) -> Pair:
+    """Loads a target and its drafter, downloading what is missing.
+
+    ``target`` is a folder or a model's name on the hub; None is the bundled pair. ``progress`` is told of every step.
+    Raises ``EngineFailure``: ``WeightsFailure`` for a pair that isn't there or is damaged, ``DeviceFailure`` where it
+    doesn't fit, ``UsageFailure`` for options that can't be had.
+    """
+    from .service import load_runner
+
+    told: list[EngineReady] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, EngineReady):
+            told.append(event)
+        elif isinstance(event, LoadProgress) and progress is not None:
+            progress(event)
+
+    try:
+        runner = load_runner(EngineOptions(target, **options), emit)
+    except Exception as error:
+        _raise(error)
+    assert runner is not None, "nothing cancels this"
+    return Pair(runner, told[-1])
+
+
+class Pair:
+    """A loaded target, perhaps with a drafter, that answers one question at a time. Not for several threads at once.
+
+    ``with`` gives its memory back at the end; :meth:`close` does so by hand.
+    """
+
+    def __init__(self, runner: Runner, ready: EngineReady) -> None:
+        self.ready = ready
+        """What was loaded, and where."""
+        self._runner: Runner | None = runner
+        self._running: Generator[Event] | None = None
+        self._turns = 0
+
+    def generate(self, prompt: Prompt, **settings: Unpack[Settings]) -> Generator[Event]:
+        """The events of one answer, as they happen: ``TurnStarted``, ``PrefillDone``, a ``Step`` for every round,
+        ``TurnFinished``.
+
+        What the conversation shares with the one before is not computed again. Closing the generator, or asking the
+        next question, ends the answer after the round in flight. Raises ``ValueError`` for settings out of range;
+        the generator raises ``EngineFailure``, ``UsageFailure`` for a prompt that is empty or doesn't fit.
+        """
+        messages = (Message("user", prompt),) if isinstance(prompt, str) else tuple(prompt)
+        self._stop()
+        self._turns += 1
+        self._running = self._turn(Ask(self._turns, messages, GenerationSettings(**settings)))
+        return self._running
+
+    def answer(self, prompt: Prompt, **settings: Unpack[Settings]) -> str:
+        """The text of one answer, without the model's thinking. Settings and errors are those of :meth:`generate`."""
+        return "".join(text(event) for event in self.generate(prompt, **settings))
+
+    def close(self) -> None:
+        """Lets go of the models. Nothing can be asked any more; a second call does nothing."""
+        self._stop()
+        self._runner = None
+        gc.collect()  # the models hold one another
+        if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_initialized():
+            torch.cuda.empty_cache()
+
+    def __enter__(self) -> Pair:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _stop(self) -> None:
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+    def _turn(self, ask: Ask) -> Generator[Event]:
+        if self._runner is None:
+            raise UsageFailure("This pair was closed.", "Load it again.")
+        try:
+            yield from self._runner.answer(ask, list)
+        except Exception as error:
+            if not isinstance(error, UsageFailure):  # a question that couldn't be asked has touched nothing
+                self._runner.forget()
+            _raise(error)
+
+
+def text(event: Event) -> str:
+    """What an event adds to the answer: a ``Step``'s tokens; nothing for thoughts, markup and other events."""
+    if not isinstance(event, Step):
+        return ""
+    return "".join(token.text for token in event.emitted if token.channel == "answer")
+
+
+def _raise(error: Exception) -> NoReturn:
+    """As a failure with a next step; one that has none already is the failure's cause."""
+    failure = failure_of(error)
+    if failure is error:
+        raise error
+    raise failure from error

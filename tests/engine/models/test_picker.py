@@ -1,0 +1,66 @@
+"""The step from logits to drafted ids can be another one, on the host and in a draft pass."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import ClassVar
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.kernels.decode.head import HeadOutput
+from engine.kernels.decode.tiles import Tiles
+from engine.kernels.round.choices import Choices
+from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
+from engine.kv_cache.cache import Cache
+from engine.models.dflash.draft_pass import DraftPass, RoundRows
+from engine.models.dflash.picker import ArgmaxPicker, Draft, Picker
+from tests.engine.conftest import CPU, TinyPair
+
+CONTEXT, BLOCK, ANCHOR = 64, 7, 200
+
+
+class FollowingPicker:
+    """At every position the likeliest token whose id is of another parity than the one before it, as a chain."""
+
+    reads_logits: ClassVar[bool] = True
+
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int) -> Draft:
+        probabilities, ids, before = logits.softmax(dim=-1), [], anchor
+        for row in probabilities:
+            before = int(row.masked_fill(torch.arange(len(row)) % 2 == before % 2, -1.0).argmax())
+            ids.append(before)
+        picked = torch.tensor(ids)
+        return Draft(picked, probabilities.gather(1, picked[:, None])[:, 0])
+
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+        assert out.logits is not None
+        draft = self.pick(out.logits, rows, int(block[0]))
+        out.token.copy_(draft.ids)
+        out.probability.copy_(draft.probabilities)
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+@pytest.mark.parametrize("picker", [ArgmaxPicker(), FollowingPicker()])
+@torch.inference_mode()
+def test_a_draft_is_what_the_picker_makes_of_the_logits(picker: Picker, dense_pair: TinyPair) -> None:
+    target, drafter = deepcopy(dense_pair.target), deepcopy(dense_pair.drafter)
+    drafter.picker = picker
+    width = len(drafter.config.target_layer_ids) * drafter.config.hidden_size
+    features = torch.randn(MAX_ROWS, width, generator=torch.Generator().manual_seed(3))
+    caches = [Cache(drafter.config.layers, CONTEXT, MAX_ROWS, torch.float32, CPU) for _ in range(2)]
+    drafter.ingest(features[:11], caches[0])
+    expected = drafter.draft(target, ANCHOR, BLOCK, caches[0])
+    rows = drafter.rows(target, ANCHOR, BLOCK, caches[0])
+    assert torch.equal(expected.ids, picker.pick(drafter.logits(target, rows), rows, ANCHOR).ids)
+    if isinstance(picker, FollowingPicker):
+        assert (torch.cat((torch.tensor([ANCHOR]), expected.ids)).diff() % 2 == 1).all()
+    where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (11, BLOCK, 0, 11)))
+    tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
+    launched = DraftPass(drafter, target, caches[1], features, tokens, where)
+    launched.block[0] = ANCHOR
+    launched.ingest()
+    launched.draft()
+    assert torch.equal(tokens[: BLOCK - 1], expected.ids)
+    torch.testing.assert_close(launched.out.probability[: BLOCK - 1], expected.probabilities, atol=1e-4, rtol=1e-3)

@@ -1,0 +1,171 @@
+"""``import engine``: what a program that embeds it sees."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+
+import engine
+from engine.errors import Option
+from engine.library import Options, Settings
+
+ROOT = Path(__file__).parents[2]
+QUESTION = "Write a quicksort in Python"
+CONSUMER = """
+from collections.abc import Iterator
+
+import engine
+from engine import GenerationSettings, Message, Pair, Step, TurnFinished
+
+
+def words(pair: Pair, question: str) -> Iterator[str]:
+    for event in pair.generate([Message("user", question)], temperature=0.8, seed=1, block_size="auto"):
+        if isinstance(event, Step) and event.num_accepted < len(event.draft):
+            yield event.draft[event.num_accepted].text
+        if isinstance(event, TurnFinished):
+            yield f"{event.reason} {event.statistics.tok_s:.0f}"
+
+
+try:
+    with engine.load(device="cpu", max_context=4096, progress=lambda step: print(step.phase)) as pair:
+        length: int = len(pair.answer("Hello")) + len(list(words(pair, "Hello")))
+except engine.EngineFailure as failure:
+    print(failure, failure.hint, failure.kind)
+"""
+MISTAKEN = 'import engine\n\npair = engine.load(devise="cpu")\nanswer: int = pair.answer("Hello", temperature="hot")\n'
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[engine.Pair]:
+    with engine.load(device="cpu", time_rounds=False) as pair:
+        yield pair
+
+
+def events_of(pair: engine.Pair, *conversation: str) -> list[engine.Event]:
+    roles = ("user", "assistant")
+    messages = [engine.Message(roles[number % 2], said) for number, said in enumerate(conversation)]
+    return list(pair.generate(messages, max_new_tokens=40))
+
+
+def test_an_answer_is_its_events(pair: engine.Pair) -> None:
+    events = list(pair.generate(QUESTION, temperature=0.8, seed=1, max_new_tokens=40))
+    started, prefilled, *steps, finished = events
+    assert isinstance(started, engine.TurnStarted) and started.settings["temperature"] == 0.8
+    assert isinstance(prefilled, engine.PrefillDone) and all(isinstance(step, engine.Step) for step in steps)
+    assert isinstance(finished, engine.TurnFinished) and finished.text == "".join(map(engine.text, events)) != ""
+    plain = pair.answer(QUESTION, temperature=0.8, seed=1, max_new_tokens=40, speculation=False)
+    assert plain == finished.text, "speculation never changes the text"
+
+
+def test_the_next_turn_reads_what_is_new(pair: engine.Pair) -> None:
+    answer = pair.answer(QUESTION, max_new_tokens=40)
+    started = events_of(pair, QUESTION, answer, "And in C?")[0]
+    assert isinstance(started, engine.TurnStarted) and 5 < started.num_reused_tokens < started.num_prompt_tokens
+
+
+@pytest.mark.parametrize("read", [0, 1, 2, 4])
+def test_an_answer_that_nobody_reads_on_ends(read: int, pair: engine.Pair) -> None:
+    """After no event, after one, in the middle: what follows is the answer that a fresh pair gives."""
+    expected = [engine.text(event) for event in events_of(pair, "hello")]
+    left = pair.generate(QUESTION, max_new_tokens=40)
+    for _ in range(read):
+        next(left)
+    if read % 2:
+        left.close()
+    assert [engine.text(event) for event in events_of(pair, "hello")] == expected
+    assert next(left, None) is None, "the next question ended it"
+
+
+def test_a_prompt_that_cannot_be_asked(pair: engine.Pair) -> None:
+    before = pair.answer(QUESTION, max_new_tokens=20)
+    with pytest.raises(engine.UsageFailure, match="empty"):
+        pair.answer(" ")
+    with pytest.raises(engine.UsageFailure, match="the context holds 8192") as caught:
+        pair.answer("word " * 9000)
+    assert caught.value.advice == (Option("max_context"),) and "the option max_context" in caught.value.hint
+    with pytest.raises(ValueError, match="temperature must be between 0 and 2"):
+        pair.generate("hello", temperature=3.0)
+    assert pair.answer(QUESTION, max_new_tokens=20) == before
+
+
+def test_an_error_in_the_engine_is_a_failure_and_forgets_what_is_half_written(
+    pair: engine.Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = pair.answer(QUESTION, max_new_tokens=20)
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.decoding.decoder.sample", lambda *_, **__: 1 / 0)
+        with pytest.raises(engine.EngineFailure, match="ZeroDivisionError") as caught:
+            pair.answer(QUESTION)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError) and caught.value.hint
+    started = next(pair.generate(QUESTION))
+    assert isinstance(started, engine.TurnStarted) and started.num_reused_tokens == 0
+    assert pair.answer(QUESTION, max_new_tokens=20) == expected
+
+
+def test_what_cannot_be_loaded() -> None:
+    with pytest.raises(engine.WeightsFailure, match="no folder nowhere") as caught:
+        engine.load("nowhere", device="cpu")
+    assert caught.value.kind == "weights" and caught.value.hint
+
+
+def test_loading_says_how_far_it_is_and_a_closed_pair_answers_nothing() -> None:
+    told: list[engine.LoadProgress] = []
+    pair = engine.load(progress=told.append, drafter="none", device="cpu", max_context=512, time_rounds=False)
+    assert pair.ready.drafter is None and pair.ready.max_context == 512
+    assert "loading the target" in {step.phase for step in told}
+    running = pair.generate(QUESTION)
+    next(running)
+    pair.close()
+    pair.close()
+    assert next(running, None) is None
+    with pytest.raises(engine.UsageFailure, match="closed"):
+        pair.answer("hello")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "whole", "positional"),
+    [(Options, engine.EngineOptions, {"target"}), (Settings, engine.GenerationSettings, set())],
+)
+def test_keywords_are_the_fields(keywords: type, whole: type, positional: set[str]) -> None:
+    hints = get_type_hints(whole)
+    assert get_type_hints(keywords) == {f.name: hints[f.name] for f in fields(whole) if f.name not in positional}
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    own = [getattr(engine, name) for name in engine.__all__ if name != "Event"]
+    methods = [getattr(engine.Pair, name) for name in ("generate", "answer", "close")]
+    assert all(each.__doc__ and len(each.__doc__) > 20 for each in (engine, *own, *methods))
+
+
+def test_the_example_in_the_readme_runs() -> None:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## As a library\n")[2].partition("\n## ")[0]
+    example = re.findall(r"```python\n(.*?)```", section, re.DOTALL)[0]
+    result = subprocess.run([sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "def quicksort" in result.stdout and "tokens per second" in result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_program_that_embeds_the_engine_is_type_checked(tmp_path: Path) -> None:
+    """From another folder, as an installed package: without ``py.typed`` mypy would not look at it."""
+    for name, code in (("consumer", CONSUMER), ("mistaken", MISTAKEN)):
+        (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+    # The consumer sees no tensor, and reading torch would take most of the time.
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = True\n[mypy-torch.*,transformers.*]\nfollow_imports = skip\n")
+    mypy = [sys.executable, "-m", "mypy", "--output", "json", "--cache-dir", str(tmp_path / "cache")]
+    result = subprocess.run([*mypy, "consumer.py", "mistaken.py"], cwd=tmp_path, capture_output=True, text=True)
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(each["file"], each["line"], each["code"]) for each in found] == [
+        ("mistaken.py", 3, "call-arg"),
+        ("mistaken.py", 4, "assignment"),
+        ("mistaken.py", 4, "arg-type"),
+    ], result.stdout + result.stderr

@@ -1,0 +1,90 @@
+"""Kinds of weights: what a module's tensors make, what they take, and parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.kinds import KINDS, weight_from, weight_of
+from engine.kernels.weights.plain import PlainWeight
+from engine.kernels.weights.weight import Weight
+from engine.models.merged_weights import side_by_side
+
+MAKERS: tuple[Callable[[Tensor], Weight], ...] = (PlainWeight, Int8Weight.of)
+EVERY_KIND = pytest.mark.parametrize("make", MAKERS)
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+class Holder(nn.Module):
+    """A module whose parameters are a weight's tensors."""
+
+    def __init__(self, weight: Weight):
+        super().__init__()
+        for ending, tensor in zip(weight.endings, (weight.values, weight.scales), strict=False):
+            assert tensor is not None
+            setattr(self, f"weight{ending}", nn.Parameter(tensor, requires_grad=False))
+
+
+def test_every_kind_has_a_format_of_its_own() -> None:
+    assert len({kind.format for kind in KINDS}) == len({kind.endings for kind in KINDS}) == len(KINDS) == len(MAKERS)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("shape", [(6, 8), (3, 6, 8)])
+def test_a_module_holds_a_weight_s_tensors(make: Callable[[Tensor], Weight], shape: tuple[int, ...]) -> None:
+    weight = make(noise(*shape))
+    found = weight_of(Holder(weight))
+    assert type(found) is type(weight) and found.shape == shape and torch.equal(found.restored(), weight.restored())
+    assert found.nbytes == weight.nbytes == sum(tensor.nbytes for tensor in Holder(weight).parameters())
+
+
+def test_a_weight_of_stacked_experts_is_found_by_its_name() -> None:
+    module, up, down = nn.Module(), noise(3, 6, 8), noise(3, 8, 6)
+    module.gate_up_proj, module.down_proj = nn.Parameter(up), nn.Parameter(down)
+    assert torch.equal(weight_of(module, "down_proj").values, down)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("shape", [(6, 8), (3, 6, 8)])
+def test_rows_are_a_view_and_lie_below_one_another(make: Callable[[Tensor], Weight], shape: tuple[int, ...]) -> None:
+    weight = make(noise(*shape))
+    parts = [weight.rows(0, 2), weight.rows(2, 6)]
+    assert torch.equal(parts[1].restored(), weight.restored()[..., 2:6, :])
+    assert parts[0].values.data_ptr() == weight.values.data_ptr()
+    assert torch.equal(type(weight).below_one_another(parts).restored(), weight.restored())
+
+
+@EVERY_KIND
+def test_modules_side_by_side_hold_views_of_one_weight(make: Callable[[Tensor], Weight]) -> None:
+    modules = [Holder(make(noise(rows, 8, seed=rows))) for rows in (4, 2)]
+    before = [weight_of(module).restored() for module in modules]
+    merged = side_by_side(*modules)
+    assert torch.equal(merged.restored(), torch.cat(before)) and merged.is_contiguous
+    assert all(torch.equal(weight_of(module).restored(), rows) for module, rows in zip(modules, before, strict=True))
+    assert weight_of(modules[0]).values.data_ptr() == side_by_side(*modules).values.data_ptr()
+
+
+@EVERY_KIND
+def test_products_of_many_rows(make: Callable[[Tensor], Weight]) -> None:
+    x, weight = noise(5, 8), make(noise(6, 8, seed=1))
+    torch.testing.assert_close(weight.linear(x), x @ weight.restored().T)
+
+
+@EVERY_KIND
+def test_products_of_rows_sorted_by_expert(make: Callable[[Tensor], Weight]) -> None:
+    x, weight = noise(7, 8), make(noise(3, 16, 8, seed=1))
+    ends = torch.tensor([2, 2, 7], dtype=torch.int32)
+    expected = torch.cat([x[:2] @ weight.restored()[0].T, x[2:] @ weight.restored()[2].T])
+    torch.testing.assert_close(weight.grouped(x, ends), expected)
+
+
+def test_tensors_of_no_kind_are_named() -> None:
+    with pytest.raises(ValueError, match="_zero_point"):
+        weight_from({"": noise(6, 8), "_zero_point": noise(6)})
