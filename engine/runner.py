@@ -50,8 +50,9 @@ from .tuning.known import known_costs
 DEFAULT_MAX_CONTEXT = 32_768
 """Tokens to reserve caches for when nobody asks for more."""
 
-PROGRESS_INTERVAL = 0.05
-"""Seconds between two reports of loading; tensors can be much faster than anybody reads."""
+PROGRESS_INTERVAL = 0.2
+"""Seconds between two reports of loading: people can't read figures faster, and who draws them takes the interpreter
+from who reads the weights."""
 
 COMPILING_INTERVAL = 0.1
 """Seconds between two looks at whether somebody wants to stop, while kernels are still being compiled."""

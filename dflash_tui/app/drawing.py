@@ -12,7 +12,7 @@ from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.source import Happening, Rewind
 from dflash_tui.core.text.spans import Span
 from engine.commands import MIN_BLOCK_SIZE
-from engine.events import EngineReady, TurnFinished
+from engine.events import EngineReady, LoadProgress, TurnFinished
 
 from .widgets.gauge_panel import GaugePanel
 from .widgets.loading import LoadPanel
@@ -53,7 +53,7 @@ class Drawing:
         if not screen.chat.reducer.busy and events:
             self._draw_loading(events)
         if gauges:
-            if events or screen.gpu.latest is not self._gpu_shown:
+            if screen.gpu.latest is not self._gpu_shown or any(not isinstance(each, LoadProgress) for each in events):
                 self._gpu_shown = screen.gpu.latest
                 self.draw_gauges()
             self.draw_status()

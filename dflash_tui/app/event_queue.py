@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.events import EngineReady, Event, TurnFinished
+from engine.events import EngineReady, Event, Step, TurnFinished
 
 
 class EventQueue:
@@ -25,7 +25,7 @@ class EventQueue:
         """Takes the events instead, while the engine works for something that is no part of the conversation. May
         only change while the engine is idle."""
         self.wake: Callable[[], None] = lambda: None
-        """Called by the engine thread when an answer has ended: somebody may wait for that."""
+        """Called by the engine thread when an answer has begun and when it has ended: somebody may wait for that."""
         self._events: SimpleQueue[Happening] = SimpleQueue()
 
     def put(self, event: Happening) -> None:
@@ -40,7 +40,7 @@ class EventQueue:
         if self.trace is not None:
             self.trace.record(event)
         self._events.put(event)
-        if isinstance(event, TurnFinished):
+        if isinstance(event, TurnFinished) or (isinstance(event, Step) and event.index == 0):
             self.wake()
 
     def take(self, limit: int) -> list[Happening]:

@@ -78,6 +78,8 @@ class Talk:
         screen.queue.log.user(screen.chat.next_turn, text, screen.chat.system)
         screen.chat.ask(text)
         screen.drawing.draw_status()
+        if not screen.chat.waiting:
+            screen.pump.keep_still(screen.app.batch_update())
 
     def after_turn(self) -> None:
         """The answer is whole: say which code it holds, and go on with the queue."""

@@ -20,8 +20,8 @@ def has_driver() -> bool:
 def wake_gpu() -> Thread | None:
     """Begins to set up the first GPU for this process: seconds, in which a program can import torch.
 
-    What torch sets up later is the same "primary context", and is then there. Returns the thread that does it; None
-    where there is no driver.
+    What torch sets up later is the same "primary context", and is then there; so is what a second call asks for.
+    Returns the thread that does it; None where there is no driver.
     """
     if not has_driver():
         return None

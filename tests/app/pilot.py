@@ -45,6 +45,8 @@ class SteadyPilot(Pilot[None]):
         further up, and what is drawn may ask to be called once it is."""
         while await self._wait_for_screen():
             await self.app.animator.wait_until_complete()
+            while self.app._batch_count and not self.app._exit:  # the screen keeps still for an answer to begin
+                await asyncio.sleep(0.005)
             screen = self.app.screen
             screen._on_timer_update()  # the next refresh, now
             if not (screen._callbacks or any(pump.message_queue_size for pump in self._pumps())):

@@ -9,6 +9,7 @@ from textual import events
 from textual.widgets import Static
 
 from dflash_tui.app.screens.help import HelpScreen
+from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.loading import LoadPanel
 from dflash_tui.app.widgets.prompt import MAX_CHARACTERS
@@ -18,7 +19,7 @@ from dflash_tui.app.widgets.status import Header, StatusLine
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.text.fences import find_blocks
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
-from engine.events import EngineError
+from engine.events import EngineError, LoadProgress
 
 from ..scripted_engine import PAGE
 from .conftest import Launch
@@ -396,3 +397,35 @@ async def test_a_narrow_header_leaves_out_whole_words(launch: Launch, columns: i
         assert ready is not None and line.endswith((ready.dtype, ready.device, " "))
         keys = chat.screen.query_one(StatusLine).render().plain
         assert "F1 help" in keys and ("Esc" not in keys or keys.index("F1") < keys.index("Esc"))
+
+
+async def test_loading_lays_nothing_out_while_a_phase_goes_on(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever loads needs the interpreter: only the line that changed is drawn."""
+    async with launch(ready=False, load_seconds=3600.0) as chat:
+        panel = chat.screen.query_one(LoadPanel)
+        await chat.until(lambda: "import torch" in str(panel.render()))
+        layouts: list[bool] = []
+        lay_out = type(chat.screen)._refresh_layout
+        monkeypatch.setattr(
+            type(chat.screen), "_refresh_layout", lambda *given, **more: layouts.append(True) or lay_out(*given, **more)
+        )
+        for gigabytes in range(1, 51):
+            chat.screen.queue.put(LoadProgress("import torch", gigabytes * 10**9, 50 * 10**9, "bytes"))
+            chat.screen.pump.frame()
+            await chat.pilot.pause()
+        assert "50.0 of 50.0 GB" in str(panel.render()) and not layouts
+        chat.screen.queue.put(LoadProgress("warm up", 0, 0))
+        chat.screen.pump.frame()
+        await chat.pilot.pause()
+        assert layouts and "✓ import torch" in str(panel.render())
+
+
+async def test_loading_draws_no_gauges(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[bool] = []
+    monkeypatch.setattr(GaugePanel, "show", lambda *_: drawn.append(True))
+    async with launch(ready=False, load_seconds=3600.0) as chat:
+        await chat.until(lambda: len(chat.screen.chat.reducer.loading) > 0)
+        for _ in range(20):
+            chat.screen.queue.put(LoadProgress("import torch", 1, 4))
+            chat.screen.pump.frame()
+        assert not drawn

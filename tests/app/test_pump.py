@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
+from dflash_tui.app import pump
 from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.app.pump import FramePump
+from dflash_tui.app.pump import IDLE_INTERVAL, FramePump
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.sessions.sessions import SessionLog
-from engine.commands import GenerationSettings
+from engine.commands import Ask, GenerationSettings
+from tests.scripted_engine import ScriptedEngine
 
 from .conftest import Launch
+from .pilot import key_event
 
 
 async def test_the_end_of_an_answer_waits_for_no_frame(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,11 +32,47 @@ async def test_a_hurried_frame_comes_as_soon_as_the_terminal_took_the_one_before
     monkeypatch.setattr(FramePump, "_interval", 60.0)
     full, drawn = True, asyncio.Event()
     chat = Chat(GenerationSettings(), send=lambda _command: None)
-    pump = FramePump(chat, EventQueue(SessionLog.nowhere()), lambda *_: drawn.set(), lambda: full)
-    running = asyncio.create_task(pump.run())
-    pump.hurry()
+    frames = FramePump(chat, EventQueue(SessionLog.nowhere()), lambda *_: drawn.set(), lambda: full)
+    running = asyncio.create_task(frames.run())
+    frames.hurry()
     await asyncio.sleep(0.05)
     assert not drawn.is_set()
     full = False
     await asyncio.wait_for(drawn.wait(), 5)
     running.cancel()
+
+
+async def test_after_a_question_nothing_is_drawn_until_its_answer_begins(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine would wait for the interpreter meanwhile, operation by operation."""
+    drawn: list[str] = []
+    begun = threading.Event()
+
+    def answer_turn(engine: ScriptedEngine, ask: Ask) -> bool:
+        begun.wait(10)
+        return answer(engine, ask)
+
+    answer = ScriptedEngine._answer_turn
+    monkeypatch.setattr(ScriptedEngine, "_answer_turn", answer_turn)
+    monkeypatch.setattr(pump, "STILL_SECONDS", 3600.0)
+    async with launch() as chat:
+        display = type(chat.app)._display
+        monkeypatch.setattr(type(chat.app), "_display", lambda app, *given: drawn.append("x") or display(app, *given))
+        chat.prompt.text = "Write a page"
+        await chat.pilot.pause()
+        chat.app.post_message(key_event("enter"))
+        while not chat.sent(Ask):
+            await asyncio.sleep(0)
+        asked = len(drawn)
+        await asyncio.sleep(3 * IDLE_INTERVAL)
+        assert chat.screen.chat.busy and len(drawn) == asked
+        begun.set()
+        await chat.until(lambda: len(drawn) > asked and "Write a page" in chat.log.text and not chat.app._batch_count)
+        await chat.until(lambda: not chat.screen.chat.busy)
+
+
+async def test_a_question_is_seen_although_its_answer_takes_long_to_begin(launch: Launch) -> None:
+    async with launch(round_seconds=3600.0) as chat:
+        await chat.ask()  # returns when the question stands there
+        assert not chat.app._batch_count and "Write a page" in chat.log.text

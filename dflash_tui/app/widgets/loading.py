@@ -24,15 +24,21 @@ class LoadPanel(Static):
     }
     """
 
+    _num_lines = 0
+
     def show_progress(self, phases: list[LoadProgress]) -> None:
         lines = [Content.styled("loading", "bold")]
         lines += [_finished(phase) for phase in phases[:-1]]
         lines += [_running(phase) for phase in phases[-1:]]
         if not phases:
             lines.append(Content.styled("starting the engine", "$verdict-pending"))
-        self.update(Content("\n").join(lines))
+        # Only another line moves what stands below. While a phase goes on its line changes ten times a second, and
+        # laying out and drawing the whole screen for that would take a tenth of the interpreter from who loads.
+        self.update(Content("\n").join(lines), layout=len(lines) != self._num_lines)
+        self._num_lines = len(lines)
 
     def show_error(self, error: EngineError) -> None:
+        self._num_lines = 0
         self.add_class("-error")
         self.update(
             Content.assemble(
