@@ -14,7 +14,7 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -98,10 +98,16 @@ def ask(tokens: int) -> Ask:
     return Ask(1, (Message("user", QUESTION),), settings)
 
 
+def answer(runner: Runner, tokens: int, emit: Callable[[Event], None]) -> None:
+    """What the engine's thread does."""
+    for event in runner.answer(ask(tokens), list):
+        emit(event)
+
+
 def for_nobody(runner: Runner, tokens: int) -> float:
     speed = Speed()
     runner.forget()
-    engine = Thread(target=runner.answer, args=(ask(tokens), list, speed.note), name="engine")
+    engine = Thread(target=answer, args=(runner, tokens, speed.note), name="engine")
     engine.start()
     engine.join()
     return speed.tokens_per_second
@@ -118,7 +124,7 @@ def for_the_screen(runner: Runner, tokens: int, drawing: float, folder: Path) ->
         queue.put(event)
 
     runner.forget()
-    engine = Thread(target=runner.answer, args=(ask(tokens), list, emit), name="engine")
+    engine = Thread(target=answer, args=(runner, tokens, emit), name="engine")
     load = asyncio.run(draw_until_done(engine, chat, queue, drawing))
     queue.log.close()
     return speed.tokens_per_second, load
