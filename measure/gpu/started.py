@@ -19,6 +19,7 @@ from pathlib import Path  # noqa: E402
 import engine.service  # noqa: E402
 from dflash_tui.cli.main import main  # noqa: E402
 from engine.commands import Ask, Command, EngineOptions  # noqa: E402
+from engine.errors import Words  # noqa: E402
 from engine.events import Event, LoadProgress, Step  # noqa: E402
 
 from .launch import process_start  # noqa: E402
@@ -58,14 +59,14 @@ def watched(notes: Notes, rest: float) -> type[engine.service.EngineService]:
     """The engine, with its moments noted as they come. Each question is held back for ``rest`` seconds."""
 
     class Watched(engine.service.EngineService):
-        def __init__(self, options: EngineOptions, emit: Callable[[Event], None]) -> None:
+        def __init__(self, options: EngineOptions, emit: Callable[[Event], None], words: Words = str) -> None:
             def noted(event: Event) -> None:
                 notes.note(event.phase if isinstance(event, LoadProgress) else type(event).__name__)
                 emit(event)
                 if isinstance(event, Step):
                     notes.write()
 
-            super().__init__(options, noted)
+            super().__init__(options, noted, words)
 
         def start(self) -> None:
             notes.note("engine begins")
