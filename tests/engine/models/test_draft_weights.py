@@ -6,6 +6,7 @@ from copy import deepcopy
 
 import pytest
 import torch
+from torch import nn
 
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
@@ -14,12 +15,20 @@ from engine.models.dflash.draft_pass import DraftPass, RoundRows
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.dflash.weights import DraftWeights
 from engine.models.gemma4.modules import Gemma4
-from measure.engine.draft_in_8_bits import rounded_drafter
 from tests.engine.conftest import CPU, TinyPair
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 CONTEXT, INGESTED, BLOCK = 64, 11, 7
+
+
+def rounded_drafter(drafter: DFlashDrafter) -> DFlashDrafter:
+    """A copy, every product of which has the weights that 8 bits leave."""
+    copy = deepcopy(drafter)
+    for module in copy.modules():
+        if isinstance(module, nn.Linear):
+            module.weight = nn.Parameter(Int8Weight.of(module.weight).restored(), requires_grad=False)
+    return copy
 
 
 def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: Int8Weight | None) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""What ``python -m measure.engine.draft_trees`` plays."""
+"""Recorded choices are those that the drafter made, and trees of them change no text."""
 
 from __future__ import annotations
 
