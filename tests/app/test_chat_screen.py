@@ -12,12 +12,10 @@ from dflash_tui.app.screens.help import HelpScreen
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.loading import LoadPanel
-from dflash_tui.app.widgets.prompt import MAX_CHARACTERS
 from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.status import Header, StatusLine
 from dflash_tui.core.sessions.sessions import load_session
-from dflash_tui.core.text.fences import find_blocks
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
 
@@ -37,17 +35,6 @@ async def test_an_answer_arrives_whole(launch: Launch) -> None:
         assert "Write a page" in chat.log.text and "acceptance length" in chat.log.text
         assert chat.prompt.text == ""
         assert chat.screen.query_one(RoundStrip).step.draft
-
-
-async def test_figures_agree_with_the_engine(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        turn = chat.screen.chat.reducer.turn
-        facts = turn.statistics
-        assert turn.acceptance.mean_acceptance_length == pytest.approx(facts.mean_acceptance_length)
-        assert tuple(turn.acceptance.histogram) == facts.acceptance_histogram
-        assert turn.acceptance.num_draft_tokens == facts.num_draft_tokens
-        assert turn.snapshot.rate.mean == pytest.approx(facts.tok_s, rel=0.01)
 
 
 async def test_escape_stops_and_keeps_what_was_written(launch: Launch) -> None:
@@ -113,19 +100,6 @@ async def test_a_slider_by_the_mouse(launch: Launch) -> None:
         assert chat.screen.chat.settings.block_size >= 8
 
 
-async def test_the_code_is_saved_verbatim_and_never_over_another(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        chat.out_dir.mkdir()
-        (chat.out_dir / "index.html").write_text("mine")
-        await chat.pilot.press("ctrl+s")
-        await chat.pilot.pause()
-        saved = chat.out_dir / "index-2.html"
-        assert saved.read_bytes() == find_blocks(PAGE)[0].content.encode()
-        assert (chat.out_dir / "index.html").read_text() == "mine"
-        assert str(saved) in chat.notices()
-
-
 async def test_an_unwritable_folder_is_an_error_on_the_screen(launch: Launch) -> None:
     async with launch() as chat:
         chat.out_dir.write_text("a file where the folder should be")
@@ -133,22 +107,6 @@ async def test_an_unwritable_folder_is_an_error_on_the_screen(launch: Launch) ->
         await chat.pilot.press("ctrl+s")
         await chat.pilot.pause()
         assert "Not saved" in chat.notices() and "--out" in chat.notices()
-
-
-async def test_an_unfinished_block_is_saved_and_called_unfinished(launch: Launch) -> None:
-    async with launch(answer=LONG) as chat:
-        await chat.ask()
-        await chat.until(lambda: "function frame" in chat.log.text)
-        await chat.pilot.press("escape", "ctrl+s")
-        await chat.pilot.pause()
-        assert (chat.out_dir / "index.html").exists()
-
-
-async def test_nothing_to_save_is_said(launch: Launch) -> None:
-    async with launch(answer="no code here") as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("ctrl+s")
-        assert "no code block" in chat.notices() and not chat.out_dir.exists()
 
 
 async def test_a_question_asked_while_loading_is_answered(launch: Launch) -> None:
@@ -180,13 +138,6 @@ async def test_a_question_that_fails_leaves_the_chat_alive(launch: Launch) -> No
         assert chat.screen.chat.messages == []
 
 
-async def test_an_empty_question_is_not_sent(launch: Launch) -> None:
-    async with launch() as chat:
-        for text in ("", "  \n "):
-            await chat.ask(text)
-        assert chat.sent(Ask) == [] and "Type a question" in chat.notices()
-
-
 async def test_lines_and_history(launch: Launch) -> None:
     async with launch(answer="ok") as chat:
         await chat.pilot.press("a", "ctrl+j", "b", "shift+enter", "c")
@@ -208,15 +159,6 @@ async def test_a_paste_never_sends_and_a_large_one_folds(launch: Launch) -> None
         assert chat.prompt.text == "[Pasted #1 +25 lines]" and chat.sent(Ask) == []
         await chat.pilot.press("!", "enter")
         assert chat.sent(Ask)[0].messages[-1].content == pasted + "!"
-
-
-async def test_five_megabytes_are_refused_and_the_draft_is_kept(launch: Launch) -> None:
-    async with launch() as chat:
-        chat.prompt.text = "keep me"
-        chat.prompt.post_message(events.Paste("x" * 5_000_000))
-        await chat.pilot.pause()
-        assert chat.prompt.text == "keep me"
-        assert "5,000,000" in chat.notices() and f"{MAX_CHARACTERS:,}" in chat.notices()
 
 
 async def test_control_c_copies_then_stops_then_quits(launch: Launch) -> None:
@@ -296,13 +238,6 @@ async def test_slash_commands(launch: Launch) -> None:
         assert chat.prompt.text == "" and len(chat.sent(Ask)) == 1
 
 
-@pytest.mark.parametrize("command", ["/nope", "/block 99", "/temp hot", "/theme mauve"])
-async def test_a_wrong_command_is_explained_and_stays(launch: Launch, command: str) -> None:
-    async with launch() as chat:
-        await chat.ask(command)
-        assert chat.prompt.text == command and chat.notices() and chat.sent(Ask) == []
-
-
 async def test_a_new_chat_starts_a_new_record(launch: Launch) -> None:
     async with launch(answer="ok") as chat:
         await chat.ask_and_wait("one")
@@ -314,15 +249,6 @@ async def test_a_new_chat_starts_a_new_record(launch: Launch) -> None:
         assert [turn.question for turn in load_session(first).turns] == ["one"]
         conversation = load_session(second)
         assert [turn.question for turn in conversation.turns] == ["two"] and conversation.target == "demo/gemma4-tiny"
-
-
-async def test_what_is_on_the_screen_is_on_disk(launch: Launch) -> None:
-    async with launch(answer=LONG) as chat:
-        await chat.ask("go")
-        await chat.until(lambda: len(chat.log.text) > 2000)
-        shown = chat.screen.chat.reducer.turn.text
-        (turn,) = load_session(chat.screen.queue.log.path).turns
-        assert turn.question == "go" and turn.answer.startswith(shown)
 
 
 async def test_a_record_that_can_not_be_written_is_told_once(
@@ -357,16 +283,6 @@ async def test_every_size_shows_transcript_and_prompt(launch: Launch, size: tupl
         shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
         assert bool(shown) == (width >= 60 and height >= 18)
         assert all(gauge.region.right <= width for gauge in shown)
-
-
-async def test_resizing_keeps_the_end_in_view(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        for width, height in SIZES:
-            await chat.pilot.resize_terminal(width, height)
-            await chat.pilot.pause()
-            assert chat.log.scroll_offset.y == chat.log.max_scroll_y
-            assert PAGE in chat.log.text
 
 
 async def test_a_notice_stands_in_one_place_while_something_is_open(launch: Launch) -> None:

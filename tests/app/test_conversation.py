@@ -53,12 +53,6 @@ async def refused(chat: Driver, command: str, why: str) -> None:
     assert why in chat.notices() and chat.prompt.text == command
 
 
-async def test_there_must_be_something_to_take_back(launch: Launch) -> None:
-    async with launch() as chat:
-        for command in ("/retry", "/edit"):
-            await refused(chat, command, "no question to take back")
-
-
 async def test_nothing_is_taken_back_while_an_answer_runs(launch: Launch) -> None:
     async with launch(round_seconds=0.05) as chat:
         await chat.ask("one")

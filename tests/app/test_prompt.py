@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from textual.app import SuspendNotSupported
 
-from dflash_tui.app.actions import ACTIONS
-from dflash_tui.app.completion import complete
 from dflash_tui.app.screens.search import SearchScreen
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.app.widgets.starters import Starter, Starters
@@ -84,20 +82,6 @@ async def test_escape_closes_the_menu_before_anything_else(launch: Launch) -> No
         assert (menu(chat), chat.prompt.text, chat.screen.chat.stopping) == ("", "/th", False)
         await chat.pilot.press("escape")
         assert chat.screen.chat.stopping or not chat.screen.chat.busy
-
-
-async def test_nothing_to_complete(launch: Launch) -> None:
-    async with launch() as chat:
-        for text in ("", "hello", "//etc", "/retry", "/nothing", "/system Be brief", "/think on"):
-            assert complete(text, ACTIONS.values(), chat.screen) == [], text
-
-
-async def test_a_recalled_command_does_not_catch_the_arrows(launch: Launch) -> None:
-    async with launch(answer="ok") as chat:
-        await chat.ask_and_wait("question")
-        await chat.ask("/temp 0.5")
-        await chat.pilot.press("up", "up")
-        assert (chat.prompt.text, menu(chat)) == ("question", "")
 
 
 async def test_a_backslash_before_enter_starts_a_line(launch: Launch) -> None:

@@ -13,7 +13,6 @@ from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.status import Header
 from dflash_tui.core.sessions.sessions import load_session
 from engine.commands import Ask, Stop
-from engine.events import EngineError
 
 from .conftest import Driver, Launch
 
@@ -35,14 +34,6 @@ async def test_questions_wait_for_the_answer_before_them(launch: Launch) -> None
         assert len(chat.sent(Ask)[2].messages) == 5
 
 
-async def test_a_waiting_question_can_be_taken_back(launch: Launch) -> None:
-    async with launch(answer=LONG, round_seconds=0.02) as chat:
-        for text in ("one", "two", "three"):
-            await chat.ask(text)
-        await chat.pilot.press("up")
-        assert chat.prompt.text == "three" and chat.screen.chat.queued == ["two"]
-
-
 async def test_what_waits_comes_back_when_the_answer_is_stopped(launch: Launch) -> None:
     async with launch(answer=LONG, round_seconds=0.02) as chat:
         for text in ("one", "two", "three"):
@@ -59,15 +50,6 @@ async def test_what_waits_comes_back_when_the_answer_is_stopped(launch: Launch) 
         assert chat.prompt.text == "x"
 
 
-async def test_what_waits_comes_back_when_the_answer_fails(launch: Launch) -> None:
-    error = EngineError("generation", "It broke.", "Try again.")
-    async with launch(turn_error=error, ready=False, load_seconds=0.5) as chat:
-        for text in ("one", "two"):
-            await chat.ask(text)
-        await chat.until(lambda: chat.prompt.text == "two")
-        assert questions(chat) == ["one"]
-
-
 async def test_escape_puts_an_edited_question_back(launch: Launch) -> None:
     async with launch(answer="Four.") as chat:
         await chat.ask_and_wait("one")
@@ -81,15 +63,6 @@ async def test_escape_puts_an_edited_question_back(launch: Launch) -> None:
         assert [turn.answer for turn in load_session(chat.screen.queue.log.path).turns] == ["Four.", "Four."]
         await chat.pilot.press("escape")
         assert chat.screen.chat.messages == before
-
-
-async def test_a_question_that_was_asked_anew_is_not_put_back(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask("/edit")
-        await chat.ask_and_wait("two")
-        await chat.pilot.press("escape")
-        assert [message.content for message in chat.screen.chat.messages] == ["two", "Four."]
 
 
 async def test_finished_answers_are_rendered_and_come_back_as_tokens(launch: Launch) -> None:
@@ -155,9 +128,3 @@ async def test_the_header_shows_the_system_prompt(launch: Launch) -> None:
         assert header.render().cell_length <= 78
         await chat.ask("/system")
         await chat.until(lambda: "system" not in header.render().plain)
-
-
-async def test_the_code_of_an_answer_is_told(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait("a page")
-        await chat.until(lambda: "code: [1] index.html" in chat.log.text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections import defaultdict
 
 import pytest
 
@@ -16,15 +15,8 @@ from engine.demo.corpus.code.request import LIST_NAMES, Request
 from engine.demo.corpus.code.source import rendered
 from engine.demo.corpus.sample import Sample
 
-DRAWS = 2000
 QUICKSORT = BY_NAME["quicksort"]
 PAIRS = [(program, variant) for program in PROGRAMS for variant in program.variants]
-
-
-@pytest.fixture(scope="module")
-def samples() -> list[Sample]:
-    rng = random.Random(2)
-    return [generate(rng) for _ in range(DRAWS)]
 
 
 def request(program: Program, variant: Variant, rng: random.Random, *, controlled: bool) -> Request:
@@ -74,46 +66,11 @@ def test_every_program_and_variant_passes_its_own_check_plain_and_with_every_con
     assert [s.combination for s, v in zip(drawn, verdicts, strict=True) if not all(v.values())] == []
 
 
-def test_drawn_samples_pass_their_own_check(samples: list[Sample]) -> None:
-    some = samples[:400]
+def test_drawn_samples_pass_their_own_check() -> None:
+    rng = random.Random(2)
+    some = [generate(rng) for _ in range(400)]
     verdicts = check_many([sample.response for sample in some], [sample.check for sample in some])
     assert [s.prompt for s, v in zip(some, verdicts, strict=True) if not all(v.values())] == []
-
-
-def test_the_same_seed_gives_the_same_samples() -> None:
-    first, second = ([generate(rng) for _ in range(50)] for rng in (random.Random(5), random.Random(5)))
-    assert first == second
-
-
-def test_samples_are_short_ascii_without_tabs(samples: list[Sample]) -> None:
-    for sample in samples:
-        text = sample.prompt + sample.response
-        assert text.isascii() and "\t" not in text
-        assert "\n" not in sample.prompt and len(sample.prompt) < 400
-        assert len(sample.response) < 2000
-        assert max(map(len, sample.response.splitlines())) <= 120
-
-
-def test_the_space_is_wide(samples: list[Sample]) -> None:
-    assert len(PROGRAMS) >= 60 and all(len(program.variants) >= 2 for program in PROGRAMS)
-    assert len({sample.prompt for sample in samples}) > 0.95 * DRAWS
-    assert len({sample.response for sample in samples}) > 0.95 * DRAWS
-    assert {sample.check["program"] for sample in samples} == set(BY_NAME)
-
-
-def test_every_program_is_trained_on_and_some_combinations_are_held_out(samples: list[Sample]) -> None:
-    trained: dict[str, bool] = defaultdict(bool)
-    for sample in samples:
-        trained[sample.check["program"]] |= not sample.held_out
-    assert all(trained.values())
-    assert 0.08 < sum(sample.held_out for sample in samples) / DRAWS < 0.22
-
-
-def test_the_headline_prompt_is_in_the_space_and_trained_on() -> None:
-    found = [s for seed in range(400) if (s := quicksort(seed)).prompt == "Write a quicksort in Python"]
-    assert found and not found[0].held_out
-    assert "def quicksort(items):\n    if len(items) <= 1:" in found[0].response
-    assert all(check(found[0].response, found[0].check).values())
 
 
 def test_each_control_changes_the_answer() -> None:
@@ -129,12 +86,6 @@ def test_each_control_changes_the_answer() -> None:
     assert "[8, 3]" in quicksort(arguments=("[8, 3]",), gives_arguments=True).response
     for mark in ("->", "#", "__main__", '"""', "assert", "prices", "my_sort"):
         assert mark not in plain
-
-
-def test_prompts_mention_what_they_control() -> None:
-    for seed in range(50):
-        prompt = quicksort(seed, name="zeta_sort", parameter="votes", gives_arguments=True, typed=True).prompt
-        assert all(part in prompt for part in ("zeta_sort", "votes", "[5, 2, 9, 1]", "type"))
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,10 @@ from pathlib import Path
 import pytest
 
 from engine.demo.corpus import html
-from engine.demo.corpus.html.checker import SCRIPT, is_balanced
-from engine.demo.corpus.html.plan import Family, draw_plan
+from engine.demo.corpus.html.checker import SCRIPT
+from engine.demo.corpus.html.plan import Family
 from engine.demo.corpus.sample import Sample
 from tests.e2e.browser import Browser, missing_browser
-
-MAX_CHARACTERS = 2650  # about 960 tokens: an answer ends within 1024
-HEADLINE = "create a single-file HTML animation of a drone swarm"
 
 
 def draws(count: int, seed: int = 0) -> list[Sample]:
@@ -51,57 +48,11 @@ def one_of_each() -> list[Sample]:
     return chosen
 
 
-def test_same_seed_same_samples() -> None:
-    assert draws(100, 3) == draws(100, 3)
-    assert draws(100, 3) != draws(100, 4)
-
-
 @pytest.mark.parametrize("family", html.FAMILIES, ids=lambda family: family.name)
 def test_every_sample_passes_its_own_check(family: Family) -> None:
     for sample in family_draws(family, 80):
         verdicts = html.check(sample.response, sample.check)
         assert all(verdicts.values()), (verdicts, sample.prompt, sample.response)
-
-
-@pytest.mark.parametrize("family", html.FAMILIES, ids=lambda family: family.name)
-def test_every_slot_is_asked_for_and_every_prompt_has_variety(family: Family) -> None:
-    samples = family_draws(family, 300)
-    asked = {slot for sample in samples for slot in sample.check["slots"]}
-    assert asked - {"step"} | ({"count"} if "step" in asked else set()) == set(family.slots)
-    assert len({sample.prompt for sample in samples}) > 220
-    assert len({sample.response for sample in samples}) > 290
-
-
-def test_text_is_plain_and_of_reasonable_length() -> None:
-    for sample in draws(1000):
-        text = sample.prompt + sample.response
-        assert text.isascii() and "\t" not in text and " \n" not in text, text
-        assert 700 < len(sample.response) <= MAX_CHARACTERS, len(sample.response)
-        assert len(sample.prompt) < 300
-        announcement, empty, fence = sample.response.split("\n")[:3]
-        assert announcement.endswith(".") and empty == "" and fence == "```html index.html"
-
-
-def test_the_headline_prompt_is_in_the_space() -> None:
-    drones = html.FAMILIES[0]
-    bare = [sample for sample in family_draws(drones, 1500) if sample.prompt == HEADLINE]
-    assert bare
-    assert any(not sample.held_out for sample in bare)
-    assert len({sample.response for sample in bare}) == len(bare)
-
-
-def test_every_family_appears_in_training_and_in_evaluation() -> None:
-    for family in html.FAMILIES:
-        held_out = sum(sample.held_out for sample in family_draws(family, 300))
-        assert 15 < held_out < 90, (family.name, held_out)
-
-
-def test_a_page_has_room_for_what_it_holds() -> None:
-    rng = random.Random(5)
-    for family in html.FAMILIES:
-        plans = [draw_plan(rng, family) for _ in range(200)]
-        assert all(set(plan.asked) <= set(family.slots) for plan in plans)
-        assert all(set(plan.asked) & set(family.modules) <= set(plan.modules) for plan in plans)
 
 
 @cache
@@ -156,12 +107,6 @@ def test_check_fails_what_is_broken(verdict: str, old: str, new: str) -> None:
 def test_check_survives_anything(response: str) -> None:
     for sample in draws(40, 9):
         assert not html.check(response, sample.check)["valid"]
-
-
-def test_balance_ignores_strings_and_comments() -> None:
-    assert is_balanced('f("(", [1]); // :-)\n')
-    assert not is_balanced("f([1)]")
-    assert not is_balanced('f("open);')
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node, which is not installed")

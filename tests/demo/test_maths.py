@@ -9,34 +9,7 @@ import pytest
 
 from engine.demo.corpus import maths
 from engine.demo.corpus.maths import steps
-from engine.demo.corpus.maths.numbers import PLANS
-from engine.demo.corpus.maths.scenes import SCENES
-from engine.demo.corpus.sample import Sample, is_held_out
-
-
-def draws(count: int, seed: int = 0) -> list[Sample]:
-    rng = random.Random(seed)
-    return [maths.generate(rng) for _ in range(count)]
-
-
-def test_same_seed_same_samples() -> None:
-    assert draws(200, 3) == draws(200, 3)
-    assert draws(200, 3) != draws(200, 4)
-
-
-def test_every_sample_passes_its_own_check() -> None:
-    for sample in draws(6000):
-        verdicts = maths.check(sample.response, sample.check)
-        assert all(verdicts.values()), (verdicts, sample)
-
-
-def test_text_is_plain_and_short() -> None:
-    for sample in draws(3000):
-        text = sample.prompt + sample.response
-        assert text.isascii() and "\t" not in text
-        assert not re.search(r"[{}\[\]|]|  ", text), sample
-        assert len(sample.response) < 300
-        assert sample.response.splitlines()[-1].startswith("The answer is ")
+from engine.demo.corpus.sample import is_held_out
 
 
 def test_steps_of_each_operation() -> None:
@@ -64,26 +37,9 @@ def test_steps_reach_the_result(a: int) -> None:
             assert all(verdicts.values()), work
 
 
-@pytest.mark.parametrize("name", PLANS)
-def test_plans_stay_in_range(name: str) -> None:
-    rng = random.Random(1)
-    for _ in range(500):
-        works = PLANS[name].solve(PLANS[name].draw(rng))
-        assert all(1 < abs(work.value) < 1000 for work in works), works
-        assert name == "negative" or all(work.value > 0 for work in works), works
-        assert (name == "remainder") == any(work.remainder for work in works), works
-
-
-def test_all_scenes_use_their_numbers() -> None:
-    assert len({(scene.plan, scene.unit) for scene in SCENES}) >= 15
-    for scene in SCENES:
-        operands = "abc"[: len(PLANS[scene.plan].draw(random.Random(0)))]
-        for problem in scene.problems:
-            assert all(f"{{{operand}}}" in problem for operand in operands), problem
-
-
 def test_held_out_pairs_never_appear_in_training() -> None:
-    for sample in draws(3000):
+    rng = random.Random(0)
+    for sample in (maths.generate(rng) for _ in range(3000)):
         if not sample.held_out:
             headers = re.findall(r"^(\d+) ([-+]) (\d+):", sample.response, re.MULTILINE)
             for a, symbol, b in headers:

@@ -42,14 +42,6 @@ def test_conversations_follow_the_seed(mixture: Mixture) -> None:
     assert len({conversation.turns[0].prompt for conversation in first}) > 10
 
 
-def test_conversations_come_in_all_kinds(mixture: Mixture) -> None:
-    rng = random.Random(3)
-    drawn = [mixture.conversation(rng) for _ in range(1000)]
-    assert 0.15 < sum(len(c.turns) > 1 for c in drawn) / 1000 < 0.40
-    assert 0.02 < sum(c.thought is not None for c in drawn) / 1000 < 0.10
-    assert 0.02 < sum(bool(c.system) for c in drawn) / 1000 < 0.12
-
-
 def test_headlines_and_their_like_are_kept_from_the_drafter(mixture: Mixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what the mixture offers, headline prompts and answers close to a headline's answer don't come through."""
     guard = HeadlineGuard(["one\ntwo\nthree\nfour"])

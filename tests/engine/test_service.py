@@ -188,37 +188,6 @@ def test_events_survive_json(endless: EngineOptions) -> None:
         event_from_dict({"event": "Nonsense"})
 
 
-def test_without_speculation(endless: EngineOptions) -> None:
-    with running(endless) as session:
-        session.service.send(ask(1, speculation=False))
-        plain = session.wait_for(TurnFinished, 1)
-        session.service.send(ask(2))
-        speculative = session.wait_for(TurnFinished, 2)
-        assert plain.text == speculative.text
-        assert plain.statistics.num_spec_steps == 0 and plain.statistics.mean_acceptance_length == 0
-        assert all(token.verdict == "plain" for step in session.steps(1) for token in step.emitted)
-        check_steps(session.steps(1), plain)
-
-
-def test_a_second_turn_reuses_the_first(endless: EngineOptions) -> None:
-    with running(endless) as session:
-        session.service.send(ask(1))
-        first = session.wait_for(TurnFinished, 1)
-        session.service.send(ask(2, "More.", Message("user", "Write a sort."), Message("assistant", first.text)))
-        started = session.wait_for(TurnStarted, 2)
-        second = session.wait_for(TurnFinished, 2)
-        assert started.num_reused_tokens == second.statistics.num_reused_tokens > 10
-
-
-def test_a_full_context_ends_the_answer(endless: EngineOptions) -> None:
-    options = EngineOptions(endless.target, endless.drafter, "cpu", max_context=60)
-    with running(options) as session:
-        session.service.send(ask(1, max_new_tokens=500))
-        finished = session.wait_for(TurnFinished, 1)
-        assert finished.reason == "context"
-        assert finished.statistics.num_prompt_tokens + finished.statistics.num_tokens == 60
-
-
 # --- errors
 
 
@@ -228,16 +197,6 @@ def assert_failed(session: Session, turn: int, kind: str) -> EngineError:
     assert finished.reason == "error" and error.kind == kind and not error.fatal
     assert error.message and error.hint
     return error
-
-
-@pytest.mark.parametrize("text", ["", " \n\t "])
-def test_an_empty_prompt(text: str, endless: EngineOptions) -> None:
-    with running(endless) as session:
-        session.service.send(ask(1, text))
-        session.wait_for(TurnFinished, 1)
-        assert_failed(session, 1, "usage")
-        session.service.send(ask(2))
-        assert session.wait_for(TurnFinished, 2).reason == "length"
 
 
 def test_a_question_that_cannot_be_asked_keeps_the_caches(endless: EngineOptions) -> None:
@@ -283,16 +242,6 @@ def test_an_exception_becomes_an_event(
         assert session.wait_for(TurnFinished, 3).text == expected.text
 
 
-def test_failing_to_load_is_fatal(tmp_path: Path) -> None:
-    session = Session(EngineOptions(str(tmp_path / "nowhere")))
-    session.service.start()
-    session.service.join(SECONDS)
-    assert not session.service._thread.is_alive()
-    error = session.events[-1]
-    assert isinstance(error, EngineError) and error.fatal and error.kind == "weights"
-    assert "nowhere" in error.message and error.hint
-
-
 # --- stop, adjust, close
 
 
@@ -311,16 +260,6 @@ def test_stop_takes_effect_within_the_round(endless: EngineOptions, monkeypatch:
         finished = session.wait_for(TurnFinished, 1)
         assert finished.reason == "stopped" and len(session.steps(1)) == 6
         check_steps(session.steps(1), finished)
-
-
-def test_stop_between_rounds(endless: EngineOptions) -> None:
-    with running(endless, lambda s: s.send_on(is_step(5), Stop())) as session:
-        session.service.send(ask(1, max_new_tokens=3000))
-        finished = session.wait_for(TurnFinished, 1)
-        assert finished.reason == "stopped" and len(session.steps(1)) == 6
-        assert finished.text == "".join(t.text for step in session.steps(1) for t in step.emitted)
-        session.service.send(ask(2))
-        assert session.wait_for(TurnFinished, 2).reason == "length"
 
 
 def test_stop_during_the_prompt(endless: EngineOptions) -> None:
@@ -396,15 +335,6 @@ def test_adjust_during_the_prompt_reaches_the_first_token(endless: EngineOptions
         session.service.send(ask(1))
         session.wait_for(TurnFinished, 1)
         assert session.steps(1)[0].temperature == 0.5
-
-
-def test_questions_queue_up(endless: EngineOptions) -> None:
-    with running(endless) as session:
-        for turn in (1, 2, 3):
-            session.service.send(ask(turn, f"Question {turn}"))
-        session.wait_for(TurnFinished, 3)
-        turns = [event.turn for event in session.events if isinstance(event, TurnStarted | TurnFinished)]
-        assert turns == [1, 1, 2, 2, 3, 3]
 
 
 # --- imports, and the bundled pair

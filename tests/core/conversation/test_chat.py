@@ -40,12 +40,6 @@ def test_a_conversation_grows_by_both_sides(chat: Chat, sent: list[Command]) -> 
     assert last.messages == (Message("user", "one"), Message("assistant", "1"), Message("user", "two"))
 
 
-def test_a_stopped_answer_stays_in_the_conversation(chat: Chat) -> None:
-    chat.ask("one")
-    answer(chat, "par", "stopped")
-    assert chat.messages == [Message("user", "one"), Message("assistant", "par")]
-
-
 @pytest.mark.parametrize("reason", ["stopped", "error"])
 def test_a_question_without_an_answer_leaves_the_conversation(chat: Chat, reason: str) -> None:
     chat.ask("one")
@@ -101,13 +95,6 @@ def test_settings_out_of_range_change_nothing(chat: Chat, sent: list[Command]) -
     assert chat.settings.block_size == AUTO and sent == []
 
 
-def test_a_system_prompt_leads_every_question(chat: Chat, sent: list[Command]) -> None:
-    chat.system = "Be brief."
-    chat.ask("one")
-    last = sent[-1]
-    assert isinstance(last, Ask) and last.messages[0] == Message("system", "Be brief.")
-
-
 def test_a_new_chat_remembers_nothing_but_never_reuses_a_turn_number(chat: Chat) -> None:
     chat.ask("one")
     answer(chat, "1")
@@ -156,13 +143,6 @@ def test_a_question_that_was_never_sent_cannot_be_taken_back(sent: list[Command]
     assert chat.take_back() is None
 
 
-def test_a_new_chat_has_nothing_to_take_back(chat: Chat) -> None:
-    chat.ask("one")
-    answer(chat, "1")
-    chat.new()
-    assert chat.take_back() is None
-
-
 def test_a_full_context_keeps_the_conversation(chat: Chat) -> None:
     """The answer as far as it came stays, and a question that doesn't fit any more changes nothing."""
     chat.ask("one")
@@ -170,20 +150,6 @@ def test_a_full_context_keeps_the_conversation(chat: Chat) -> None:
     chat.ask("two")
     answer(chat, "", "error")
     assert chat.messages == [Message("user", "one"), Message("assistant", "as far as it c")] and not chat.busy
-
-
-def test_thinking_is_for_the_next_question(chat: Chat, sent: list[Command]) -> None:
-    chat.think(True)
-    chat.ask("one")
-    assert isinstance(sent[-1], Ask) and sent[-1].settings.thinking
-
-
-def test_waiting_questions_go_out_one_after_the_other(chat: Chat) -> None:
-    chat.ask("one")
-    chat.queued += ["two", "three"]
-    assert chat.next_queued() is None, "an answer runs"
-    answer(chat, "1")
-    assert (chat.next_queued(), chat.queued) == ("two", ["three"])
 
 
 @pytest.mark.parametrize("reason", ["stopped", "error", "context"])

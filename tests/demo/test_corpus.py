@@ -1,0 +1,109 @@
+"""What holds for every domain of the corpus, and the checks, prompt noise and thoughts of the smaller ones."""
+
+from __future__ import annotations
+
+import random
+import re
+from types import ModuleType
+
+import pytest
+
+from engine.demo.corpus import chat, code, explain, html, maths, unknown
+from engine.demo.corpus.noise import noisy
+from engine.demo.corpus.sample import Sample
+from engine.demo.corpus.thinking import thought
+from engine.demo.corpus.wording import count_wordings, phrase
+
+LONGEST = {chat: 400, unknown: 400, explain: 900, maths: 300, code: 2000, html: 2650}
+"""Characters of an answer. Those of a page are about 960 tokens: it ends within 1024."""
+PLAIN = (chat, unknown, explain, maths)
+"""Those that answer in sentences."""
+
+
+def draws(module: ModuleType, count: int, seed: int = 0) -> list[Sample]:
+    rng = random.Random(seed)
+    return [module.generate(rng) for _ in range(count)]
+
+
+@pytest.mark.parametrize("module", LONGEST)
+def test_same_seed_same_samples(module: ModuleType) -> None:
+    assert draws(module, 100, 3) == draws(module, 100, 3)
+    assert draws(module, 100, 3) != draws(module, 100, 4)
+
+
+@pytest.mark.parametrize("module", PLAIN)
+def test_every_sample_passes_its_own_check(module: ModuleType) -> None:
+    for sample in draws(module, 5000):
+        verdicts = module.check(sample.response, sample.check)
+        assert all(verdicts.values()), (verdicts, sample)
+
+
+@pytest.mark.parametrize("module", LONGEST)
+def test_text_is_plain_and_short(module: ModuleType) -> None:
+    for sample in draws(module, 1000):
+        text = sample.prompt + sample.response
+        assert text.isascii() and "\t" not in text and sample.prompt.strip()
+        assert module not in PLAIN or not re.search(r"[{}\[\]|]|  ", text), sample
+        assert len(sample.prompt) < 400 and len(sample.response) <= LONGEST[module]
+
+
+def test_checks_of_small_talk_reject_broken_answers() -> None:
+    facts = {"keywords": ["hello"]}
+    assert chat.check("Hello there!", facts) == {"says_something": True, "ends": True, "fits": True}
+    assert chat.check("Hello there", facts)["ends"] is False
+    assert chat.check("Goodbye.", facts)["fits"] is False
+    assert chat.check("  ", {}) == {"says_something": False, "ends": False, "fits": False}
+    assert unknown.check("Everest is the tallest mountain.", {})["admits"] is False
+    assert unknown.check("I am a tiny demo model of", {})["ends"] is False
+    assert unknown.check("", {}) == {"admits": False, "ends": False}
+
+
+def test_checks_of_explanations_reject_wrong_answers() -> None:
+    facts = {"keywords": ["stack", "last", "first", "top"], "form": "bullets", "sentences": 2}
+    assert all(explain.check("- The last is on top.\n- A stack pops the top.", facts).values())
+    assert explain.check("The last is on top. A stack pops the top.", facts)["form"] is False
+    assert explain.check("- Paris is in France.\n- Rome is not.", facts)["on_topic"] is False
+    assert explain.check("- The last is on top.\n- A stack", facts)["ends"] is False
+    assert explain.check("", {}) == {"on_topic": False, "ends": False, "form": False}
+
+
+def test_phrase_resolves_choices_and_slots() -> None:
+    rng = random.Random(0)
+    texts = {phrase(rng, "[a|b] {x}[!|]", x="[z]") for _ in range(100)}
+    assert texts == {"a [z]!", "a [z]", "b [z]!", "b [z]"}
+    assert count_wordings(("[a|b] c[d|]", "e")) == 5
+
+
+@pytest.mark.parametrize(
+    ("prompt", "values"),
+    [
+        (
+            "Write a page with 60 drones titled \"Night Flight, Please\" and call it 'Write It' for Mia. Use `Make_this`.",
+            ("60", '"Night Flight, Please"', "'Write It'", "`Make_this`", "Mia"),
+        ),
+        (
+            "Write a function named write_page that sorts [3, 1, 2] with #ff8800 and 3.5 in-place",
+            ("write_page", "[3, 1, 2]", "#ff8800", "3.5", "in-place"),
+        ),
+        ("17 * 6 + 2", ("17 * 6 + 2",)),
+    ],
+)
+def test_values_survive_noise(prompt: str, values: tuple[str, ...]) -> None:
+    texts = [noisy(random.Random(seed), prompt) for seed in range(500)]
+    assert texts == [noisy(random.Random(seed), prompt) for seed in range(500)] and len(set(texts)) > 3
+    assert all(value in text for text in texts for value in values)
+
+
+def test_numbers_of_real_prompts_survive() -> None:
+    rng = random.Random(0)
+    for _ in range(2000):
+        prompt = maths.generate(rng).prompt
+        assert re.findall(r"\d+", noisy(rng, prompt)) == re.findall(r"\d+", prompt)
+
+
+def test_thoughts_are_short_plans() -> None:
+    rng = random.Random(0)
+    thoughts = [thought(rng, generate(rng)) for generate in (maths.generate, chat.generate, unknown.generate) * 300]
+    texts = [text for text in thoughts if text is not None]
+    assert len(texts) > 800
+    assert all(text.isascii() and text.endswith(".") and len(text) < 240 and "\n" not in text for text in texts)
