@@ -13,7 +13,7 @@ from dflash_tui.app.glyphs import EIGHTHS
 from dflash_tui.app.screens.statistics import StatisticsScreen
 from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, heights, note_text, widths
 from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge, _interval_cell
-from dflash_tui.app.widgets.meters import CostGauge, meter, thousands
+from dflash_tui.app.widgets.meters import CostGauge
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import PositionRate, Rate
 
@@ -62,16 +62,6 @@ def test_a_column_is_as_high_as_its_interval_allows(accepted: int, more: int, ro
     assert height >= round(low * rows * 8) - 8
     filled = [glyph != " " for glyph in drawn]
     assert filled == sorted(filled, reverse=True), "no hole below the top"
-
-
-def test_figures_are_short() -> None:
-    assert [thousands(count) for count in (0, 999, 1000, 2149, 32_768)] == ["0", "999", "1.0k", "2.1k", "33k"]
-
-
-@given(st.floats(0, 1.2), st.integers(10, 60))
-def test_a_meter_keeps_to_its_width(share: float, width: int) -> None:
-    drawn = meter("memory", share, "72/141 GB", width).plain
-    assert len(drawn) == max(width, 8 + 1 + len("72/141 GB"))
 
 
 def texts(chat: Driver) -> str:

@@ -13,7 +13,6 @@ from textual.widgets import Static
 from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.lesson import LessonScreen
 from dflash_tui.app.widgets.step_table import StepTable
-from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.lesson.bundled import open_lesson
 
 from .conftest import Launch
@@ -146,23 +145,6 @@ async def test_a_race_runs_to_its_end_and_again(lesson: Open, monkeypatch: pytes
                 await pilot.pause(0.02)
             chart = str(screen.query_one("#lesson-chart", Static).render())
             assert all(f"{result.speed_up(lane):.2f}×" in chart for lane in result.lanes)
-
-
-async def test_the_answer_can_be_scrolled(lesson: Open) -> None:
-    async with lesson((80, 24)) as (screen, pilot):
-        figure = screen.figure
-        assert figure is not None and figure.kind == "answer"
-        log = screen.query_one(TokenLog)
-        assert log.text.startswith(figure.answers[0].text[:30]) and log.scroll_y == 0
-        await pilot.press(*["down"] * 40)
-        await pilot.pause()
-        assert log.scroll_y == log.max_scroll_y > 0
-
-
-async def test_the_lesson_can_be_saved_as_a_page(lesson: Open, tmp_path: Path) -> None:
-    async with lesson() as (_, pilot):
-        await pilot.press("e")
-    assert "<!doctype html>" in (tmp_path / "out" / "lesson.html").read_text(encoding="utf-8")
 
 
 async def test_the_chat_opens_it_too(launch: Launch) -> None:

@@ -56,15 +56,6 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
             assert log.size.height >= 1
 
 
-async def test_the_table_fits_a_terminal_that_shrinks(launch: Launch) -> None:
-    async with launch(size=(120, 36), answer=STORY) as driver:
-        screen = await open_race(driver)
-        await driver.until(lambda: screen.race.result is not None)
-        assert "target passes" in text_of(screen, "#race-table")
-        await driver.pilot.resize_terminal(80, 24)
-        await driver.until(lambda: "target passes" not in text_of(screen, "#race-table"))
-
-
 async def test_the_conversation_knows_nothing_of_the_race(launch: Launch) -> None:
     async with launch(answer=STORY) as driver:
         await driver.ask_and_wait("Tell me a story")
@@ -127,13 +118,6 @@ async def test_an_error_brings_the_chat_back(launch: Launch) -> None:
         assert driver.screen.queue.diverted is None
 
 
-async def test_there_must_be_a_question(launch: Launch) -> None:
-    async with launch(notices=True) as driver:
-        await driver.pilot.press("f6")
-        await driver.until(lambda: "Ask something first" in driver.notices())
-        assert driver.app.screen is driver.screen and not driver.sent(Ask)
-
-
 async def test_the_conversation_can_be_exported(launch: Launch) -> None:
     async with launch(answer=STORY) as driver:
         await driver.ask_and_wait("First")
@@ -149,11 +133,3 @@ async def test_the_conversation_can_be_exported(launch: Launch) -> None:
             sections = json.loads((driver.out_dir / name).read_text())["sections"]
             assert [section["question"] for section in sections] == questions
             assert all(section["text"] == STORY for section in sections)
-
-
-async def test_nothing_to_export_is_told(launch: Launch) -> None:
-    async with launch(notices=True) as driver:
-        await driver.ask("/export html")
-        await driver.until(lambda: "no answer to export" in driver.notices())
-        await driver.ask("/export pdf")
-        await driver.until(lambda: "html|svg|cast|json" in driver.notices())

@@ -22,7 +22,6 @@ from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.replaying import FASTEST, ReplaySource
 from dflash_tui.core.traces.writer import TraceWriter
@@ -166,15 +165,6 @@ async def test_a_trace_of_the_chat_so_far(launch: Launch, tmp_path: Path) -> Non
         assert trace.problem is None and list(trace.steps) == list(turn.history)
         await driver.ask(f"/trace {path}")
         assert "never overwritten" in driver.notices()
-
-
-async def test_a_broken_trace_is_told_on_the_screen(tmp_path: Path) -> None:
-    path = tmp_path / "broken.dft"
-    path.write_bytes(MAGIC + b"%d\nno frames at all" % FORMAT_VERSION)
-    async with replaying(path) as replay:
-        await replay.until(lambda: replay.screen.chat.reducer.failure is not None)
-        assert "nothing to replay" in replay.screen.chat.reducer.failure.message
-        assert replay.app.failure_kind == "usage"
 
 
 async def test_text_of_a_trace_moves_no_cursor(tmp_path: Path) -> None:

@@ -50,17 +50,6 @@ async def test_a_conversation_is_found_and_goes_on(launch: Launch) -> None:
         assert load_session(path).target == "demo/gemma4-tiny"
 
 
-async def test_resume_by_its_id_and_again(launch: Launch) -> None:
-    path = write(sessions_directory(), "about drones")
-    async with launch(answer="ok") as chat:
-        await chat.ask(f"/resume {path.stem[-6:]}")
-        assert "about drones" in chat.log.text
-        await chat.ask(f"/resume {path.stem}")
-        assert "on the screen" in chat.notices()
-        await chat.ask("/resume zzz")
-        assert "no conversation 'zzz'" in chat.notices()
-
-
 async def test_nothing_is_resumed_while_an_answer_runs_or_elsewhere(launch: Launch) -> None:
     path = write(sessions_directory(), "about drones")
     _, elsewhere = reopen(path)
@@ -120,15 +109,6 @@ async def test_the_open_conversation_is_not_in_the_list(launch: Launch) -> None:
         assert screen.chosen is None
         await chat.pilot.press("enter", "f2", "ctrl+d", "down")
         assert chat.app.screen is screen
-
-
-async def test_markdown_of_this_conversation(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask("/markdown talk.md")
-        assert "> one\n\nFour.\n" in (chat.out_dir / "talk.md").read_text()
-        await chat.ask("/markdown ../talk.md")
-        assert "not a file name" in chat.notices()
 
 
 async def test_a_resumed_conversation_is_exported_whole(launch: Launch) -> None:

@@ -16,12 +16,3 @@ async def test_without_a_drafter_speculation_stays_off(launch: Launch) -> None:
         await chat.ask("/speculation on")
         await chat.until(lambda: "No drafter is loaded" in chat.notices())
         assert not chat.screen.chat.settings.speculation
-
-
-async def test_with_a_drafter_it_comes_back(launch: Launch) -> None:
-    async with launch(notices=True) as chat:
-        await chat.ask("/speculation off")
-        await chat.until(lambda: not chat.screen.chat.settings.speculation)
-        await chat.ask("/speculation on")
-        await chat.until(lambda: chat.screen.chat.settings.speculation)
-        assert "No drafter" not in chat.notices()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 import pytest
@@ -189,15 +188,6 @@ async def test_a_bar_is_picked_by_keys(launch: Launch) -> None:
         assert here is not None and history(chat)[here.step].num_accepted == filled[1]
 
 
-async def test_a_rendered_answer_gives_way_to_its_tokens(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("ctrl+t")
-        await chat.until(lambda: chat.screen.talk.rendered)
-        await chat.pilot.press("f3", "comma")
-        assert not chat.screen.talk.rendered and chat.log.region.height > 0
-
-
 async def test_a_round_that_is_taken_away_is_left(launch: Launch) -> None:
     async with launch() as chat:
         await chat.ask_and_wait()
@@ -306,25 +296,6 @@ def table(chat: Driver) -> str:
     return "\n".join(lines(chat)[region.y : region.y + 8])
 
 
-async def test_it_plays_by_itself_and_stops_at_the_end(launch: Launch) -> None:
-    async with launch(answer=PAGE[:200]) as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("f5")
-        chat.screen.viewer.set_pace(1.0)
-        await chat.until(lambda: not chat.screen.viewer.motion.playing)
-        assert place(chat) == Place(1, len(history(chat)) - 1)
-
-
-async def test_the_guessing_game_keeps_score(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("f5", "space", "p", "1", "enter", "right_square_bracket")
-        assert "How many of the" in shown(chat) and "✓" not in table(chat)
-        kept = history(chat)[1].num_accepted
-        await chat.pilot.press(*str(kept), *([] if kept > 9 else ["enter"]))
-        assert "right. 1 of 1 right" in " ".join(shown(chat).split())
-
-
 async def test_a_slow_view_falls_behind_while_the_engine_runs(launch: Launch) -> None:
     async with launch(answer=LONG[:6000], round_seconds=0.004) as chat:
         chat.screen.viewer.set_pace(0.05)
@@ -335,18 +306,6 @@ async def test_a_slow_view_falls_behind_while_the_engine_runs(launch: Launch) ->
         assert here is not None and here.step < len(history(chat)) - 1, "the engine is done, the view is not"
         await chat.pilot.press("f3", "end")
         assert place(chat) is None and chat.screen.viewer.motion.pace == 1.0
-
-
-async def test_who_wants_no_motion_moves_by_keys_alone(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        chat.screen.viewer.motion.moves = False
-        await chat.pilot.press("f5")
-        here = place(chat)
-        await asyncio.sleep(0.2)
-        assert place(chat) == here and "paused" in shown(chat)
-        await chat.pilot.press("right_square_bracket")
-        assert "░░░" not in table(chat)
 
 
 # Lenses

@@ -163,11 +163,3 @@ async def test_themes_are_seen_before_they_are_chosen(launch: Launch) -> None:
 async def test_an_unknown_theme_falls_back_and_says_so(launch: Launch) -> None:
     async with launch(theme="mauve") as chat:
         assert chat.app.theme == "dflash-dark" and "mauve" in chat.notices()
-
-
-async def test_without_colours_the_verdicts_still_differ(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        drawn = [chat.log._styles[look] for look in ("accepted", "corrected", "bonus", "plain")]
-        assert len({(style.bold, style.underline, style.italic) for style in drawn}) == len(drawn)

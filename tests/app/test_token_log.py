@@ -82,12 +82,3 @@ async def test_blanks_are_not_underlined() -> None:
         segments = list(log.render_lines(Region(0, 0, log.size.width, 1))[0])
         underlined = {segment.text for segment in segments if segment.style and segment.style.underline}
         assert underlined == {"fixed", "now"}
-
-
-async def test_clear_starts_over() -> None:
-    app = LogApp()
-    async with app.run_test(size=(40, 12)):
-        log = app.query_one(TokenLog)
-        log.append(tokens(500))
-        log.clear()
-        assert log.text == "" and log.scroll_offset.y == 0 and log.following

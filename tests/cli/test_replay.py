@@ -29,14 +29,6 @@ def test_a_headless_run_is_recorded_and_replays(program: Program, tmp_path: Path
     assert not any(isinstance(event, LoadProgress) for event in lines)
 
 
-def test_a_trace_is_never_overwritten(program: Program, tmp_path: Path) -> None:
-    path = tmp_path / "kept.dft"
-    path.write_text("precious")
-    assert program.run("-p", "hi", "--trace", str(path)).code == ExitCode.USAGE
-    assert "never overwritten" in program.err and path.read_text() == "precious" and not program.engines
-    assert program.run("-p", "hi", "--trace", str(tmp_path / "no" / "such" / "folder.dft")).code == ExitCode.USAGE
-
-
 def test_a_cut_trace_prints_what_it_holds_and_says_so(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "cut.dft"
     whole = bundled_traces()["html"].read_bytes()

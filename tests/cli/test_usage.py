@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from pathlib import Path
 
 import click
@@ -15,6 +16,8 @@ from dflash_tui.cli.prompt import MAX_PROMPT_BYTES
 from dflash_tui.core.exit_codes import ExitCode
 
 from .conftest import Program
+
+FORMATS = ("--json", "--stream-json", "-x")
 
 
 def refused(program: Program, message: str, hint: str) -> None:
@@ -46,61 +49,36 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
     refused(program.run("-p", "hi", *arguments), message, "dflash-chat --help")
 
 
-@pytest.mark.parametrize("formats", [["--json", "--stream-json"], ["-x", "--json"], ["-x", "--stream-json"]])
-def test_one_output_format_at_a_time(program: Program, formats: list[str]) -> None:
-    refused(program.run("-p", "hi", *formats), "exclude each other", "Choose one")
-
-
-@pytest.mark.parametrize("stdin", [b"", b" \n\t", None])
-@pytest.mark.parametrize("prompt", ["", " \n"])
-def test_an_empty_prompt(program: Program, prompt: str, stdin: bytes | None) -> None:
-    refused(program.run("-p", prompt, stdin=stdin), "The prompt is empty", '-p "')
-
-
-def test_empty_stdin_alone(program: Program) -> None:
-    refused(program.run(stdin=b""), "The prompt is empty", '-p "')
-
-
-@pytest.mark.parametrize("command", ["tune", "race", "export"])
-def test_a_command_that_is_called_wrongly_points_at_its_own_help(program: Program, command: str) -> None:
-    refused(program.run(command, "--nonsense"), "--nonsense", f"dflash-chat {command} --help")
-
-
-def test_a_mistyped_flag_is_met_by_one_that_is_nearly_it_or_by_none(program: Program) -> None:
-    refused(program.run("--tempature", "1"), "Did you mean '--temperature'?", "dflash-chat --help")
-    refused(program.run("--verify"), "No such option '--verify'.", "dflash-chat --help")
-
-
-def test_five_megabytes_on_stdin(program: Program) -> None:
-    refused(program.run(stdin=b"word " * 1024 * 1024), "longer than 2 MiB", "head -c")
-
-
-def test_prompt_and_stdin_together_have_the_same_limit(program: Program) -> None:
-    refused(program.run("-p", "x", stdin=b"y" * MAX_PROMPT_BYTES), "longer than 2 MiB", "head -c")
-
-
-def test_stdin_that_is_not_text(program: Program) -> None:
-    refused(program.run(stdin=b"abc\xff\xfe"), "not UTF-8 text (byte 3)", "iconv")
-
-
-def test_a_question_in_the_place_of_the_model(program: Program) -> None:
-    refused(
-        program.run("Write a quicksort", stdin=None),
-        "no model called 'Write a quicksort'",
-        'dflash-chat -p "Write a quicksort"',
-    )
-
-
 @pytest.mark.parametrize(
-    ("words", "meant"), [(["lessn"], "lesson"), (["repaly", "demo"], "replay"), (["sesions"], "sessions")]
+    ("arguments", "stdin", "message", "hint"),
+    [
+        *((["-p", "hi", *two], b"", "exclude each other", "Choose one") for two in combinations(FORMATS, 2)),
+        *((["-p", " \n"], stdin, "The prompt is empty", '-p "') for stdin in (b"", b" \n\t", None)),
+        ([], b"", "The prompt is empty", '-p "'),
+        *(
+            ([each, "--nonsense"], b"", "--nonsense", f"dflash-chat {each} --help")
+            for each in ("tune", "race", "export")
+        ),
+        (["--tempature", "1"], b"", "Did you mean '--temperature'?", "dflash-chat --help"),
+        (["--verify"], b"", "No such option '--verify'.", "dflash-chat --help"),
+        ([], b"word " * 1024 * 1024, "longer than 2 MiB", "head -c"),
+        (["-p", "x"], b"y" * MAX_PROMPT_BYTES, "longer than 2 MiB", "head -c"),
+        ([], b"abc\xff\xfe", "not UTF-8 text (byte 3)", "iconv"),
+        (["Write a sort"], None, "no model called 'Write a sort'", 'dflash-chat -p "Write a sort"'),
+        (["lessn"], None, "Did you mean lesson?", "dflash-chat lesson"),
+        (["repaly", "demo"], None, "Did you mean replay?", "dflash-chat replay"),
+        (["sesions"], None, "Did you mean sessions?", "dflash-chat sessions"),
+        *(([*each, "--theme", "x"], None, "no theme 'x'", "dflash-light") for each in (["-p", "hi"], [], ["lesson"])),
+        *((flags, None, "needs a prompt", "-p") for flags in (["--json"], ["-x"], ["-o", "f"], ["--system", "s"])),
+        ([], None, "stdout is not a terminal", "-p"),
+        (["help", "cooking"], b"", "no help topic 'cooking'", "decoding"),
+    ],
+    ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_a_mistyped_command(program: Program, words: list[str], meant: str) -> None:
-    refused(program.run(*words, stdin=None), f"Did you mean {meant}?", f"dflash-chat {meant}")
-
-
-@pytest.mark.parametrize("command", [["-p", "hi"], [], ["replay"], ["lesson"]])
-def test_a_mistyped_theme(program: Program, command: list[str]) -> None:
-    refused(program.run(*command, "--theme", "paper", stdin=None), "no theme 'paper'", "dflash-light")
+def test_what_cannot_be_done_as_asked(
+    program: Program, arguments: list[str], stdin: bytes | None, message: str, hint: str
+) -> None:
+    refused(program.run(*arguments, stdin=stdin), message, hint)
 
 
 def test_a_known_theme_and_one_that_a_file_names_are_no_mistake(
@@ -117,15 +95,6 @@ def test_a_folder_whose_name_is_nearly_a_command(
     monkeypatch.chdir(tmp_path)
     Path("lessons").mkdir()
     assert program.run("lessons", "-p", "hi").engine.options.target == "lessons"
-
-
-@pytest.mark.parametrize("flags", [["--json"], ["--stream-json"], ["-x"], ["-o", "f"], ["--system", "s"]])
-def test_headless_flags_without_a_prompt(program: Program, flags: list[str]) -> None:
-    refused(program.run(*flags, stdin=None), "needs a prompt", "-p")
-
-
-def test_no_chat_without_a_terminal_to_draw_on(program: Program) -> None:
-    refused(program.run(stdin=None), "stdout is not a terminal", "-p")
 
 
 @pytest.mark.parametrize("name", ["missing/answer.txt", "folder", "file/answer.txt"])
@@ -179,10 +148,6 @@ def test_help_points_at_the_topics_and_names_every_exit_code(program: Program) -
     described = program.run("help", "scripts").out.decode()
     for code in ExitCode:
         assert f" {code.value} " in codes and f"  {code.value}  " in described
-
-
-def test_an_unknown_topic_names_the_known_ones(program: Program) -> None:
-    refused(program.run("help", "cooking"), "no help topic 'cooking'", "decoding")
 
 
 def test_version(program: Program) -> None:

@@ -78,8 +78,8 @@ def test_phrase_resolves_choices_and_slots() -> None:
     ("prompt", "values"),
     [
         (
-            "Write a page with 60 drones titled \"Night Flight, Please\" and call it 'Write It' for Mia. Use `Make_this`.",
-            ("60", '"Night Flight, Please"', "'Write It'", "`Make_this`", "Mia"),
+            "Write a page of 60 drones titled \"Night Flight, Please\" and call it 'Write It' for Mia. Use `Make_it`.",
+            ("60", '"Night Flight, Please"', "'Write It'", "`Make_it`", "Mia"),
         ),
         (
             "Write a function named write_page that sorts [3, 1, 2] with #ff8800 and 3.5 in-place",

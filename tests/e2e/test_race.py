@@ -44,11 +44,6 @@ def test_drafts_change_no_token(greedy: dict[str, Any]) -> None:
     check_that_drafts_change_no_token(greedy)
 
 
-def test_drafts_change_no_token_of_a_sample() -> None:
-    sampled = race("--runs", "1", "--temperature", "0.8", "--seed", "4", "--block-size", "16", "--block-size", "5")
-    check_that_drafts_change_no_token(sampled)
-
-
 @pytest.mark.terminal
 def test_the_screen_shows_what_is_measured_without_one(chat: OpenChat, greedy: dict[str, Any]) -> None:
     """Within 5 % on a quiet machine. Within a factor of two here, where other programs take the processor in the middle

@@ -186,3 +186,28 @@ class Conversation:
     def draft_length(self) -> int:
         assert self.decoder.draft_cache is not None
         return self.decoder.draft_cache.length
+
+
+def converse(talk: Conversation, speculative: GenerationSettings, seed: int, turns: int, longest: int) -> None:
+    """Any order of plain and speculative turns, short and long, of going on, going back and starting over."""
+    rng = random.Random(seed)
+    history: tuple[int, ...] = ()
+    for turn in range(turns):
+        match rng.choice(["on", "on", "on", "back", "new"]):
+            case "back":
+                history = history[: rng.randint(0, len(history))]
+            case "new":
+                history = ()
+        history += prompt_ids(rng.randint(1, 40), 100 * seed + turn)
+        wanted = replace(speculative, speculation=rng.random() < 0.5, temperature=rng.choice([0, 0.9]))
+        wanted = replace(wanted, max_new_tokens=rng.choice([1, 2, 5, longest]))
+        history += tuple(talk.ask(history, wanted, all_stable=rng.random() < 0.3).ids)
+
+
+def stop_and_go_on(talk: Conversation, speculative: GenerationSettings, polls: int) -> None:
+    """A turn that is told to stop when it has asked so often: the caches hold what was said, and the next goes on."""
+    first, left = prompt_ids(50), iter(range(polls))
+    poll = lambda: speculative if next(left, None) is not None else None  # noqa: E731
+    stopped = run_turn(talk.decoder, (*first, *GENERATION_PROMPT), poll, stable_length=len(first))
+    assert_caches_equal_recomputation(talk.decoder)
+    talk.ask((*first, *stopped.ids, *prompt_ids(7, 1)), speculative)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -25,49 +26,19 @@ _REQUESTS = (
     "Explain how one {}.",
     "Make an HTML page with an animation that {}.",
 )
-_TASKS = (
-    "sorts a list of numbers",
-    "reverses a string",
-    "counts the words of a text",
-    "finds the largest number",
-    "checks whether a number is prime",
-    "adds up the even numbers",
-    "merges two sorted lists",
-    "removes duplicates",
-    "computes a factorial",
-    "searches a sorted list",
-    "draws a swarm of drones",
-    "shows falling snow",
-    "moves a ball along a circle",
-    "plots a wave",
-    "counts down from ten",
-    "shares 24 apples among 6 children",
-    "multiplies 17 by 6",
-    "translates a poem into French",
-    "measures the temperature of the sea",
-    "builds a bridge",
-    "knows the capital of Peru",
-    "says hello to everybody",
-    "drafts a block of tokens",
-    "verifies a draft in one pass",
-    "plays a tune",
-    "rolls two dice",
-    "reads a file line by line",
-    "transposes a matrix",
-    "converts Celsius to Fahrenheit",
-    "finds the shortest path",
-    "squares every number",
-    "splits a bill",
-    "makes small talk",
-    "stores names and ages",
-    "blinks a light",
-    "spins a square",
-    "orders a pizza",
-    "flips a coin a hundred times",
-    "groups words by length",
-    "prints a triangle of stars",
-)
-PROMPTS = tuple(request.format(task) for task, request in product(_TASKS, _REQUESTS))
+_TASKS = """
+sorts a list of numbers, reverses a string, counts the words of a text, finds the largest number,
+checks whether a number is prime, adds up the even numbers, merges two sorted lists, removes duplicates,
+computes a factorial, searches a sorted list, draws a swarm of drones, shows falling snow,
+moves a ball along a circle, plots a wave, counts down from ten, shares 24 apples among 6 children,
+multiplies 17 by 6, translates a poem into French, measures the temperature of the sea, builds a bridge,
+knows the capital of Peru, says hello to everybody, drafts a block of tokens, verifies a draft in one pass,
+plays a tune, rolls two dice, reads a file line by line, transposes a matrix, converts Celsius to Fahrenheit,
+finds the shortest path, squares every number, splits a bill, makes small talk, stores names and ages,
+blinks a light, spins a square, orders a pizza, flips a coin a hundred times, groups words by length,
+prints a triangle of stars
+"""
+PROMPTS = tuple(request.format(task) for task, request in product(re.split(r",\s", _TASKS.strip()), _REQUESTS))
 
 
 class Pair:

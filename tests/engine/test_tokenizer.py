@@ -42,19 +42,6 @@ def stream(tokenizer: ChatTokenizer, ids: list[int]) -> dict[str, str]:
 # --- prompts
 
 
-def test_prompt_without_thinking(tokenizer: ChatTokenizer) -> None:
-    prompt = tokenizer.prompt([Message("system", "Be brief."), Message("user", " Hi! ")], thinking=False)
-    expected = "<|turn>system\nBe brief.<turn|>\n<|turn>user\nHi!<turn|>\n<|turn>model\n<|channel>thought\n<channel|>"
-    assert prompt.ids == (BOS, *encode(tokenizer, expected))
-    assert prompt.ids.count(BOS) == 1
-
-
-def test_prompt_with_thinking(tokenizer: ChatTokenizer) -> None:
-    prompt = tokenizer.prompt([Message("user", "Hi!")], thinking=True)
-    expected = "<|turn>system\n<|think|>\n<turn|>\n<|turn>user\nHi!<turn|>\n<|turn>model\n"
-    assert prompt.ids == (BOS, *encode(tokenizer, expected)) and THINK in prompt.ids
-
-
 @pytest.mark.parametrize("thinking", [False, True])
 def test_stable_length_is_what_every_later_prompt_repeats(thinking: bool, tokenizer: ChatTokenizer) -> None:
     messages = [Message("user", "Hi!")]

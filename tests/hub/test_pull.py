@@ -211,12 +211,6 @@ def test_a_repository_that_is_no_checkpoint(
     refused(computer.run("pull", "some/model"), message)
 
 
-@pytest.mark.parametrize("name", ["no-slash", "a/b/c", "bad name/x y", "a--b/c"])
-def test_something_that_is_no_name(name: str, computer: Computer, hub: FakeHub) -> None:
-    refused(computer.run("pull", name), name)
-    assert hub.num_requests == 0
-
-
 # --- no network
 
 

@@ -4,41 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
-from engine.loading.checkpoint import load_target
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.prefill_pass import PrefillPass
 from engine.models.target import TargetOutput
-from tests.engine.conftest import no_progress
-from tests.engine.models.published import PUBLISHED, write_published
 from tests.engine.small_decoders import prompt_ids
+from tests.kernels.test_decode_pass import ALL, MOE, target
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 CPU = torch.device("cpu")
 SLACK = 16
 """The window is 24, so rings hold 39 positions."""
-ALL = pytest.mark.parametrize("target", list(PUBLISHED), indirect=True)
-MOE = pytest.mark.parametrize("target", ["26B-A4B"], indirect=True)
-
-
-@pytest.fixture(scope="module")
-def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Gemma4:
-    """One sliding and one full layer of a published kind."""
-    folder: Path = tmp_path_factory.mktemp(request.param)
-    write_published(folder, request.param, seed=3)
-    whole = load_target(folder, CPU, no_progress)
-    whole.layers = whole.layers[1:3]
-    whole.config = replace(whole.config, layers=whole.config.layers[1:3])
-    assert [layer.window for layer in whole.config.layers] == [24, None]
-    return whole
+__all__ = ["target"]
 
 
 def cache_of(target: Gemma4) -> Cache:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.figures.series import Beginning, Series
+from dflash_tui.core.figures.series import Series
 
 values_ = st.lists(st.floats(0, 1000), min_size=1, max_size=300)
 
@@ -41,10 +41,3 @@ def test_resampled_values_are_means_of_neighbours(values: list[float], count: in
     edges = [len(values) * place // len(result) for place in range(len(result) + 1)]
     groups = [values[start:end] for start, end in pairwise(edges)]
     assert result == pytest.approx([float(sum(map(Fraction, group)) / len(group)) for group in groups], abs=1e-9)
-
-
-def test_series_differ_by_their_values() -> None:
-    assert series_of([1.0, 2.0]).first(2) != series_of([1.0, 3.0]).first(2)
-    assert list(Beginning()) == []
-    with pytest.raises(IndexError):
-        series_of([1.0, 2.0]).first(1)[1]

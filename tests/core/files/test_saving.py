@@ -28,15 +28,9 @@ def test_bytes_are_verbatim_and_the_directory_is_created(tmp_path: Path) -> None
     assert files(tmp_path) == ["a/b/index.html"]
 
 
-def test_a_given_name_goes_before_the_block_s_own(tmp_path: Path) -> None:
+def test_names_given_missing_and_with_folders(tmp_path: Path) -> None:
     assert save_block(block("x"), tmp_path, filename="page.html").name == "page.html"
-
-
-def test_a_block_without_a_name_gets_its_number(tmp_path: Path) -> None:
     assert save_block(block("x", filename=None), tmp_path).name == "block-3.txt"
-
-
-def test_a_name_with_folders_stays_below_the_directory(tmp_path: Path) -> None:
     assert save_block(block("x", "src/app.py"), tmp_path) == tmp_path / "src" / "app.py"
 
 

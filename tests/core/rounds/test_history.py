@@ -99,13 +99,6 @@ def figures(history: StepHistory) -> list[object]:
     return [*(list(column) for column in columns), told, list(history), history.latest, history.latest_drafted()]
 
 
-def test_an_empty_history() -> None:
-    history = StepHistory()
-    assert len(history) == history.num_tokens == 0 and list(history) == []
-    with pytest.raises(IndexError):
-        history[0]
-
-
 def test_iterating_sees_what_is_appended_meanwhile() -> None:
     history = kept([make_step(3, 15, index=index) for index in range(CHECKPOINT)])
     steps = history.steps(CHECKPOINT - 1)

@@ -24,36 +24,6 @@ def history_of(rounds: list[tuple[float, int]]) -> StepHistory:
     return history
 
 
-def test_rate_at_a_steady_pace() -> None:
-    rate = RateMeter(history_of([(0.5 + 0.02 * index, 4) for index in range(200)])).after(-1)
-    assert rate.mean == pytest.approx(200)
-    assert rate.now == pytest.approx(200, rel=0.03)
-    assert rate.peak == pytest.approx(200, rel=0.03)
-    assert len(rate.history) == 39, "one every tenth of a second"
-
-
-def test_now_forgets_what_peak_remembers() -> None:
-    times = accumulate([0.01] * 300 + [0.1] * 30)
-    rate = RateMeter(history_of([(time, 5) for time in times])).after(-1)
-    assert rate.now == pytest.approx(50, abs=5)  # one round more or less in the window
-    assert rate.peak == pytest.approx(500, rel=0.05)
-
-
-def test_a_burst_before_the_window_is_full_is_no_peak() -> None:
-    rate = RateMeter(history_of([(0.0, 1), (0.3, 15), (0.6, 15), (0.9, 15)])).after(-1)
-    assert rate.history and rate.peak == rate.mean < max(rate.history) + 1e-9
-
-
-def test_one_round_has_no_rate() -> None:
-    rate = RateMeter(history_of([(0.2, 1)])).after(-1)
-    assert rate.now == rate.mean == rate.peak == 0.0 and not rate.history
-
-
-def test_without_a_round_there_is_no_rate() -> None:
-    with pytest.raises(IndexError):
-        RateMeter(StepHistory()).after(-1)
-
-
 @given(PACES)
 def test_it_shows_after_any_round_what_counting_up_to_it_gives(paces: list[tuple[int, int]]) -> None:
     times = list(accumulate(wait for wait, _ in paces))

@@ -11,7 +11,6 @@ from dflash_tui.core.sessions.archive import (
     ArchiveError,
     OpenElsewhere,
     conversation_markdown,
-    delete_session,
     find_session,
     latest_session,
     list_sessions,
@@ -163,14 +162,6 @@ def test_a_line_that_lacks_its_parts_is_told(tmp_path: Path) -> None:
     assert list_sessions(tmp_path) == []
 
 
-def test_deleting(tmp_path: Path) -> None:
-    path = write(tmp_path, "one")
-    delete_session(path)
-    assert list_sessions(tmp_path) == []
-    with pytest.raises(ArchiveError, match="not deleted"):
-        delete_session(path)
-
-
 def test_markdown_quotes_the_questions_and_keeps_the_answers_verbatim(tmp_path: Path) -> None:
     answer = "```python\nprint(1)\n```\n"
     path = write(tmp_path, "a\n\nb", answer=answer)
@@ -184,16 +175,6 @@ def test_markdown_quotes_the_questions_and_keeps_the_answers_verbatim(tmp_path: 
 )
 def test_markdown_says_that_an_answer_is_not_whole(tmp_path: Path, reason: str | None, said: str) -> None:
     assert said in conversation_markdown(load_session(write(tmp_path, "one", reason=reason)))
-
-
-def test_what_another_window_has_open_is_not_deleted(tmp_path: Path) -> None:
-    path = write(tmp_path, "about drones")
-    _, elsewhere = reopen(path)
-    with pytest.raises(OpenElsewhere, match=r"about drones.*another window"):
-        delete_session(path)
-    elsewhere.close()
-    delete_session(path)
-    assert not path.exists()
 
 
 def test_the_latest_is_open_elsewhere(tmp_path: Path) -> None:

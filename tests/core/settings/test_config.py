@@ -18,7 +18,7 @@ from dflash_tui.core.settings.config import (
     read_all,
     read_config,
 )
-from dflash_tui.core.settings.toml_lines import line_of, syntax_place
+from dflash_tui.core.settings.toml_lines import line_of
 
 
 @pytest.fixture
@@ -98,11 +98,6 @@ def test_what_can_not_be_read_is_said_with_its_place(tmp_path: Path, content: by
         read_config(path)
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="directory"):
-        read_config(tmp_path)
-
-
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "config.toml"
@@ -134,9 +129,3 @@ primary = "bold"
 )  # fmt: skip
 def test_lines_are_found(key: str, table: str, line: int | None) -> None:
     assert line_of(TEXT, key, table) == line
-
-
-def test_the_parsers_own_place() -> None:
-    assert syntax_place("Invalid value (at line 3, column 8)", "") == ("Invalid value", 3)
-    assert syntax_place("Expected ']' (at end of document)", "a\nb") == ("Expected ']'", 2)
-    assert syntax_place("something else", "a") == ("something else", None)

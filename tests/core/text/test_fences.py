@@ -22,45 +22,30 @@ def test_blocks_are_numbered_in_order() -> None:
     assert [(b.number, b.language, b.content) for b in blocks] == [(1, "css", "a\n"), (2, "js", "b\n")]
 
 
-def test_a_longer_fence_holds_shorter_ones() -> None:
-    assert only("````markdown\n```python\nx\n```\n````\n").content == "```python\nx\n```\n"
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("````markdown\n```python\nx\n```\n````\n", "```python\nx\n```\n"),
+        ("~~~\n```\n~~~\n", "```\n"),
+        ("```\n``` python\n```\n", "``` python\n"),
+        ("1. so:\n   ```py\n   if x:\n       y\n  z\n   ```\n", "if x:\n    y\nz\n"),
+        ("```\n    ```\n```\n", "    ```\n"),
+        ("```js\r\na\x0cb\u2028c\r\n```\r\n", "a\x0cb\u2028c\r\n"),
+    ],
+    ids=["longer fence", "other fence", "info string", "indented fence", "deep inside", "carriage returns"],
+)
+def test_what_ends_no_block_is_content(text: str, content: str) -> None:
+    assert only(text).content == content
 
 
-def test_tildes_and_backticks_do_not_close_each_other() -> None:
-    assert only("~~~\n```\n~~~\n").content == "```\n"
+@pytest.mark.parametrize(("text", "content"), [("```html\n<p>half", "<p>half"), ("text\n```", "")])
+def test_an_unclosed_last_block_is_salvaged(text: str, content: str) -> None:
+    assert (only(text).content, only(text).closed) == (content, False)
 
 
-def test_a_line_with_an_info_string_closes_nothing() -> None:
-    assert only("```\n``` python\n```\n").content == "``` python\n"
-
-
-def test_an_unclosed_last_block_is_salvaged() -> None:
-    block = only("```html\n<p>half")
-    assert (block.content, block.closed) == ("<p>half", False)
-
-
-def test_an_opening_fence_at_the_very_end_is_an_empty_open_block() -> None:
-    assert (only("text\n```").content, only("text\n```").closed) == ("", False)
-
-
-def test_backticks_in_the_info_string_make_inline_code() -> None:
-    assert find_blocks("```not `a` fence```\n") == []
-
-
-def test_fewer_than_three_characters_open_nothing() -> None:
-    assert find_blocks("``\nx\n``\n~~ y\n") == []
-
-
-def test_the_fence_s_indentation_is_taken_off_and_no_more() -> None:
-    assert only("1. so:\n   ```py\n   if x:\n       y\n  z\n   ```\n").content == "if x:\n    y\nz\n"
-
-
-def test_a_fence_indented_deep_inside_the_block_is_content() -> None:
-    assert only("```\n    ```\n```\n").content == "    ```\n"
-
-
-def test_only_line_feeds_end_lines_and_carriage_returns_stay() -> None:
-    assert only("```js\r\na\x0cb\u2028c\r\n```\r\n").content == "a\x0cb\u2028c\r\n"
+@pytest.mark.parametrize("text", ["```not `a` fence```\n", "``\nx\n``\n~~ y\n"])
+def test_inline_code_and_short_fences_open_nothing(text: str) -> None:
+    assert find_blocks(text) == []
 
 
 @pytest.mark.parametrize(

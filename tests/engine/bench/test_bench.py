@@ -16,7 +16,7 @@ from engine.bench import measure
 from engine.bench.ceiling import Ceiling
 from engine.bench.command import choose_rounds, main, run
 from engine.bench.floor import floor_of
-from engine.bench.measure import WARM_UP, Bench, acceptance_script
+from engine.bench.measure import Bench, acceptance_script
 from engine.bench.profile import Span, steady, summarise
 from engine.bench.routing import distinct_experts, force_routing, forced_scores
 from engine.bench.shapes import CONFIGS, PUBLISHED, read_shape
@@ -150,11 +150,6 @@ def test_round_figures(bench: Bench, width: int) -> None:
     assert bench.decoder.cache.length >= 80 + 8 * figures.acceptance_length
 
 
-def test_a_pretended_context_is_as_long_as_asked_for(bench: Bench) -> None:
-    _, rounds = bench.run(1, 100, 5)
-    assert [done.context_length for done in rounds] == [100 + WARM_UP + index for index in range(1, 6)]
-
-
 def test_prompts_are_timed_from_empty_caches(bench: Bench) -> None:
     figures = bench.prefill(300, repeats=1)
     assert 0 < figures.prefill_ms < figures.first_token_ms
@@ -212,12 +207,6 @@ def test_a_whole_run_in_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert {each["width"] for each in results["profiles"]} == {1, 4, 40}
     assert [each["routing"] for each in results["peers"]] == ["uniform", "correlated"]
     assert "context 40, correlated routing" in printed and "transformers" in printed
-
-
-def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "--shape tiny --layers 6 --device cpu --widths 2 --contexts 40 --prompts --count 2 --json"
-    assert run(words.split()) == 0
-    assert json.loads(capsys.readouterr().out)["rounds"][0]["width"] == 2
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")

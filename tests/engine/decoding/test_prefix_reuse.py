@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
@@ -14,10 +13,10 @@ from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import (
     GENERATION_PROMPT,
     Conversation,
-    assert_caches_equal_recomputation,
+    converse,
     prompt_ids,
-    run_turn,
     settings,
+    stop_and_go_on,
 )
 
 PLAIN = settings(speculation=False)
@@ -131,33 +130,13 @@ def test_after_a_long_plain_turn_speculation_starts_over(pair: TinyPair) -> None
 
 @pytest.mark.parametrize("polls", range(1, 9))
 def test_a_stopped_turn_can_be_followed(polls: int, pair: TinyPair) -> None:
-    talk = Conversation(pair)
-    first = prompt_ids(50)
-    left = iter(range(polls))
-    prompt = (*first, *GENERATION_PROMPT)
-    stopped = run_turn(
-        talk.decoder, prompt, lambda: SPECULATIVE if next(left, None) is not None else None, stable_length=len(first)
-    )
-    assert_caches_equal_recomputation(talk.decoder)
-    talk.ask((*first, *stopped.ids, *prompt_ids(7, 1)), SPECULATIVE)
+    stop_and_go_on(Conversation(pair), SPECULATIVE, polls)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_conversations(seed: int, pair: TinyPair) -> None:
     """Any order of plain and speculative turns, short and long, of going on, going back and starting over."""
-    rng = random.Random(seed)
-    talk = Conversation(pair)
-    history: tuple[int, ...] = ()
-    for turn in range(10):
-        match rng.choice(["on", "on", "on", "back", "new"]):
-            case "back":
-                history = history[: rng.randint(0, len(history))]
-            case "new":
-                history = ()
-        history += prompt_ids(rng.randint(1, 40), 100 * seed + turn)
-        wanted = rng.choice([PLAIN, SPECULATIVE])
-        wanted = replace(wanted, max_new_tokens=rng.choice([1, 2, 5, 60]), temperature=rng.choice([0, 0.9]))
-        history += tuple(talk.ask(history, wanted, all_stable=rng.random() < 0.3).ids)
+    converse(Conversation(pair), SPECULATIVE, seed, turns=10, longest=60)
 
 
 def test_the_tests_cross_the_windows() -> None:

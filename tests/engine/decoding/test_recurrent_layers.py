@@ -35,10 +35,12 @@ from tests.engine.small_decoders import (
     Conversation,
     Proposal,
     assert_caches_equal_recomputation,
+    converse,
     prompt_ids,
     run_turn,
     scripted,
     settings,
+    stop_and_go_on,
 )
 
 SPECULATIVE = settings(block_size=16)
@@ -274,26 +276,10 @@ def test_a_stopped_turn_can_be_followed(polls: int, pair: RecurrentPair) -> None
     """Between the pieces of a prompt and between rounds."""
     talk = Conversation(pair)
     talk.decoder.prefill_chunk = 20
-    first, left = prompt_ids(50), iter(range(polls))
-    poll = lambda: SPECULATIVE if next(left, None) is not None else None  # noqa: E731
-    stopped = run_turn(talk.decoder, (*first, *GENERATION_PROMPT), poll, stable_length=len(first))
-    assert_caches_equal_recomputation(talk.decoder)
-    talk.ask((*first, *stopped.ids, *prompt_ids(7, 1)), SPECULATIVE)
+    stop_and_go_on(talk, SPECULATIVE, polls)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_conversations(seed: int, pair: RecurrentPair) -> None:
     """Any order of plain and speculative turns, of going on, going back and starting over."""
-    rng = random.Random(seed)
-    talk = Conversation(pair)
-    history: tuple[int, ...] = ()
-    for turn in range(8):
-        match rng.choice(["on", "on", "on", "back", "new"]):
-            case "back":
-                history = history[: rng.randint(0, len(history))]
-            case "new":
-                history = ()
-        history += prompt_ids(rng.randint(1, 40), 100 * seed + turn)
-        wanted = replace(rng.choice([PLAIN, SPECULATIVE]), temperature=rng.choice([0, 0.8]))
-        wanted = replace(wanted, max_new_tokens=rng.choice([1, 2, 5, 40]))
-        history += tuple(talk.ask(history, wanted, all_stable=rng.random() < 0.3).ids)
+    converse(Conversation(pair), SPECULATIVE, seed, turns=8, longest=40)

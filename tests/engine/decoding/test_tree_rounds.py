@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -19,22 +18,22 @@ from engine.decoding.round_launches import RoundLaunches
 from engine.events import DraftToken, EmittedToken, Step, TreeToken, accepted_in
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
-from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES, Chances, Node
 from engine.speculation.verify_width import Auto
-from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
-from tests.engine.conftest import CPU, no_progress
+from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.decoding.test_device_rounds import (
     CONTEXT,
+    DENSE,
     DRAFT_TILES,
     PROMPT,
     TILES,
     Pair,
     assert_same_rounds,
     by_host,
+    pair,
     spoken,
 )
 from tests.engine.small_decoders import (
@@ -45,7 +44,9 @@ from tests.engine.small_decoders import (
     settings,
 )
 
-pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+__all__ = ["pair"]
+
+pytestmark = [pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)"), DENSE]
 
 FLAT = CostTable((0,), (RoundCosts(4.0, tuple(20.0 + 0.02 * row for row in range(16))),))
 """Of a dense target: sixteen rows cost hardly more than one."""
@@ -54,16 +55,6 @@ GIVEN = (0.5, 0.25, 0.125, 0.0625)
 
 RIGHT = (0, 1, 0, 2, None)
 """Which choice is right, by position, over and over again."""
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
-    folder: Path = tmp_path_factory.mktemp("pair")
-    random_target([SLIDING, FULL], False, seed=2).save_pretrained(folder / "target")
-    write_drafter(folder / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2), seed=2)
-    target = load_target(folder / "target", CPU, no_progress)
-    target.config = replace(target.config, stop_token_ids=())
-    return Pair(target, load_drafter(folder / "drafter", target, no_progress))
 
 
 class Steady(Auto):

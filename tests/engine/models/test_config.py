@@ -56,14 +56,6 @@ def test_targets(name: str) -> None:
             assert layer.rope == RopeConfig(1e4, 256) and not layer.value_is_key
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_target_parameters(name: str) -> None:
-    with torch.device("meta"):
-        model = Gemma4(Gemma4Config.from_json(read(name)))
-    assert sum(parameter.numel() for parameter in model.parameters()) == TARGETS[name][-1]
-    assert list(model.buffers()) == []
-
-
 def expected_tensors_26b() -> dict[str, tuple[int, ...]]:
     """The published tensors of the 26B model's text part, below ``model.language_model.``."""
     tensors: dict[str, tuple[int, ...]] = {"embed_tokens.weight": (262144, 2816), "norm.weight": (2816,)}

@@ -39,6 +39,7 @@ VARIANTS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "qwen3: all full": ([FULL, FULL], {}),
     "no layer sees only the past": ([SLIDING, FULL], {"is_causal": False}),
     "every layer sees only the past": ([SLIDING, FULL], {"is_causal": True}),
+    "slow rotation": ([SLIDING, FULL], {"rope_theta": 1e4}),
 }
 
 

@@ -1,10 +1,8 @@
-"""The DFlash drafter against the reference beside this file, while its context grows round by round."""
+"""The DFlash drafter against the reference beside this file; ``test_dflash_package`` has many rounds of it."""
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -12,44 +10,15 @@ import torch
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
 from engine.models.dflash.modules import DFlashDrafter
-from tests.engine.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config, write_drafter
+from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.models.reference_drafter import ReferenceDrafter
 
-ROUNDS = 50
 SLACK = 16
-
-VARIANTS: dict[str, tuple[list[str], dict[str, Any]]] = {
-    "gemma: causal sliding layers, then a full one": ([SLIDING, SLIDING, FULL], {}),
-    "qwen3: all full": ([FULL, FULL], {}),
-    "no layer sees only the past": ([SLIDING, FULL], {"is_causal": False}),
-    "every layer sees only the past": ([SLIDING, FULL], {"is_causal": True}),
-    "slow rotation": ([SLIDING, FULL], {"rope_theta": 1e4}),
-}
 
 
 def new_cache(drafter: DFlashDrafter) -> Cache:
     return Cache(drafter.config.layers, 4096, SLACK, torch.float32, CPU)
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-@torch.inference_mode()
-def test_equals_the_reference_over_many_rounds(name: str, dense_pair: TinyPair, tmp_path: Path) -> None:
-    """Appending a few features per round equals computing from all of them, past several turns of the ring."""
-    kinds, changes = VARIANTS[name]
-    config = drafter_config(kinds, [0, 2], 3, **changes)
-    reference = ReferenceDrafter(config, write_drafter(tmp_path, config, seed=3))
-    drafter = load_drafter(tmp_path, dense_pair.target, no_progress)
-    rng, generator = random.Random(name), torch.Generator().manual_seed(4)
-    features = torch.randn(SLACK * ROUNDS, 2 * 64, generator=generator)
-    cache = new_cache(drafter)
-    for _ in range(ROUNDS):
-        accepted = rng.randint(1, SLACK)
-        drafter.ingest(features[cache.length : cache.length + accepted], cache)
-        block = torch.randn(rng.randint(2, 16), 64, generator=generator)
-        expected = reference.hidden(features[: cache.length], block)
-        torch.testing.assert_close(drafter.hidden(block, cache), expected, atol=1e-4, rtol=0)
-    assert cache.length > 5 * (DRAFT_WINDOW + SLACK)
 
 
 @torch.inference_mode()
