@@ -30,6 +30,7 @@ from engine.events import (
     WidthChoice,
     rounded,
 )
+from engine.statistics import TurnMeter
 from tests.core.events_for_tests import make_tree_step
 
 PAGE = """Here is a page with three drones that follow each other.
@@ -237,23 +238,7 @@ def _reason(reason: str) -> FinishReason:
 
 
 def _statistics(steps: list[Step]) -> TurnStatistics:
-    drafted = [step for step in steps if step.draft]
-    tokens = sum(len(step.emitted) for step in steps)
-    seconds = steps[-1].time - steps[0].time if len(steps) > 1 else 0.0
-    accepted = sum(step.num_accepted for step in drafted)
-    histogram = [0] * 16
-    for step in drafted:
-        histogram[step.num_accepted] += 1
-    return TurnStatistics(
-        num_prompt_tokens=40,
-        num_reused_tokens=12,
-        num_tokens=tokens,
-        num_spec_steps=len(drafted),
-        num_draft_tokens=sum(step.verify_width - 1 for step in drafted),
-        num_accepted_draft_tokens=accepted,
-        mean_acceptance_length=1 + accepted / len(drafted) if drafted else 0.0,
-        acceptance_histogram=tuple(histogram),
-        ttft_ms=30.0,
-        decode_ms=1000 * seconds,
-        tok_s=(tokens - 1) / seconds if seconds else 0.0,
-    )
+    meter = TurnMeter(num_prompt_tokens=40, num_reused_tokens=12)
+    for step in steps:
+        meter.add(step)
+    return meter.statistics()

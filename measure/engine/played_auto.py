@@ -6,15 +6,21 @@ And drafts written by chance, with the choices that trees need.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from engine.speculation.costs import CostTable
 from engine.speculation.trees import ROWS, accepted_path, best_first
-from engine.speculation.verify_width import Auto, Fixed
+from engine.speculation.verify_width import Auto, Fixed, Policy
+from engine.tuning.files import Recording
 from engine.tuning.play import Anchor, Block, Played, play
-from measure.engine.recorded_costs import tree_tables
+from measure.engine.recorded_costs import LONG, tree_tables
 
 TREES = tree_tables()
+SIZES = range(1, 17)
+AHEAD = (0, LONG)
+SURE = (0.1, 0.5, 0.9, 0.99, 1.0)
+"""A drafter's confidence in drafts that are never right."""
 SHARES = (0.5, 0.25, 0.15)
 """Of what the first choice leaves, by the next ones. The rest goes to the vocabulary."""
 
@@ -64,3 +70,34 @@ def scattered(count: int, confidence: float, seed: int) -> list[Block]:
 def never_right(count: int, confidence: float) -> list[Block]:
     """None of the choices is what the text says."""
     return [Block((spread(confidence),) * (ROWS - 1), (-1,) * (ROWS - 1))] * count
+
+
+def tok_s(policy: Callable[[], Policy], answers: Sequence[Recording], table: CostTable) -> float:
+    played = [play(policy(), each.anchors, table, each.prompt_length) for each in answers]
+    return 1e3 * sum(each.tokens for each in played) / sum(each.milliseconds for each in played)
+
+
+def behind(ahead: int, recording: Recording) -> Recording:
+    """The same answer, so many tokens further on."""
+    return replace(recording, prompt_length=recording.prompt_length + ahead)
+
+
+def adversarial(name: str, table: CostTable, confidence: float, ahead: int = 0) -> float:
+    """Times plain decoding, with 2000 drafts that are never right."""
+    blocks = never_right(2000, confidence)
+    plain = play(Fixed(1), chains(blocks), table, ahead)
+    return plain.milliseconds / play_auto(name, table, blocks, ahead).milliseconds
+
+
+def collapse(name: str, table: CostTable, confidence: float, ahead: int = 0) -> float:
+    """Times somebody who knew which way is best for which part: good drafts, wrong ones, good ones again."""
+    sample = chains(scattered(20_000, 0.9, seed=7))
+    best = min(SIZES, key=lambda size: play(Fixed(size), sample, table, ahead).milliseconds)
+    known = auto = 0.0
+    for seed in range(10):
+        good, again = scattered(600, 0.9, seed), scattered(600, 0.9, seed + 100)
+        bad = never_right(560 + 9 * seed, confidence)
+        for part, size in ((good, best), (bad, 1), (again, best)):
+            known += play_best(name, table, part, size, ahead)
+        auto += play_auto(name, table, [*good, *bad, *again], ahead).milliseconds
+    return known / auto

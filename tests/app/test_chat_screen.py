@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
-from textual.widgets import Static
 
-from dflash_tui.app.screens.help import HelpScreen
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.loading import LoadPanel
@@ -98,15 +96,6 @@ async def test_a_slider_by_the_mouse(launch: Launch) -> None:
         await chat.pilot.mouse_up(block, offset=((left + right) // 2, 0))
         await chat.pilot.hover(block, offset=(left, 0))
         assert chat.screen.chat.settings.block_size >= 8
-
-
-async def test_an_unwritable_folder_is_an_error_on_the_screen(launch: Launch) -> None:
-    async with launch() as chat:
-        chat.out_dir.write_text("a file where the folder should be")
-        await chat.ask_and_wait()
-        await chat.pilot.press("ctrl+s")
-        await chat.pilot.pause()
-        assert "Not saved" in chat.notices() and "--out" in chat.notices()
 
 
 async def test_a_question_asked_while_loading_is_answered(launch: Launch) -> None:
@@ -260,17 +249,6 @@ async def test_a_record_that_can_not_be_written_is_told_once(
         await chat.ask_and_wait()
         assert chat.screen.chat.answers == ["ok"]
         assert chat.notices().count("not being recorded") == 1
-
-
-async def test_help_lists_the_keys_that_are_bound(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.pilot.press("f1")
-        assert isinstance(chat.app.screen, HelpScreen)
-        shown = str(chat.app.screen.query_one(Static).render())
-        for words in ("stop the answer", "Alt+↑  Alt+↓", "/save", "corrected"):
-            assert words in shown
-        await chat.pilot.press("escape")
-        assert chat.app.screen is chat.screen
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -38,16 +38,6 @@ async def test_retry_at_a_temperature_takes_the_next_seed(launch: Launch) -> Non
         assert again.settings.seed == first.settings.seed + 1 and contents(again) == ["one"]
 
 
-async def test_edit_puts_the_newest_question_back_into_the_prompt(launch: Launch) -> None:
-    async with launch(answer=ANSWER) as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask_and_wait("two\nlines")
-        await chat.ask("/edit")
-        assert chat.prompt.text == "two\nlines" and len(chat.sent(Ask)) == 2
-        await chat.ask_and_wait("better")
-        assert contents(chat.sent(Ask)[-1]) == ["one", ANSWER, "better"]
-
-
 async def refused(chat: Driver, command: str, why: str) -> None:
     await chat.ask(command)
     assert why in chat.notices() and chat.prompt.text == command

@@ -66,13 +66,6 @@ def test_what_cannot_be_exported_is_told(program: Program, arguments: tuple[str,
     assert complaint in program.err
 
 
-def test_a_damaged_trace_is_told(program: Program, tmp_path: Path) -> None:
-    path = tmp_path / "mine.dft"
-    path.write_bytes(b"something else")
-    program.run("export", str(path))
-    assert program.code == ExitCode.USAGE and "mine.dft" in program.err
-
-
 def test_a_lesson_s_mistake_is_told_by_line(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "mine.md"
     path.write_text("---\ntitle: Mine\ntrace: lesson\n---\n# One\n{t99.tokens}")

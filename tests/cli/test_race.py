@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -60,13 +59,6 @@ def test_what_cannot_be_raced_is_told_before_a_model_is_loaded(
     program.run(*arguments, stdin=None)
     assert (program.code, program.out) == (ExitCode.USAGE, b"")
     assert complaint in program.err and not program.engines
-
-
-def test_an_engine_that_fails_decides_the_exit_code(program: Program) -> None:
-    program.script = Script(load_error=replace(OUT_OF_MEMORY, fatal=True))
-    program.run(*PROMPT)
-    assert (program.code, program.out) == (ExitCode.DEVICE, b"")
-    assert "ran out of memory" in program.err and "Close something." in program.err
 
 
 def test_an_answer_that_fails_ends_the_race(program: Program) -> None:

@@ -9,8 +9,6 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.traces.bundled import bundled_traces
-from dflash_tui.core.traces.format import MAGIC, PARTIAL_VERSION
-from dflash_tui.core.traces.reader import read_trace
 from engine.events import EngineReady, LoadProgress, TurnFinished, event_from_dict
 
 from .conftest import Program
@@ -48,13 +46,6 @@ def test_a_cut_trace_prints_what_it_holds_and_says_so(program: Program, tmp_path
 )
 def test_what_cannot_be_replayed_is_said(program: Program, arguments: list[str], words: str) -> None:
     assert program.run("replay", *arguments).code == ExitCode.USAGE and words in program.err
-
-
-def test_a_newer_trace_is_refused(program: Program, tmp_path: Path) -> None:
-    path = tmp_path / "newer.dft"
-    path.write_bytes(MAGIC + b"%d\nwhatever" % (PARTIAL_VERSION + 1))
-    assert program.run("replay", str(path)).code == ExitCode.USAGE
-    assert "newer dflash-chat" in program.err and "Update" in program.err
 
 
 def test_the_bundled_traces_have_names(program: Program) -> None:
@@ -97,9 +88,3 @@ print("torch" in sys.modules)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "False\n"
-
-
-def test_a_replayed_run_says_what_was_said(program: Program, tmp_path: Path) -> None:
-    trace = read_trace(bundled_traces()["code"])
-    (first, *_) = [mark.event.text for mark in trace.marks if isinstance(mark.event, TurnFinished)]
-    assert program.run("replay", "code").out.decode().startswith(first)

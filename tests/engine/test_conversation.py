@@ -88,13 +88,6 @@ def test_a_thought_stands_apart_and_leaves_the_history() -> None:
         assert (fresh.text, fresh.thought) == (second.text, second.thought)
 
 
-@pytest.mark.usefixtures("bundled_pair")
-def test_thinking_is_off_unless_asked_for() -> None:
-    with running(OPTIONS) as session:
-        session.service.send(ask(1, "What is 23 + 48?", max_new_tokens=200))
-        assert session.wait_for(TurnFinished, 1).thought == ""
-
-
 # --- going back
 
 

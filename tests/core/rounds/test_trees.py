@@ -133,32 +133,6 @@ def test_the_edge_of_a_tree_says_why_it_is_no_larger() -> None:
     assert seen(replace(SECOND, choice=choice)).width.startswith("verified the 15 likeliest: the 15th is 4 % likely")
 
 
-def test_the_table_lists_further_choices_under_the_first() -> None:
-    assert cells(SECOND, "draft")[:3] == ["·w1a", "·w2a", "·w3a"]
-    assert cells(SECOND, "or 2nd") == ["·w1b", "✓·w2b", "·w3b"]
-    assert cells(SECOND, "or 3rd") == ["·w1c", "·w2c"]
-    assert cells(SECOND, "or 4th") == [] and not any(line.startswith("or ") for line in lines(make_step(3, 8)))
-
-
-def test_the_kept_choice_looks_kept_and_the_first_looks_fallen() -> None:
-    def style(word: str) -> str:
-        table = scene_lines(Scene(seen(SECOND)), 118, 14)
-        line = next(line for line in table if word in line.plain and not line.plain.startswith("target"))
-        place = line.plain.index(word)
-        return " ".join(str(span.style) for span in line.spans if span.start <= place < span.end)
-
-    assert "accepted" in style("✓·w2b") and "rejected" in style("·w2a")
-    assert style("·w2c") == style("·w1b") == "dim"
-
-
-def test_rows_of_further_choices_give_way_last() -> None:
-    for height in range(4, 15):
-        table = lines(SECOND, height=height)
-        assert len(table) <= height
-        if any(line.startswith("drafter p") for line in table):
-            assert any(line.startswith("or 3rd") for line in table)
-
-
 def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
     assert cells(SECOND, "or 2nd", "block") == []
     assert cells(SECOND, "or 2nd", "draft") == cells(SECOND, "or 2nd", "verify") == ["·w1b", "·w2b", "·w3b"]

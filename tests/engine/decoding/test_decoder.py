@@ -15,6 +15,7 @@ from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
 from engine.sampling.sampling import sample
 from tests.engine.conftest import TinyPair
+from tests.engine.divergence import first_divergence
 from tests.engine.small_decoders import (
     MAX_CONTEXT,
     Proposal,
@@ -152,6 +153,16 @@ def test_temperature_may_change_between_rounds(pair: TinyPair) -> None:
     assert actual == expected
     assert actual[:turns_hot_at] == text[:turns_hot_at] and actual != text
     assert temperatures == [0.0] * turns_hot_at + [1.5] * (len(actual) - turns_hot_at)
+
+
+def test_divergence_is_found_where_it_is(pair: TinyPair) -> None:
+    """By what the checks on a GPU compare answers with."""
+    prompt = prompt_ids(20)
+    plain = plain_answer(pair, prompt, settings(max_new_tokens=9))
+    assert first_divergence(pair.target, prompt, plain, plain) is None
+    other = [*plain[:5], (plain[5] + 1) % 512, *plain[6:]]
+    divergence = first_divergence(pair.target, prompt, plain, other)
+    assert divergence is not None and divergence.position == 5 and divergence.margin > divergence.allowed
 
 
 # --- what the drafter is worth

@@ -27,8 +27,7 @@ from engine.speculation.trees import (
 from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.files import load_recordings
 from engine.tuning.play import Anchor, Block, play
-from measure.engine.played_auto import chains, play_auto, scattered
-from measure.engine.policy_figures import AHEAD, SIZES, SURE, adversarial, collapse
+from measure.engine.played_auto import AHEAD, SIZES, SURE, adversarial, chains, collapse, play_auto, scattered
 from measure.engine.record_drafts import FILE as DRAFTS
 from measure.engine.recorded_costs import recorded_tables, tree_tables
 

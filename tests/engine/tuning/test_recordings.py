@@ -19,8 +19,7 @@ from engine.tuning.files import Recording, load_recordings, save_recordings
 from engine.tuning.play import Anchor, Block
 from engine.tuning.rates import rate, rate_of
 from engine.tuning.sweep import sweep
-from measure.engine.played_auto import TREES, chains, play_auto
-from measure.engine.policy_figures import AHEAD, SIZES, behind, tok_s
+from measure.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
 from measure.engine.record_drafts import FILE as DRAFTS
 from measure.engine.recorded_costs import recorded_tables
 
