@@ -32,13 +32,7 @@ LETTERS = [chr(code) for code in range(0x400, 0x530) if chr(code).isprintable()]
 PAUSE = 0.2
 """Seconds between two things that the user does."""
 
-LIMITS = {
-    "lag p95 ms": 20.0,
-    "lag p99 ms": 50.0,
-    "CPU %": 50.0,
-    "growth MB": 10.0,
-    "echo p95 ms": 30.0,
-}
+LIMITS = {"lag p95 ms": 20.0, "lag p99 ms": 50.0, "CPU %": 50.0, "growth MB": 10.0, "echo p95 ms": 30.0}
 """What the chat has to stay below while an answer streams."""
 
 

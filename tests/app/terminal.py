@@ -31,12 +31,7 @@ class Terminal:
         self._set_size(*size)
         environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env=environment,
-            pass_fds=pass_fds,
+            [sys.executable, "-c", code], stdin=slave, stdout=slave, stderr=slave, env=environment, pass_fds=pass_fds
         )
         os.close(slave)
 

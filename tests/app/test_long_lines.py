@@ -21,11 +21,7 @@ from .conftest import Launch
 FREEZE = 0.3
 """Seconds that are felt as a freeze."""
 CHARACTERS = 200_000
-LINES = {
-    "one word": "x" * CHARACTERS,
-    "words": "word " * (CHARACTERS // 5),
-    "wide": "日本" * (CHARACTERS // 2),
-}
+LINES = {"one word": "x" * CHARACTERS, "words": "word " * (CHARACTERS // 5), "wide": "日本" * (CHARACTERS // 2)}
 
 
 @asynccontextmanager

@@ -151,22 +151,6 @@ async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> N
         assert driver.screen.chat.reducer.turn.reason == "stop"
 
 
-async def test_a_trace_of_the_chat_so_far(launch: Launch, tmp_path: Path) -> None:
-    async with launch() as driver:
-        await driver.ask("/trace")
-        assert "no finished answer" in driver.notices()
-        driver.prompt.clear()
-        await driver.ask_and_wait("Write a page")
-        path = tmp_path / "chat.dft"
-        await driver.ask(f"/trace {path}")
-        assert str(path) in driver.notices()
-        trace = read_trace(path)
-        turn = driver.screen.chat.reducer.turn
-        assert trace.problem is None and list(trace.steps) == list(turn.history)
-        await driver.ask(f"/trace {path}")
-        assert "never overwritten" in driver.notices()
-
-
 async def test_text_of_a_trace_moves_no_cursor(tmp_path: Path) -> None:
     evil = "\x1b[2J\x1b]0;title\x07[bold]\u202e"
     writer = TraceWriter(tmp_path / "evil.dft")

@@ -10,7 +10,6 @@ import pytest
 
 from dflash_tui.cli.first_contact import BUNDLED, suggest_model
 from engine.commands import EngineOptions
-from engine.hub.pairs import KNOWN_PAIRS
 from engine.tools.suggestion import suggest_pair
 
 H200, SMALL, LARGE = "NVIDIA H200, 143771", "NVIDIA GeForce RTX 4090, 24564", "NVIDIA A100-SXM4-40GB, 40960"
@@ -104,7 +103,3 @@ def test_a_machine_without_a_card_is_not_asked_and_may_be_later(
     assert capsys.readouterr().err == ""
     card.write_text(f"{H200}\n")
     assert suggest_model(EngineOptions()).target == MIXTURE
-
-
-def test_the_preferred_pairs_are_known() -> None:
-    assert {MIXTURE, DENSE} <= {pair.target for pair in KNOWN_PAIRS}

@@ -63,28 +63,18 @@ def test_replaying_imports_neither_torch_nor_in_a_pipe_textual() -> None:
     assert not {"torch", "transformers", "textual"} & set(done.stderr.split())
 
 
-def test_the_screen_of_a_replay_imports_no_torch(tmp_path: Path) -> None:
+def test_the_screen_of_a_replay_imports_no_torch() -> None:
     script = """
 import asyncio, sys
-from pathlib import Path
-from dflash_tui.app.application import ChatApp
-from dflash_tui.app.event_queue import EventQueue
-from dflash_tui.sources import replay_source
-from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.traces.bundled import find_trace
-from engine.commands import GenerationSettings
+from tests.app.test_replay import find_trace, replaying
 
 async def show():
-    source = replay_source(find_trace("maths"), 1000.0)
-    app = ChatApp(GenerationSettings(), Path("."), EventQueue(SessionLog.nowhere()), source)
-    async with app.run_test(size=(120, 36)):
-        async with asyncio.timeout(60):
-            while not app.chat_screen.source.ended:
-                await asyncio.sleep(0.05)
+    async with replaying(find_trace("maths")) as replay:
+        await replay.ended()
 
 asyncio.run(show())
 print("torch" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "False\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -73,10 +72,7 @@ def test_training_rows_are_what_the_template_renders(tokenizer_folder: Path, con
     for turn in conversation.turns:
         messages += [{"role": "user", "content": turn.prompt}, {"role": "assistant", "content": turn.response}]
     rendered = reader.apply_chat_template(
-        messages[:-1],
-        tokenize=False,
-        add_generation_prompt=True,
-        enable_thinking=conversation.thought is not None,
+        messages[:-1], tokenize=False, add_generation_prompt=True, enable_thinking=conversation.thought is not None
     )
     assert rendered == prompt_text(conversation)
     tokenizer = load_tokenizer(tokenizer_folder)
@@ -97,8 +93,3 @@ def test_the_template_drops_earlier_thoughts(tokenizer_folder: Path) -> None:
     ]
     rendered = reader.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     assert "secret" not in rendered and "<|turn>model\nopen<turn|>\n" in rendered
-
-
-def test_tokenizer_class_is_the_generic_backend(tokenizer_folder: Path) -> None:
-    config = json.loads((tokenizer_folder / "tokenizer_config.json").read_text())
-    assert config["tokenizer_class"] == "TokenizersBackend"

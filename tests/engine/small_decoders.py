@@ -68,10 +68,7 @@ class Answer:
 
 
 def run_turn(
-    decoder: Decoder,
-    ids: Sequence[int],
-    wanted: GenerationSettings | Poll,
-    stable_length: int | None = None,
+    decoder: Decoder, ids: Sequence[int], wanted: GenerationSettings | Poll, stable_length: int | None = None
 ) -> Answer:
     """Decodes to the end, with fixed settings or those that a poll gives."""
     poll = (lambda: wanted) if isinstance(wanted, GenerationSettings) else wanted

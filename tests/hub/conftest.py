@@ -81,12 +81,7 @@ class Computer:
             "NO_PROXY": "*",
             **self.environment,
         }
-        command = [
-            sys.executable,
-            "-c",
-            "from dflash_tui.cli.main import program; program()",
-            *arguments,
-        ]
+        command = [sys.executable, "-c", "from dflash_tui.cli.main import program; program()", *arguments]
         return subprocess.Popen(
             command,
             env=environment,

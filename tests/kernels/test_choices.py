@@ -50,12 +50,7 @@ def test_they_equal_the_reference(vocab: int) -> None:
 
 @pytest.mark.parametrize(
     "best",
-    [
-        [100, 20, 21, 60],
-        [17, 18, 19, 20, 21, 22],
-        [5, 25, 45, 65, 85, 99],
-        [30, 31, 33, 34, 35, 1],
-    ],
+    [[100, 20, 21, 60], [17, 18, 19, 20, 21, 22], [5, 25, 45, 65, 85, 99], [30, 31, 33, 34, 35, 1]],
     ids=["over tiles", "in one tile", "in more tiles than choices", "two and two"],
 )
 def test_of_equal_logits_the_lower_tokens_win(best: list[int]) -> None:

@@ -57,11 +57,7 @@ class Grown:
 
     @classmethod
     def of(
-        cls,
-        policy: Auto | None,
-        chances: list[list[float]],
-        width: int | None = None,
-        device: torch.device = CPU,
+        cls, policy: Auto | None, chances: list[list[float]], width: int | None = None, device: torch.device = CPU
     ) -> Grown:
         """Of the chances of a block's positions; token 10 * position + choice stands for each."""
         state, choices = RoundState.allocate(CPU, TREE_RECORD_SIZE), Choices.allocate(CPU)

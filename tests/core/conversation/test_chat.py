@@ -95,14 +95,6 @@ def test_settings_out_of_range_change_nothing(chat: Chat, sent: list[Command]) -
     assert chat.settings.block_size == AUTO and sent == []
 
 
-def test_a_new_chat_remembers_nothing_but_never_reuses_a_turn_number(chat: Chat) -> None:
-    chat.ask("one")
-    answer(chat, "1")
-    chat.new()
-    assert chat.messages == [] and chat.answers == [] and chat.reducer.turn is None
-    assert chat.ask("two") == 2
-
-
 def test_the_end_of_the_engine_ends_the_question(chat: Chat) -> None:
     chat.ask("one")
     chat.apply(EngineError("generation", "out of memory", fatal=True))
@@ -159,18 +151,6 @@ def test_waiting_questions_stay_when_the_answer_did_not_end_by_itself(chat: Chat
     answer(chat, "1", reason)
     assert chat.next_queued() is None
     assert (chat.take_queued(), chat.queued) == (["two"], [])
-
-
-def test_a_question_that_was_taken_back_can_be_put_back(chat: Chat, sent: list[Command]) -> None:
-    for question in ("one", "two"):
-        chat.ask(question)
-        answer(chat, f"re {question}")
-    before = list(chat.messages)
-    exchange = chat.take_back()
-    assert exchange is not None and len(chat.messages) == 2
-    chat.put_back(exchange)
-    assert (chat.messages, chat.answers) == (before, ["re one", "re two"])
-    assert chat.take_back() == exchange
 
 
 def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:

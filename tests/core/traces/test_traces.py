@@ -5,6 +5,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -66,6 +67,11 @@ def read(data: bytes) -> Trace:
     return read_stream(io.BytesIO(data), "test.dft")
 
 
+def replayed(events: list[Event]) -> Trace:
+    with TemporaryDirectory() as folder:
+        return read(recorded(events, Path(folder) / "run.dft"))
+
+
 def state(reducer: Reducer) -> tuple[object, ...]:
     """Everything that the screen is drawn from."""
     turns = [
@@ -75,91 +81,75 @@ def state(reducer: Reducer) -> tuple[object, ...]:
     return (reducer.phase, reducer.ready, reducer.failure, turns, reducer.take_spans())
 
 
-def test_a_replay_shows_what_the_run_showed_at_every_step(tmp_path: Path) -> None:
-    @given(runs())
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-    def check(events: list[Event]) -> None:
-        replayed = read(recorded(events, tmp_path / "run.dft"))
-        assert replayed.problem is None and replayed.header.source == "engine"
-        live, again = Reducer(), Reducer()
-        live.apply(events[0])
-        for event, copy in zip(events[1:], replayed.events(), strict=True):
-            live.apply(event)
-            again.apply(copy)
-            assert copy == event
-        again.loading = live.loading
-        assert state(again) == state(live)
-
-    check()
+@given(runs())
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+def test_a_replay_shows_what_the_run_showed_at_every_step(events: list[Event]) -> None:
+    trace = replayed(events)
+    assert trace.problem is None and trace.header.source == "engine"
+    live, again = Reducer(), Reducer()
+    live.apply(events[0])
+    for event, copy in zip(events[1:], trace.events(), strict=True):
+        live.apply(event)
+        again.apply(copy)
+        assert copy == event
+    again.loading = live.loading
+    assert state(again) == state(live)
 
 
-def test_a_jump_leads_to_what_playing_leads_to(tmp_path: Path) -> None:
+@given(runs(), st.data())
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+def test_a_jump_leads_to_what_playing_leads_to(events: list[Event], data: st.DataObject) -> None:
     """From any event to any later one: the same state, and playing on from there stays the same."""
-
-    @given(runs(), st.data())
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-    def check(events: list[Event], data: st.DataObject) -> None:
-        trace = read(recorded(events, tmp_path / "run.dft"))
-        start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
-        played, jumped = Reducer(), Reducer()
-        copies = list(trace.events())
-        for event in copies[:stop]:
-            played.apply(event)
-        for happening in (*copies[:start], *trace.happenings(start, stop)):
-            jumped.apply(happening)
-        assert state(jumped) == state(played)
-        for event in copies[stop:]:
-            played.apply(event)
-            jumped.apply(event)
-        assert state(jumped) == state(played)
-
-    check()
+    trace = replayed(events)
+    start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
+    played, jumped = Reducer(), Reducer()
+    copies = list(trace.events())
+    for event in copies[:stop]:
+        played.apply(event)
+    for happening in (*copies[:start], *trace.happenings(start, stop)):
+        jumped.apply(happening)
+    assert state(jumped) == state(played)
+    for event in copies[stop:]:
+        played.apply(event)
+        jumped.apply(event)
+    assert state(jumped) == state(played)
 
 
-def test_a_batch_holds_the_steps_it_stands_for(tmp_path: Path) -> None:
-    @given(runs(), st.data())
-    @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
-    def check(events: list[Event], data: st.DataObject) -> None:
-        trace = read(recorded(events, tmp_path / "run.dft"))
-        start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
-        told = list(trace.happenings(start, stop))
-        batches = [happening for happening in told if isinstance(happening, StepBatch)]
-        flat = [event for each in told for event in (each.steps() if isinstance(each, StepBatch) else (each,))]
-        assert flat == list(trace.events())[start:stop]
-        assert all(step.turn == batch.turn for batch in batches for step in batch.steps())
-        assert not any(isinstance(event, Step) for event in told)
-
-    check()
+@given(runs(), st.data())
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+def test_a_batch_holds_the_steps_it_stands_for(events: list[Event], data: st.DataObject) -> None:
+    trace = replayed(events)
+    start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
+    told = list(trace.happenings(start, stop))
+    batches = [happening for happening in told if isinstance(happening, StepBatch)]
+    flat = [event for each in told for event in (each.steps() if isinstance(each, StepBatch) else (each,))]
+    assert flat == list(trace.events())[start:stop]
+    assert all(step.turn == batch.turn for batch in batches for step in batch.steps())
+    assert not any(isinstance(event, Step) for event in told)
 
 
-def test_steps_of_a_turn_are_found_in_the_trace(tmp_path: Path) -> None:
-    @given(runs())
-    @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
-    def check(events: list[Event]) -> None:
-        trace = read(recorded(events, tmp_path / "run.dft"))
-        reducer = Reducer()
-        for event in trace.events():
-            reducer.apply(event)
-        steps = list(trace.steps)
-        for turn in reducer.turns:
-            places = trace.steps_of_turn(turn.number)
-            assert steps[places.start : places.stop] == list(turn.history)
-        assert not trace.steps_of_turn(99)
-
-    check()
+@given(runs())
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+def test_steps_of_a_turn_are_found_in_the_trace(events: list[Event]) -> None:
+    trace = replayed(events)
+    reducer = Reducer()
+    for event in trace.events():
+        reducer.apply(event)
+    steps = list(trace.steps)
+    for turn in reducer.turns:
+        places = trace.steps_of_turn(turn.number)
+        assert steps[places.start : places.stop] == list(turn.history)
+    assert not trace.steps_of_turn(99)
 
 
-def test_reading_can_begin_anywhere(tmp_path: Path) -> None:
-    @given(runs(), st.data())
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-    def check(events: list[Event], data: st.DataObject) -> None:
-        trace = read(recorded(events, tmp_path / "run.dft"))
-        start = data.draw(st.integers(0, len(trace)))
-        assert list(trace.events(start)) == list(trace.events())[start:]
-        numbers = [number for number, event in enumerate(trace.events()) if isinstance(event, Step)]
-        assert [trace.number_of_step(step) for step in range(len(trace.steps))] == numbers
-
-    check()
+@given(runs(), st.data())
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+def test_reading_can_begin_anywhere(events: list[Event], data: st.DataObject) -> None:
+    trace = replayed(events)
+    start = data.draw(st.integers(0, len(trace)))
+    assert list(trace.events(start)) == list(trace.events())[start:]
+    numbers = [number for number, event in enumerate(trace.events()) if isinstance(event, Step)]
+    assert [trace.number_of_step(step) for step in range(len(trace.steps))] == numbers
 
 
 def long_run() -> list[Event]:

@@ -45,12 +45,6 @@ def test_the_shapes_are_the_published_ones() -> None:
         assert json.loads((CONFIGS / f"{file}.json").read_text()) == json.loads(published.read_text())
 
 
-@pytest.mark.parametrize("layers", [0, 7, 36])
-def test_a_shape_has_whole_periods_of_layers(layers: int) -> None:
-    with pytest.raises(ValueError, match="multiple of 6"):
-        read_shape("26B-A4B", layers)
-
-
 def test_floor_of_the_26b_pair() -> None:
     """Figures that were worked out by hand from the published shapes; contexts add what the keys and values take."""
     floor = floor_of(read_shape("26B-A4B"), torch.bfloat16)

@@ -10,14 +10,7 @@ from engine.commands import GenerationSettings
 from engine.decoding import decoder as decoder_module
 from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
-from tests.engine.small_decoders import (
-    GENERATION_PROMPT,
-    Conversation,
-    converse,
-    prompt_ids,
-    settings,
-    stop_and_go_on,
-)
+from tests.engine.small_decoders import GENERATION_PROMPT, Conversation, converse, prompt_ids, settings, stop_and_go_on
 
 PLAIN = settings(speculation=False)
 SPECULATIVE = settings(block_size=6)

@@ -128,8 +128,7 @@ def test_a_suggested_context_is_the_largest_that_fits(plan: MemoryPlan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gigabytes", "hint"),
-    [(5, "bundled pair"), (30, "gemma-4-12B-it"), (53, "max_context"), (50, "gemma-4-12B-it")],
+    ("gigabytes", "hint"), [(5, "bundled pair"), (30, "gemma-4-12B-it"), (53, "max_context"), (50, "gemma-4-12B-it")]
 )
 def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_path: Path) -> None:
     config = json.loads((CONFIGS / "gemma-4-26B-A4B-it.config.json").read_text())

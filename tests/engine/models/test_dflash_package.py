@@ -106,8 +106,7 @@ def bundled(bundled_pair: Path) -> tuple[Gemma4, DFlashDrafter, ChatTokenizer]:
 
 
 @pytest.mark.parametrize(
-    ("text", "block_size"),
-    [("Write a quicksort in Python", 16), ("What is 23 + 48?", 5), ("What is a hash table?", 2)],
+    ("text", "block_size"), [("Write a quicksort in Python", 16), ("What is 23 + 48?", 5), ("What is a hash table?", 2)]
 )
 def test_the_package_s_own_loop_says_the_same(
     text: str,

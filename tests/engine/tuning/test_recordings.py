@@ -88,11 +88,7 @@ def test_drafts_are_there_with_their_choices() -> None:
 
 
 def test_a_file_gives_back_what_was_saved(tmp_path: Path) -> None:
-    blocks = (
-        Block(((1.0, 0.0), (51 / 255, 34 / 255)), (0, 1)),
-        Block(((0.0, 0.0),), (-1,)),
-        Block((), ()),
-    )
+    blocks = (Block(((1.0, 0.0), (51 / 255, 34 / 255)), (0, 1)), Block(((0.0, 0.0),), (-1,)), Block((), ()))
     kept = [
         Recording("maths", 0.7, 12, (Anchor((1.0, 51 / 255), 1), Anchor((0.0,), 0), Anchor((), 0))),
         Recording.of_blocks("maths", 0.7, 12, blocks),
