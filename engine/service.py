@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from importlib import import_module
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
 from .errors import UsageFailure, Words, failure_of
 from .events import EngineError, Event, TurnFinished
-from .loading.cuda_context import wake_gpu
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -24,19 +22,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def begin_imports(device: str) -> None:
-    """Where there may be a GPU, begins what an engine on it waits for longest: its driver, and the import of torch.
-
-    For a program that has something else to import before it starts an engine.
-    """
-    if device != "cpu" and wake_gpu() is not None:
-        Thread(target=import_module, args=(f"{__package__}.runner",), name="imports", daemon=True).start()
-
-
 def load_runner(
     options: EngineOptions, emit: Callable[[Event], None], cancelled: Callable[[], bool] = lambda: False
 ) -> Runner | None:
     """Imports torch and loads a pair on the calling thread, telling of it as it goes; None when cancelled meanwhile."""
+    from .loading.cuda_context import wake_gpu
     from .loading.precompile import standing_by
 
     # Both go by beside the imports.

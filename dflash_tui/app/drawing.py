@@ -88,7 +88,9 @@ class Drawing:
         screen.talk.tell_other_model()
         if not self._settled:
             self._settled = True
-            screen.call_after_refresh(_set_objects_aside)
+            # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
+            gc.collect()
+            gc.freeze()
 
     def _limit_block(self, most: int) -> None:
         screen = self._screen
@@ -183,10 +185,3 @@ class Drawing:
             screen.notify(
                 failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
             )
-
-
-def _set_objects_aside() -> None:
-    """Loading left some hundred thousand objects that never go away; a full collection would stall a frame. This one
-    takes a quarter of a second, so the screen says first that it is ready."""
-    gc.collect()
-    gc.freeze()

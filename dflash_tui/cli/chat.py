@@ -18,7 +18,7 @@ from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import Engine
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
-from engine.service import begin_imports
+from engine.loading.cuda_context import wake_gpu
 
 from .background import suited_theme
 from .block_size import METAVAR, BlockSizeType
@@ -256,7 +256,8 @@ def _open_chat(source: SourceFactory, settings: GenerationSettings, flags: Flags
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, config)
     trace = open_trace(flags.trace)
-    begin_imports(flags.device)  # takes seconds: the screen is imported and drawn meanwhile
+    if flags.device != "cpu":
+        wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     with suited_theme(flags.theme) as suited:
         # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat

@@ -15,10 +15,10 @@ chat = importlib.import_module("dflash_tui.cli.chat")
 
 
 @pytest.mark.parametrize(("device", "first"), [("auto", ["the GPU"]), ("cpu", [])])
-def test_the_engine_s_imports_begin_before_the_screen_s(
+def test_the_gpu_is_woken_before_the_screen_is_imported(
     device: str, first: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The driver takes seconds, and so does torch."""
+    """The driver takes seconds, and needs no interpreter meanwhile."""
     happened: list[str] = []
 
     class Screen(ModuleType):
@@ -28,7 +28,7 @@ def test_the_engine_s_imports_begin_before_the_screen_s(
             return lambda *_given, **_more: 0
 
     monkeypatch.setitem(sys.modules, "dflash_tui.app.main", Screen("dflash_tui.app.main"))
-    monkeypatch.setattr("engine.service.wake_gpu", lambda: happened.append("the GPU"))
+    monkeypatch.setattr(chat, "wake_gpu", lambda: happened.append("the GPU"))
     monkeypatch.setattr(chat, "has_screen", lambda: True)
     monkeypatch.setattr(chat, "read_prompt", lambda *_: None)
     assert main(["bundled", "--device", device, "--theme", "dflash-light"]) == 0

@@ -31,6 +31,7 @@ from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
+from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
 from engine.loading.memory_plan import MemoryPlan
@@ -199,7 +200,7 @@ def test_the_engine_begins_with_it_and_ends_it_when_nothing_is_to_be_compiled(
     bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began: list[object] = []
-    monkeypatch.setattr("engine.service.wake_gpu", lambda: began.append("the GPU"))
+    monkeypatch.setattr(waking, "wake_gpu", lambda: began.append("the GPU"))
     monkeypatch.setattr(ahead, "Compiling", lambda: began.append(Orders()) or began[-1])
     options = EngineOptions(str(bundled_pair / "target"), str(bundled_pair / "drafter"))
     service = EngineService(options, lambda _event: None)
