@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import click
@@ -18,6 +18,8 @@ from dflash_tui.core.exit_codes import ExitCode
 from .conftest import Program
 
 FORMATS = ("--json", "--stream-json", "-x")
+HEADLESS = (*([each] for each in FORMATS), ["-o", "f"], ["--system", "s"])
+THEMED = (["-p", "hi"], [], ["replay"], ["lesson"])
 
 
 def refused(program: Program, message: str, hint: str) -> None:
@@ -53,7 +55,10 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
     ("arguments", "stdin", "message", "hint"),
     [
         *((["-p", "hi", *two], b"", "exclude each other", "Choose one") for two in combinations(FORMATS, 2)),
-        *((["-p", " \n"], stdin, "The prompt is empty", '-p "') for stdin in (b"", b" \n\t", None)),
+        *(
+            (["-p", blank], stdin, "The prompt is empty", '-p "')
+            for blank, stdin in product(("", " \n"), (b"", b" \n\t", None))
+        ),
         ([], b"", "The prompt is empty", '-p "'),
         *(
             ([each, "--nonsense"], b"", "--nonsense", f"dflash-chat {each} --help")
@@ -68,8 +73,8 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
         (["lessn"], None, "Did you mean lesson?", "dflash-chat lesson"),
         (["repaly", "demo"], None, "Did you mean replay?", "dflash-chat replay"),
         (["sesions"], None, "Did you mean sessions?", "dflash-chat sessions"),
-        *(([*each, "--theme", "x"], None, "no theme 'x'", "dflash-light") for each in (["-p", "hi"], [], ["lesson"])),
-        *((flags, None, "needs a prompt", "-p") for flags in (["--json"], ["-x"], ["-o", "f"], ["--system", "s"])),
+        *(([*each, "--theme", "x"], None, "no theme 'x'", "dflash-light") for each in THEMED),
+        *((flags, None, "needs a prompt", "-p") for flags in HEADLESS),
         ([], None, "stdout is not a terminal", "-p"),
         (["help", "cooking"], b"", "no help topic 'cooking'", "decoding"),
     ],
