@@ -25,10 +25,6 @@ def test_frames_are_neither_wasted_nor_starved() -> None:
     assert dear.interval == SLOWEST
 
 
-def test_it_begins_slow() -> None:
-    assert FrameGovernor(0.07).interval == pytest.approx(SLOWEST)
-
-
 def test_a_clock_that_stands_still_is_ignored() -> None:
     governor = FrameGovernor(0.07)
     governor.observe(0.1, 0.0)

@@ -55,14 +55,6 @@ def test_phase_by_phase_shows_every_phase_of_every_round_once(history: StepHisto
         assert (player.step, player.phase) == place
 
 
-@given(HISTORIES, st.data())
-@FEW
-def test_phases_come_in_order(history: StepHistory, data: st.DataObject) -> None:
-    step = data.draw(st.integers(0, len(history) - 1))
-    starts = phase_starts(history, step)
-    assert list(starts) == sorted(starts) and starts[0] == 0 and starts[-1] < 1
-
-
 def test_drafting_and_verifying_share_the_time_as_they_did() -> None:
     history = packed([make_step(0, 0, index=0), make_step(3, 15, index=1, time=0.2)])
     block, draft, verify, *_ = phase_starts(history, 1)
