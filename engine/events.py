@@ -1,17 +1,7 @@
-"""The event vocabulary: everything the engine tells the world, and the only thing a front end sees.
-
-The same events feed the screen, the session files and the command line's JSON. Standard library only: a front end can
-import this module, and draw its first frame, before torch is loaded.
-
-Names of statistics follow vLLM and aiperf. *Acceptance length* counts the bonus token, as the DFlash paper does:
-a step that accepts 7 drafted tokens has acceptance length 8.
-
-``None`` stands for what a source doesn't know: a server tells how many drafted tokens it refused, but not which. The
-engine knows everything.
-
-Probabilities come in steps of 1/1000 and milliseconds in steps of a microsecond (:func:`rounded`), so that whoever
-stores an event in few bytes stores it exactly.
-"""
+"""The events: everything the engine tells a front end, its logs and its JSON. Standard library only, so a front end
+draws its first frame before torch is loaded. Statistics are named as in vLLM and aiperf; *acceptance length* counts the
+bonus token. ``None`` is what a source doesn't know. Probabilities come in 1/1000 and milliseconds in 1/1000
+(:func:`rounded`), so that they can be stored exactly in few bytes."""
 
 from __future__ import annotations
 

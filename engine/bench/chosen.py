@@ -16,11 +16,8 @@ Tried = Mapping[Tiles, float]
 
 
 def read_tiles(sweep: Path, target: TargetTiles) -> tuple[TargetTiles, DraftTiles]:
-    """The choices for target and drafter by a sweep's JSON; ``target`` and the drafter's own where it holds none.
-
-    Where one choice serves several kernels (layers of both kinds, experts at several widths), it is the one whose mean
-    slowdown against each kernel's best is least. Raises ``ValueError`` for a file that is no sweep.
-    """
+    """The tiles of target and drafter that a sweep's JSON found best (``ValueError``: it holds no sweep). A choice that
+    serves several kernels is the one with the least mean slowdown; what the sweep lacks keeps its default."""
     by_field: dict[str, list[Tried]] = defaultdict(list)
     try:
         kernels = json.loads(sweep.read_text("utf-8"))["kernels"]

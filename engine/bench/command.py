@@ -132,10 +132,8 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
 
 
 def run(arguments: Sequence[str], prog: str = PROG) -> int:
-    """Measures and prints; returns the exit code.
-
-    Raises ``EngineFailure`` or ``ValueError``, both in words for people, for what can't be measured.
-    """
+    """Measures and prints; returns the exit code. Raises ``EngineFailure`` or ``ValueError`` for what can't be
+    measured."""
     options = make_parser(prog).parse_args(arguments)
     device = pick_device(options.device)
     use_fitting_threads(device)
@@ -217,10 +215,7 @@ def _make_pair(
 
 
 def choose_rounds(bench: Bench, who: str, tiles: Path | None) -> float:
-    """Sets who runs the rounds, with the choices of a sweep if there is one; returns the seconds until ready.
-
-    Left alone, a bench has the host run them.
-    """
+    """Sets who runs the rounds (the host by default) and with which tiles; returns the seconds until ready."""
     started, decoder = perf_counter(), bench.decoder
     for_target, for_drafter = target_tiles(decoder.target.config.moe), None
     if tiles is not None:

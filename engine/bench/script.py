@@ -1,9 +1,6 @@
-"""Scripted drafts, for measuring: how many of each a round accepts, and how sure the drafter seems of them.
-
-The target's words are overruled between its pass and the acceptance, and the drafter's confidence between draft and
-choice, each by a kernel of its own where the device runs the rounds. So rounds do just what they do in an answer, and
-rounds that nobody scripts know nothing of it.
-"""
+"""Scripted drafts: how many drafts each round accepts, and how sure the drafter seems. Kernels of their own overrule
+the target's tokens before acceptance and the drafter's confidence before the choice, so the rest of a round is
+untouched."""
 
 from __future__ import annotations
 
@@ -126,10 +123,8 @@ def set_confidences(script: Script, probabilities: torch.Tensor) -> None:
 
 
 def overrule(script: Script, state: RoundState, ids: torch.Tensor, said: torch.Tensor, vocab: int) -> None:
-    """Makes the target say as many drafts of a chain as the entry tells, and no more; on to the next entry.
-
-    ``ids`` int64 [17], the rows; ``said`` int64 [16], what the target says behind each.
-    """
+    """Makes the target accept as many of a chain's drafts as the entry says. ``ids`` int64 [17]: the rows; ``said``
+    int64 [16]: the target's tokens."""
     _overrule[(1,)](
         state.numbers,
         ids,

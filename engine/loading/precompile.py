@@ -1,8 +1,5 @@
-"""A pair's kernels compiled beside loading its weights, by a process of its own: ``compiling.py``.
-
-Nobody needs the process; it makes a first start faster. Importing this imports nothing heavy, so that the process can
-import what it needs while the program does the same.
-"""
+"""Compiles a pair's kernels while its weights load, in a process of its own (``precompiler.py``): only a faster first
+start."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What the engine asks of a target family, apart from its computation. Importing this imports no torch.
-
-A family is a folder beside this file and a line in ``registry.py``.
-"""
+"""What the engine asks of a target family besides computation: a folder here and a line in ``registry.py``. No
+torch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Which family a checkpoint belongs to. A new family is a folder beside this file and a place in ``FAMILIES``.
-
-Importing this imports no torch: a family imports its modules when a model is built.
-"""
+"""Which family a checkpoint belongs to. To add one: a folder here and a place in ``FAMILIES``. No torch until a model
+is built."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What rounds cost here: passes of every width, timed once on the machine that will decode.
-
-The cost of a pass hardly depends on what the caches hold, only on how much: so long contexts are timed on empty
-caches with the cursor moved there.
-"""
+"""What rounds cost here: passes of every width, timed once. Costs depend on how much the caches hold, not on what, so
+long contexts are timed on empty caches with the cursor moved."""
 
 from __future__ import annotations
 
@@ -32,12 +29,8 @@ TYPICAL = 8
 
 @torch.inference_mode()
 def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
-    """Times the rounds of a decoder on the tokens of ``text``, over and over again if there are fewer than 16.
-
-    On a mixture of experts the text matters: tokens that are alike choose the same experts, and seem to cost little.
-    None without a drafter, and where the context hasn't even room for one block. The conversation in the caches is
-    forgotten.
-    """
+    """Times rounds on the tokens of ``text``, repeated up to 16 (alike tokens choose the same experts and seem cheap).
+    None without a drafter or room for a block. Forgets the conversation in the caches."""
     longest = decoder.max_context - WIDTHS[-1] - 1
     if decoder.drafter is None or longest < MAX_ROWS:
         return None
@@ -104,10 +97,7 @@ def _milliseconds(work: Callable[[], None]) -> float:
 
 
 def _quickest(times: Sequence[Callable[[], float]]) -> list[float]:
-    """The least that each took, of ``REPEATS`` turns that they take; one more goes before.
-
-    Whatever else the machine does makes a run slower, never faster, and seldom the same one in every turn.
-    """
+    """The least time of each over ``REPEATS`` turns, after a warm-up: other work only makes a run slower."""
     turns = [[time() for time in times] for _ in range(REPEATS + 1)]
     return [min(took) for took in zip(*turns[1:], strict=True)]
 

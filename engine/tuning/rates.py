@@ -28,10 +28,7 @@ def rate(policy: Callable[[], Policy], recordings: Sequence[Recording], table: C
 
 
 def rate_of(played: Sequence[Played], seed: int = 0) -> Rate:
-    """All tokens over all time.
-
-    The interval is a bootstrap over answers: whole answers are drawn again, since rounds of one text are alike.
-    """
+    """All tokens over all time, with a bootstrap interval over whole answers, since rounds of one text are alike."""
     rng = random.Random(seed)
 
     def total(indices: Iterable[int]) -> float:

@@ -21,11 +21,8 @@ class RoundTimer:
         self._stopwatch = Stopwatch(launches.device, 2)
 
     def time(self, kind: Kind, text: Sequence[int], context: int, width: int = 1, pending: int = 0) -> float:
-        """Milliseconds of a piece of a greedy round behind ``context`` positions.
-
-        It verifies the first ``width`` tokens of a text of 16, a tree as a typical one, or tells the drafter of
-        ``pending`` rows.
-        """
+        """Milliseconds of a piece of a greedy round behind ``context`` positions: verify the first ``width`` of 16
+        tokens, or a typical tree, or ingest ``pending`` rows."""
         launch = self.launches.of(kind, greedy=True)
         self.launches.pose(text, context, width, pending)
         if self.launches.tree is not None:

@@ -36,10 +36,8 @@ class Gemma4Config(TargetConfig):
 
     @classmethod
     def from_json(cls, config: Json, generation: Json | None = None) -> Gemma4Config:
-        """Reads ``config.json`` and, for the stop tokens, ``generation_config.json``.
-
-        Raises ``WeightsFailure`` for a Gemma 4 that the engine doesn't compute.
-        """
+        """Reads ``config.json`` and the stop tokens of ``generation_config.json``; ``WeightsFailure`` for an
+        unsupported Gemma 4."""
         whole = Fields(config, "config.json")
         text = whole.nested("text_config") if "text_config" in whole else whole
         _require_what_the_engine_computes(whole, text)
