@@ -12,10 +12,8 @@ from engine.events import EngineReady, Event, Step, TurnFinished
 
 
 class EventQueue:
-    """Carries events from the engine thread to the screen, and writes them down on the way.
-
-    The log is written first and by the engine's own thread: what reached the disk never waits for a frame.
-    """
+    """Carries events from the engine thread to the screen. That thread writes the log first: the disk never waits for a
+    frame."""
 
     def __init__(self, log: SessionLog, trace: TraceWriter | None = None) -> None:
         self.log = log

@@ -33,12 +33,8 @@ def run_chat(
     trace: TraceWriter | None = None,
     screen_options: ScreenOptions | None = None,
 ) -> int:
-    """Show what comes from ``source`` until the user leaves; returns the exit code.
-
-    0 when the user left, 128 + the signal's number when one ended it, and the code of the engine's failure when the
-    engine had ended. ``log`` records the conversation, that which ``begin`` goes on with if there is one, and ``trace``
-    the whole run.
-    """
+    """Shows ``source`` until the user leaves; returns 0, 128 + the signal that ended it, or the engine failure's code.
+    ``log`` records the conversation, which may go on from ``begin``, and ``trace`` the whole run."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(log or SessionLog.create(), trace)
     app = ChatApp(settings, out_dir, queue, source, theme, begin, screen_options)

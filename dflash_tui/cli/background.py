@@ -1,8 +1,5 @@
-"""Is the terminal dark or light? Asked of the terminal itself while the screen is still being imported.
-
-The question is OSC 11; right behind it goes one that every terminal answers (its kind, DA1), so that one without an
-answer to the first is known as soon as the second comes. Nothing waits for the reply until the imports are done.
-"""
+"""Is the terminal dark or light? Asked (OSC 11) while the screen is being imported, followed by a question that all
+terminals answer (DA1), so silence is noticed at once."""
 
 from __future__ import annotations
 
@@ -29,10 +26,8 @@ Darkness = Callable[[], bool | None]
 
 @contextmanager
 def terminal_background() -> Iterator[Darkness]:
-    """Asks at once; the value tells whether the background is dark, None when the terminal doesn't say.
-
-    Keys typed before the screen is there are echoed nowhere and lost, as they are once it draws.
-    """
+    """Asks at once; the value says whether the background is dark, or None. Keys typed before the screen opens are
+    lost."""
     if not _can_ask():
         yield lambda: None
         return

@@ -1,8 +1,6 @@
-"""Settings from files and the environment: what each may be, and ``dflash-chat config`` to see where one came from.
-
-Flags come before environment variables (``DFLASH_CHAT_BLOCK_SIZE=8``), these before the project's file, that before
-the user's, and all before the defaults. The flags themselves are the schema: a setting is whatever its flag takes.
-"""
+"""Settings from files and environment, and ``dflash-chat config`` to show where each comes from. Flags beat variables
+(``DFLASH_CHAT_BLOCK_SIZE=8``), these the project's file, that the user's, all the defaults. A setting takes what its
+flag takes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""``python -m dflash_tui.cli.record_lesson``: runs the bundled pair and writes the trace of the bundled lesson.
-
-Every question starts a conversation of its own. A short one goes before it, unrecorded, so that each is answered by a
-warm engine whose caches hold nothing of it.
-"""
+"""``python -m dflash_tui.cli.record_lesson``: runs the bundled pair and writes the bundled lesson's trace. Each
+question is a conversation of its own behind a short unrecorded one, so the engine is warm and its caches hold
+nothing."""
 
 from __future__ import annotations
 

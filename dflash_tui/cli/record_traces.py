@@ -1,7 +1,5 @@
-"""``python -m dflash_tui.cli.record_traces``: runs a pair and writes the bundled traces.
-
-Five on the bundled pair, on the CPU. The sixth is recorded where a GPU is, and copied from there: ``--device cuda``.
-"""
+"""``python -m dflash_tui.cli.record_traces``: runs a pair and writes the bundled traces, five on the CPU with the
+bundled pair; the sixth is recorded on a GPU (``--device cuda``) and copied."""
 
 from __future__ import annotations
 

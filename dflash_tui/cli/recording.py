@@ -1,8 +1,5 @@
-"""A pair answering for traces that come with the program: one question after another, nothing shown.
-
-Like the two modules that use it, this one needs what the engine needs and nothing else: it runs where a card is, and
-little is installed.
-"""
+"""A pair answering question after question for the bundled traces, nothing shown. Needs only what the engine needs, to
+run where a GPU is."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Where events come from, and the one seam to add another place: what a :class:`Source` must do and may say.
-
-The engine of this process is a source, a recorded run is another (``dflash_tui/sources.py`` makes both), and a server
-can be a third. A front end asks a source what it *can*, never what it *is*. It sends commands, and hears events through
-the callback that the factory is given, on the source's own thread.
-"""
+"""Where events come from, and the seam for another source: the engine of this process, a recorded run
+(``dflash_tui/sources.py`` makes both), or a server. A front end asks what a :class:`Source` *can*, never what it *is*,
+sends commands, and hears events through the factory's callback, on the source's thread."""
 
 from __future__ import annotations
 

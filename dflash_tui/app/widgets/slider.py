@@ -25,10 +25,8 @@ PACES = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 class Slider(Track, can_focus=True):
-    """Arrow keys move by a step, Page keys by five, Home and End to the ends; digits type a value; the mouse drags.
-
-    ``Changed`` is posted only when the user moved it, never when the program sets ``value``.
-    """
+    """Arrows move by a step, Page keys by five, Home and End to the ends; digits type, the mouse drags. ``Changed`` is
+    posted when the user moved it, not when ``value`` is set."""
 
     DEFAULT_CSS = """
     Slider {

@@ -1,9 +1,6 @@
-"""The transcript: a growing text of tokens, each in the style of its verdict or of another lens.
-
-A Line-API widget: only visible rows are drawn, rows that did not change come from a cache, and appending costs the
-same after twenty thousand tokens as after twenty. A lens, the scrubber and the cursor change how rows are drawn, never
-how they are wrapped.
-"""
+"""The transcript: a growing text of tokens, each styled by its verdict or another lens. A Line-API widget: only visible
+rows are drawn, unchanged ones cached, and appending costs the same at any length. Lens, scrubber and cursor never
+change the wrapping."""
 
 from __future__ import annotations
 

@@ -25,11 +25,8 @@ class Exchange:
 
 
 class Chat:
-    """Turns what the user wants into commands, and what the engine says into state.
-
-    A question asked while the models load waits for them. A stop pressed before the engine took the question up is
-    kept until it has.
-    """
+    """Turns the user's wishes into commands and the engine's events into state. Questions wait for loading models, a
+    stop for its question to begin."""
 
     def __init__(self, settings: GenerationSettings, send: Callable[[Command], None]) -> None:
         self.settings = settings
@@ -131,10 +128,8 @@ class Chat:
         self.settings = replace(self.settings, speculation=speculation)
 
     def take_back(self) -> Exchange | None:
-        """Undo the newest question, with its answer if it got one; None when there is none.
-
-        Must not be called while ``busy``. The engine's caches go back to where the next question parts from this one.
-        """
+        """Undoes the newest question and its answer, or None. Not while ``busy``. The engine's caches rewind at the
+        next question."""
         if not self._exchanges:
             return None
         exchange = self._exchanges.pop()

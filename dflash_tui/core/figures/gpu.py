@@ -1,8 +1,5 @@
-"""What the graphics card is doing: utilisation, memory, power and energy, asked of NVIDIA's management library.
-
-``nvidia-ml-py`` is an optional extra. Without it, without a card or with a card that keeps something to itself, the
-figures are None; nothing here raises.
-"""
+"""The graphics card's utilisation, memory, power and energy, from NVIDIA's management library (``nvidia-ml-py``,
+optional). Whatever can't be had is None; nothing raises."""
 
 from __future__ import annotations
 

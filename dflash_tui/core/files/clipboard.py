@@ -1,7 +1,5 @@
-"""Copy to the clipboard with the tools of this machine, beside what the terminal itself is asked to do.
-
-The terminal never says whether it took a text, takes none that is long, and inside tmux may not even hear of it.
-"""
+"""Copies with this machine's own tools too: a terminal never says whether it took a text, refuses long ones, and may
+not hear through tmux."""
 
 from __future__ import annotations
 

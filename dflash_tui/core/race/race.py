@@ -1,9 +1,5 @@
-"""A race: the same question decoded in several ways on one engine, one after the other, then compared.
-
-Every measured run comes right after a short question of its own, asked the same way. That does two things: the lane
-is warm, and the caches hold nothing of the race's question, so that no run finds a longer prefix than another. Odd
-runs go through the lanes backwards, so that a machine that slows down or speeds up favours nobody.
-"""
+"""A race: one question decoded in several ways on one engine, in turns. A short question before each run warms the lane
+and leaves equal caches; odd runs take the lanes backwards, so that drift favours nobody."""
 
 from __future__ import annotations
 
@@ -177,10 +173,8 @@ class _Heat:
 
 
 class Race:
-    """Asks one heat after the other. Feed it every event of the engine; it sends the next question itself.
-
-    ``result`` appears with the last answer, ``failure`` when the engine couldn't go on.
-    """
+    """Asks heat after heat: feed it every event, it sends the next question. ``result`` comes with the last answer, or
+    ``failure``."""
 
     def __init__(
         self,

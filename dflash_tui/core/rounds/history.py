@@ -45,11 +45,8 @@ class Differences(Sequence[int]):
 
 
 class StepHistory:
-    """Append-only. Indexing gives back steps equal to those appended (see :mod:`.packing`).
-
-    The columns have one entry per step, times in microseconds. ``..._sum`` counts everything up to and with that step,
-    so that a difference of two entries is the sum of any run of steps.
-    """
+    """Append-only; indexing gives steps equal to those appended (:mod:`.packing`). Columns have an entry per step,
+    times in microseconds; ``..._sum`` counts up to and with it, so a difference is the sum of any run of steps."""
 
     def __init__(self) -> None:
         self.time = array("q")

@@ -1,9 +1,6 @@
-"""One round taken apart: what was drafted at each position, what the target chose there, and what became of it.
-
-The target samples every position itself, with one uniform number of its own (:mod:`engine.sampling.philox`), and a
-draft is accepted when it *is* that sample; at temperature 0 the choice is the most likely token. So every verdict can
-be said in one sentence.
-"""
+"""One round taken apart: each position's draft, the target's choice and the outcome in a sentence. The target samples
+every position with its own uniform number (:mod:`engine.sampling.philox`; argmax at temperature 0); a draft is accepted
+when it *is* that sample."""
 
 from __future__ import annotations
 
@@ -197,9 +194,8 @@ class Inspection:
 def inspect(
     history: StepHistory, index: int, first_position: int, seed: int | None, plain_ms: float | None
 ) -> Inspection:
-    """Take step ``index`` of a turn apart. ``first_position`` is the answer's first token's place in the context: the
-    number of prompt tokens. ``seed`` is that of the engine's noise, None where it was another's. Raises ``IndexError``
-    when the step isn't there."""
+    """Takes step ``index`` of a turn apart (``IndexError``: no such step). ``first_position``: the number of prompt
+    tokens; ``seed``: of the engine's noise, None where it was another's."""
     step, before = history[index], history.tokens_before(index)
     found = inspect_step(step, before, first_position + before, seed, plain_ms)
     return replace(found, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))

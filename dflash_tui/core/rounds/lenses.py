@@ -1,7 +1,5 @@
-"""Lenses: what the colours of the transcript mean. A lens names a shade for a token, from the numbers of its round.
-
-The default lens, ``verdict``, needs no shade: it is the look a token came with.
-"""
+"""Lenses: which shade a token gets from its round's numbers. The default, ``verdict``, keeps the look a token came
+with."""
 
 from __future__ import annotations
 

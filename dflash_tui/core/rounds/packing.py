@@ -1,9 +1,6 @@
-"""One step in few bytes: the packing that histories in memory and trace files share. FORMAT.md describes every byte.
-
-What can be told from the step before, or from the rest of the step, is not written. Tokens are references into a table
-of (id, text) pairs that grows as tokens are first met. Probabilities are kept in steps of 1/1000 and times in
-microseconds, which is what the engine hands out, so unpacking gives back equal events.
-"""
+"""One step in few bytes, for histories and trace files (FORMAT.md). What follows from other parts or the step before
+isn't written; tokens refer to a growing table of (id, text). Probabilities in 1/1000 and microseconds are what the
+engine hands out, so events come back equal."""
 
 from __future__ import annotations
 

@@ -13,10 +13,8 @@ from .numbers import SECOND
 
 
 class RateMeter:
-    """Tokens per second on the engine's clock: now, mean and peak, with a history for a sparkline.
-
-    The clock starts with the first round (the prefill's token), so a rate counts the tokens after it.
-    """
+    """Tokens per second on the engine's clock (now, mean, peak, history), counted after the first round, which is the
+    prefill's token."""
 
     WINDOW = 1.0
     """Seconds that *now* looks back."""

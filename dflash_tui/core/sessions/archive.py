@@ -66,10 +66,8 @@ def list_sessions(directory: Path | None = None) -> list[SessionSummary]:
 
 
 def find_session(words: str, directory: Path | None = None) -> Path:
-    """The file of the conversation whose id is ``words`` or, if there is only one, contains it; a file's path will do.
-
-    Raises :class:`ArchiveError` when there is none, or more than one.
-    """
+    """The file of the one conversation whose id is or contains ``words``, or a file's path. :class:`ArchiveError` for
+    none or several."""
     folder = directory or sessions_directory()
     if words.endswith(SUFFIX) and Path(words).is_file():
         return Path(words)

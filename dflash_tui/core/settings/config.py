@@ -1,8 +1,5 @@
-"""Configuration files: where they are, and what stands in them, line by line. What the values mean is the caller's.
-
-Two files in TOML, both optional: the user's own, and one of the project, found from the current folder upwards. Each
-key is the name of a flag with underscores (``block_size = 8``); the table ``[keys]`` maps actions to keys.
-"""
+"""The two optional TOML files: the user's, and the project's, found from the current folder upwards. Keys are flags
+with underscores (``block_size = 8``); ``[keys]`` maps actions to keys. The caller knows what values mean."""
 
 from __future__ import annotations
 

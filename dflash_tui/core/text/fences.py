@@ -79,12 +79,8 @@ class CodeBlock:
 
 
 def find_blocks(text: str) -> list[CodeBlock]:
-    """The fenced code blocks of a Markdown text, by CommonMark's rules: backticks or tildes, closed by a fence of the
-    same character that is at least as long, so that shorter fences nest.
-
-    Unlike CommonMark a fence may be indented by more than three columns: models write fences inside lists, and a
-    chat has no indented code blocks.
-    """
+    """The fenced code blocks of a Markdown text by CommonMark's rules (backticks or tildes, closed by an equal fence at
+    least as long), but with any indent: models write fences inside lists."""
     blocks: list[CodeBlock] = []
     text, place = f"\n{text}", 0
     while opening := _OPENING.search(text, place):

@@ -1,8 +1,5 @@
-"""Text for a grid of cells: lines wrapped by cell width, tail first.
-
-Appending to a document wraps only its last row again: greedy wrapping never moves a row before it. How the text is
-drawn does not matter here, so that a look can change without wrapping anything again.
-"""
+"""Text for a grid of cells, wrapped by cell width. Appending wraps only the last row again, since greedy wrapping never
+moves a row before it; looks don't matter here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Packed steps in fewer bits: the fields of ``packing``, each coded by what is known about its kind (FORMAT.md).
-
-One walk through the fields serves both directions: what it asks for is read from packed bytes and coded, or decoded and
-packed again.
-"""
+"""Packed steps in fewer bits: the fields of ``packing``, coded by kind (FORMAT.md). One walk serves both directions: a
+field is read from packed bytes and coded, or decoded and packed again."""
 
 from __future__ import annotations
 

@@ -36,14 +36,9 @@ FLUSH_SECONDS = 0.5
 
 
 class TraceWriter:
-    """Writes one trace file, event by event, on a thread of its own: whoever records is held up by a queue and no more.
-
-    The thread packs what came in ``FLUSH_SECONDS`` at once, and codes a turn's steps when it has ended: whatever it
-    does while the engine decodes is done at the engine's expense, which needs the interpreter, too.
-
-    Every method may be called from any thread. Nothing here raises once the file is open: a full disk ends the trace,
-    not the answer, and ``failure`` says so.
-    """
+    """Writes a trace file on a thread of its own; any thread may call any method. It packs every ``FLUSH_SECONDS`` and
+    codes when a turn has ended, since its work slows the engine. Once open, nothing raises: a full disk ends the trace,
+    not the answer, and ``failure`` says so."""
 
     def __init__(self, path: Path, source: str = "engine") -> None:
         """Creates the file; an existing one is never overwritten. Raises ``OSError``."""

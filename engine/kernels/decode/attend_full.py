@@ -1,9 +1,6 @@
-"""The kernels of ``attention.py`` for layers that see everything: every split by itself, and the splits added up.
-
-Queries are the rows of both products, 64 for each four warps however few there are: as a Hopper GPU's tensor cores take
-them. A smaller tile would be multiplied in another way, and a row's bits must not depend on how many run. A program
-reads a key once for the whole tile.
-"""
+"""Kernels of ``attention.py`` for layers that see everything: splits, then their sum. Queries are the rows of both
+products, always 64 for each four warps: a smaller tile multiplies in another way on Hopper, and bits would depend on
+the rows. A key is read once for the whole tile."""
 
 from __future__ import annotations
 
@@ -39,13 +36,9 @@ def _split_in_tree(
     SPLIT: tl.constexpr,
     TILE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """What is done as number ``item`` among the splits of this size: first those that rows share, then those of rows
-    off the trunk that hold keys from the cursor on.
-
-    Returns the cursor; the split; the position behind its last key; whose it is, a bit for each row; and packed the
-    depths of all rows, and the rows whose keys these are from the cursor on. All is loaded here, and in numbers of
-    which there is one for all threads: the sums leave no registers for more.
-    """
+    """Split ``item`` of this size: first those shared by rows, then those of rows off the trunk with keys from the
+    cursor on. Returns the cursor; the split; the position behind its last key; its rows as bits; packed depths of all
+    rows; packed rows whose keys follow the cursor. All are scalars: the sums leave no registers."""
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
     trunk_rows = tl.load(trunk)
@@ -104,13 +97,9 @@ def _attend_one_split(
     VALUES: tl.constexpr,
     ALONE: tl.constexpr,
 ) -> None:
-    """Softmax over a split's keys, unnormalised, and its sums, for the rows whose splits have this size.
-
-    Keys are there up to the position ``behind``, that one not among them. In a tree, whose ``depths`` are packed, the
-    rows are ``whose``, and keys from the cursor on are those of the rows of the packed ``path``.
-
-    A step without a visible key changes nothing, bit for bit: its factors are exactly 1 and its terms exactly 0.
-    """
+    """Unnormalised softmax over a split's keys, up to position ``behind`` exclusive, for rows with splits of this size.
+    In a tree with packed ``depths`` the rows are ``whose``, and keys from the cursor on are those of the packed
+    ``path``. A step without a visible key changes no bit: factors exactly 1, terms exactly 0."""
     packed = first_packed + tl.arange(0, TILE)
     row = packed // GROUP
     query = row * row_stride + (tl.program_id(0) * GROUP + packed % GROUP) * HEAD_DIM
@@ -199,14 +188,10 @@ def _attend_full(
     GROUP_ROWS: tl.constexpr,
     ALONE: tl.constexpr,
 ) -> None:
-    """Program (key head, every so many-th split, tile of grouped rows and part of the values).
-
-    A row of the tile is (query row, head of the group). The rows of a launch may have splits of two sizes: then their
-    keys are gone through once for each. ``ALONE`` says that there is one row at most.
-
-    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Rows off the trunk have splits of
-    their own where there are keys from the cursor on, two at most, which programs take up behind the others.
-    """
+    """Program (key head, every so many-th split, tile of (query row, head of group) and part of the values). Rows may
+    have splits of two sizes: keys are then read once for each. ``ALONE``: at most one row. ``depths``, ``paths`` and
+    ``trunk`` are a ``TreeRows``', or None for a chain; rows off the trunk have up to two splits of their own, which
+    come last."""
     kv_head = tl.program_id(0)
     tiles = tl.num_programs(2) // (HEAD_DIM // VALUES)
     first_packed = tl.program_id(2) % tiles * TILE

@@ -1,8 +1,5 @@
-"""The kernel of ``attention.py`` for a layer with a window and a pass of one row: ``_attend_window``, bit for bit.
-
-A pass of one row waits for its launches more than for its bytes. So all that needs no input comes before the wait, the
-keys and values of the split among it, and what remains of norm and rope is one small tile.
-"""
+"""``_attend_window`` of ``attention.py`` for one row, bit for bit. Such a pass waits for launches more than for bytes,
+so all that needs no input, keys and values among it, comes before the wait."""
 
 from __future__ import annotations
 

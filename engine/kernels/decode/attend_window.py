@@ -1,9 +1,6 @@
-"""The kernel of ``attention.py`` for layers with a window: it norms, turns and stores the rows' heads as well.
-
-Keys are the rows of the scores and queries their columns: tensor cores of a Hopper GPU take 64 rows at a time. What is
-mixed of the values has queries as its rows, at most 32. (Values as rows and narrow weights as columns read past shared
-memory: Triton 3.6.)
-"""
+"""Kernel of ``attention.py`` for layers with a window, with norm, rope and storing of the rows' heads. Keys are the
+rows of the scores (a Hopper GPU takes 64), queries their columns; in the mix queries are rows, at most 32. (Values as
+rows with narrow weights as columns read past shared memory: Triton 3.6.)"""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ def _load_weight(weight: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, 
 
 @jit
 def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
-    """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs.
-
-    ``tl.sum`` adds in an order that depends on how a tile lies in the threads, and so on how many rows it has.
-    """
+    """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs. The order of ``tl.sum`` depends on the tile's rows."""
     for level in tl.static_range(1, 16):
         if SIZE >> level > 0:
             x = tl.sum(tl.reshape(x, (x.shape[0], SIZE >> level, 2)), axis=2)
@@ -96,13 +90,10 @@ def attend_split(
     ADDED: tl.constexpr,
     ALONE: tl.constexpr,
 ) -> None:
-    """Softmax over a split's keys, unnormalised. A tile's last program to be done adds the tile's splits.
-
-    Keys and values are [SPLIT, HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves. ``key`` [SPLIT] are the
-    keys' positions, ``exists`` says which there are; the launch goes from ``first_split`` to the position ``end``, and
-    this split is number ``slot`` of it. In a tree, whose ``depths`` are packed, the rows are ``whose``; a tile has one
-    program for each split, and ``others``.
-    """
+    """Unnormalised softmax over a split's keys; a tile's last program adds its splits. Keys and values [SPLIT,
+    HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves; ``key`` [SPLIT] are positions, ``exists`` which of
+    them there are. This is split ``slot`` of those from ``first_split`` to position ``end``. In a tree with packed
+    ``depths`` the rows are ``whose``; a tile has a program for each split, and ``others``."""
     kv_head = tl.program_id(0)
     first_packed = tl.program_id(2) * TILE
     row = (first_packed + tl.arange(0, TILE)) // GROUP
@@ -176,14 +167,10 @@ def _attend_window(
     GROUP_ROWS: tl.constexpr,
     ADDED: tl.constexpr,
 ) -> None:
-    """Program (key head, split, tile of grouped rows): softmax over its split's keys, unnormalised.
-
-    A row of the tile is (query row, head of the group). The last program of a tile to finish adds its splits.
-
-    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Behind the splits' programs stand two
-    for each row of the tile that may be off the trunk, one for each of the splits that hold keys from the cursor on:
-    there the splits' programs leave such a row out.
-    """
+    """Program (key head, split, tile of (query row, head of group)): unnormalised softmax; a tile's last program adds
+    its splits. ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Behind them stand two
+    programs for each row that may be off the trunk, for the splits with keys from the cursor on, which others leave
+    out."""
     kv_head = tl.program_id(0)
     kv_heads = tl.num_programs(0)
     first_packed = tl.program_id(2) * TILE

@@ -1,9 +1,6 @@
-"""The experts of a layer, for at most 16 rows, behind ``router.gate_up_and_route``.
-
-Each chosen expert is read once, and every (row, choice) pair has its own place in the results, so that nothing depends
-on which program comes first. The dense MLP's second product runs beside the experts' first, by programs of the same
-launch: alone it would leave most of a GPU idle. ``reference/moe.py`` defines the operation.
-"""
+"""The experts of a layer for at most 16 rows, behind ``router.gate_up_and_route``; see ``reference/moe.py``. A chosen
+expert is read once, and each (row, choice) pair has its own place, so the order of programs doesn't matter. The dense
+MLP's second product shares the launch of the experts' first: alone it leaves a GPU idle."""
 
 from __future__ import annotations
 
@@ -87,12 +84,8 @@ def expert_gate_up_rows(
 def expert_down_rows(
     act: Tensor, down: Weight, assignment: Assignment, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS
 ) -> None:
-    """``out`` [16, top_k, hidden] = what each pair adds to its row: its expert's output times its weight.
-
-    In any float dtype: in x's they are half as many bytes for the one program that adds up a row, and rounded as often
-    as by the modules, whose experts' outputs have that dtype. The launch just before must not have written the
-    assignment: it is read without waiting for that one.
-    """
+    """``out`` [16, top_k, hidden] = each pair's expert output times its weight, in any float dtype; x's dtype halves
+    the bytes and rounds like the modules. The launch just before must not write the assignment, which is read early."""
     num_experts, hidden, inter = down.shape
     top_k = assignment.weights.shape[1]
     assert act.shape == (MAX_ROWS * top_k, inter) and out.shape == (MAX_ROWS, top_k, hidden)
@@ -118,10 +111,7 @@ def expert_down_rows(
 
 
 def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
-    """No more programs than fit on the GPU at once: each takes every so-many-th tile of the experts that run.
-
-    A program for each tile of every expert would start, and end, thousands of programs with nothing to do.
-    """
+    """As many programs as fit on the GPU at once; each takes every so-many-th tile of the experts that run."""
     return min(tiles.programs, min(num_experts, max_rows * top_k) * cdiv(columns, tiles.columns))
 
 
@@ -129,10 +119,8 @@ def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, m
 def load_item(
     experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """The expert of a tile and the 16 places of its pairs; -1 behind the last.
-
-    Both at once, and a whole tile before they are wanted: each round trip to memory would cost as much as 3 MB.
-    """
+    """The expert of a tile and its pairs' 16 places, -1 behind the last; loaded together, a tile ahead: a round trip
+    costs as much as 3 MB."""
     slot = item // TILES
     exists = slot < EXPERTS
     expert = tl.load(experts + slot, mask=exists, other=-1)

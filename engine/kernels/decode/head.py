@@ -16,11 +16,8 @@ from .tiles import ROW_TILES, RowTiles, Tiles
 
 
 def capped_logits(hidden: Tensor, embedding: Tensor, softcap: float | None) -> Tensor:
-    """fp32 logits [n, vocab] of normed hidden rows [n, hidden] over a tied embedding [vocab, hidden].
-
-    The cap (``final_logit_softcapping``) bends logits into (-softcap, softcap). It keeps their order and changes
-    probabilities, so it comes before temperature, top-k and top-p.
-    """
+    """fp32 logits [n, vocab] of normed rows [n, hidden] over a tied embedding [vocab, hidden], bent into (-softcap,
+    softcap) (``final_logit_softcapping``) before temperature, top-k and top-p."""
     logits = torch.nn.functional.linear(hidden, embedding).float()
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
 
@@ -66,10 +63,8 @@ def head_rows(
     tiles: Tiles,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``capped_logits`` of normed rows [16, hidden], kept in fp32 throughout, and each tile's best token beside them.
-
-    ``tiles`` are those that ``out`` was allocated for. ``pick_rows`` makes the tokens of it.
-    """
+    """``capped_logits`` of normed rows [16, hidden] in fp32, and each tile's best token, from which ``pick_rows``
+    picks. ``tiles`` are those ``out`` was allocated for."""
     vocab, size = embedding.shape
     assert embedding.is_contiguous and hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
     _head[(cdiv(vocab, tiles.columns),)](

@@ -1,11 +1,7 @@
-"""What decoding does between two products: add up the sums of splits, norm them, add them to the residual, and norm
-that for whoever reads it next. ``reference/joins.py`` defines it.
-
-Each kernel runs a program per row, with the whole row in registers. All round where the modules of ``models/`` do.
-Memory's latency is most of their time, so it is paid once: what the kernel before doesn't write is loaded while that
-still runs, then all other inputs together, and nothing is stored before the last sum, for loads and stores don't pass
-each other.
-"""
+"""Between two products of decoding: add up splits, norm, add to the residual, norm for the next reader; see
+``reference/joins.py``. A program holds a whole row in registers and rounds where ``models/`` does. Latency is paid
+once: what the kernel before doesn't write is loaded while it runs, then the rest together, and no store comes before
+the last sum."""
 
 from __future__ import annotations
 
@@ -72,11 +68,8 @@ def after_attention(
     tiles: RowTiles = ROW_TILES,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``joins.reference_after_attention`` in place: x [16, hidden] becomes the new residual, the others are filled.
-
-    ``partials`` fp32 [splits, 16, hidden]: what ``dense.project`` left of ``o_proj``. The launch just before may not
-    write x.
-    """
+    """``joins.reference_after_attention`` in place: x [16, hidden] becomes the new residual. ``partials`` fp32 [splits,
+    16, hidden] are ``dense.project``'s of ``o_proj``. The launch just before may not write x."""
     hidden = x.shape[1]
     _after_attention[(max_rows,)](
         partials,
@@ -109,11 +102,9 @@ def after_feed_forward(
     max_rows: int = MAX_ROWS,
 ) -> None:
     """``joins.reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
-
-    ``partials`` fp32 [splits, 16, hidden] are the dense MLP's; ``pairs`` [16, top_k, hidden], of any float dtype, the
-    experts'. ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart. The launch
-    just before may write neither x nor, where there are ``pairs``, ``partials``.
-    """
+    ``partials`` fp32 [splits, 16, hidden]: the dense MLP's; ``pairs`` [16, top_k, hidden], any float dtype: the
+    experts'. ``features``: a tapped layer's strided part [16, hidden]. The launch just before may write neither x nor,
+    with ``pairs``, ``partials``."""
     hidden = x.shape[1]
     _after_feed_forward[(max_rows,)](
         partials,

@@ -34,11 +34,8 @@ def _norm_rope_store(
     ROUNDED_FIRST: tl.constexpr,
     NORM_VALUES: tl.constexpr,
 ) -> None:
-    """Program (row, head): the query heads first, which stay where they are, then the keys', then the values'.
-
-    Everything is loaded before anything is used, so that memory's latency is paid once: also rows that don't count.
-    ``depths`` are a tree's, or None for a chain.
-    """
+    """Program (row, head): queries first (in place), then keys, then values. All is loaded before anything is used,
+    dead rows too, so latency is paid once. ``depths`` are a tree's, or None for a chain."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     half: tl.constexpr = HEAD_DIM // 2
@@ -92,15 +89,11 @@ def norm_rope_store(
     max_rows: int = MAX_ROWS,
     tree: TreeRows | None = None,
 ) -> None:
-    """Norms the heads of up to 16 rows and turns them: queries in place, keys and values into a layer's cache.
-
-    ``projected`` [16, >= width], rows of [queries | keys | values] side by side, one head after the other: ``heads``
-    of queries, none where only keys and values are wanted, and no values when ``value_is_key``.
-    ``k``, ``v`` [kv_heads, capacity, head_dim]; the row r goes to (cursor + r) % capacity. ``cursor`` and ``rows`` are
-    int32 [1] on the device, and rows from ``rows`` on are not written; ``max_rows`` bounds them where a launch is
-    recorded. The row r turns by the position cursor + r, in a ``tree`` by cursor + its depth. Roundings are those of
-    ``norm_rope_store_reference``.
-    """
+    """Norms and turns up to 16 rows' heads: queries in place, keys and values into a cache; rounds as
+    ``norm_rope_store_reference``. ``projected`` [16, >= width]: [queries | keys | values] side by side, with ``heads``
+    queries or none, and no values if ``value_is_key``. ``k``, ``v`` [kv_heads, capacity, head_dim]: row r goes to
+    (cursor + r) % capacity and turns by cursor + r, or cursor + its depth in a ``tree``. ``cursor``, ``rows`` int32 [1]
+    on the device; rows from ``rows`` on are not written, ``max_rows`` bounds them when recorded."""
     kv_heads, capacity, head_dim = k.shape
     _norm_rope_store[(max_rows, heads + 2 * kv_heads)](
         projected,

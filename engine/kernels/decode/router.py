@@ -1,8 +1,6 @@
-"""The first launch of a layer's feed-forward part, for at most 16 rows of a model with experts.
-
-Gate and up of the dense MLP and, by further programs, the router's scores: the last of those to finish chooses the
-experts, while the others still read their weights. The choice is sorted by expert: each chosen one will be read once.
-"""
+"""First launch of a layer's feed-forward part, at most 16 rows of a model with experts: gate and up of the dense MLP
+beside the router's scores, whose last program chooses the experts. Choices are sorted by expert, so each is read
+once."""
 
 from __future__ import annotations
 
@@ -103,11 +101,8 @@ def gate_up_and_route(
     scratch: SplitScratch,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``dense.gate_up`` with GELU into ``out`` [16, inter], and ``router.found`` filled for what the router chooses.
-
-    The router's depth is split, since the choice can only begin when all scores are there: the last of its programs
-    adds up what all of them found, in the order of the splits.
-    """
+    """``dense.gate_up`` with GELU into ``out`` [16, inter], and the router's choice into ``router.found``. Its depth is
+    split; the last program adds all splits in order, since choosing needs every score."""
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     num_experts = router.weight.shape[0]
     assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
@@ -193,10 +188,8 @@ def _choose_experts(
     BLOCK: tl.constexpr,
     SPLITS: tl.constexpr,
 ) -> None:
-    """Writes an assignment for the first ROWS rows, or with ALONE for the first; ``rows`` of them count.
-
-    One program does it all. A warp finds the best of a row by itself when there are at least as many rows as warps.
-    """
+    """One program writes the assignment of the first ROWS rows (ALONE: one), ``rows`` of which count. With as many rows
+    as warps, a warp finds the best of a row by itself."""
     row = tl.arange(0, ROWS)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]
     exists = (expert < EXPERTS) & (row >= 0)

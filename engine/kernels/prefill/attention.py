@@ -1,9 +1,5 @@
-"""Attention of many rows at once, as prompts need it: flash attention for heads of up to 512 channels.
-
-PyTorch's fast kernels stop at 256 channels and know no windows; what is left to them computes every masked product.
-Here a program takes a tile of one head's queries and only the keys that one of them sees, so a window of 1024 costs
-the same in a prompt of 2000 tokens and of 200 000.
-"""
+"""Flash attention of a prompt's rows, heads of up to 512 channels. PyTorch's fast kernels stop at 256 and know no
+windows. A program reads only keys that its tile of queries sees, so a window costs the same in any prompt."""
 
 from __future__ import annotations
 
@@ -46,10 +42,8 @@ def chunk_attention(
     scale: float,
     tiles: ChunkTiles | None = None,
 ) -> Tensor:
-    """What ``attention.reference_attention`` computes, for heads whose size is a power of two from 16 to 512.
-
-    ``k`` and ``v`` may be views into longer caches: only their last dimension has to be contiguous.
-    """
+    """``attention.reference_attention`` for head sizes that are powers of two, 16 to 512. ``k`` and ``v`` may be views
+    with a contiguous last dimension."""
     n, heads, head_dim = q.shape
     kv_heads, num_keys, _ = k.shape
     tiles = tiles or chunk_tiles(head_dim)

@@ -1,9 +1,6 @@
-"""What prompts do between two products: add to the residual, and norm it for whoever reads it next.
-
-``decode/norm.py`` does this for a round's few rows, whose products come as sums of splits. A prompt's products are
-done, and its experts' outputs lie sorted by expert. Each kernel runs a program per row, with the whole row in
-registers; all round where the modules of ``models/`` do.
-"""
+"""Between two products of a prompt: add to the residual, norm for the next reader. Unlike in ``decode/norm.py``
+products come whole and experts' outputs sorted. A program holds a row in registers and rounds where ``models/``
+does."""
 
 from __future__ import annotations
 
@@ -31,11 +28,8 @@ class ExpertOutputs(NamedTuple):
 def join_attention(
     attended: Tensor, x: Tensor, weights: AttentionJoin, eps: float, dense: Tensor, routed: Tensor | None
 ) -> None:
-    """``joins.reference_after_attention`` in place, for any number of rows, all [n, hidden].
-
-    ``attended`` is what ``o_proj`` made; x becomes the new residual; ``dense`` takes that normed for the dense MLP,
-    ``routed`` for the router. The experts' input is left to ``spread``.
-    """
+    """``joins.reference_after_attention`` in place, all [n, hidden]: ``attended`` is ``o_proj``'s output, x becomes the
+    residual, ``dense`` and ``routed`` take it normed for MLP and router (the experts' input: ``spread``)."""
     n, hidden = x.shape
     _join_attention[(n,)](
         attended,
@@ -62,11 +56,8 @@ def join_feed_forward(
     normed: Tensor,
     features: Tensor | None,
 ) -> None:
-    """``joins.reference_after_feed_forward`` in place, for any number of rows, all [n, hidden].
-
-    ``dense`` is what the dense MLP made; x becomes the layer's output; ``normed`` takes that normed for the next
-    reader. ``features`` is a tapped layer's part of a wider tensor, whose rows may lie apart.
-    """
+    """``joins.reference_after_feed_forward`` in place, all [n, hidden]: ``dense`` is the MLP's output, x becomes the
+    layer's, ``normed`` takes it normed for the next reader; ``features``: a tapped layer's strided part."""
     n, hidden = x.shape
     _join_feed_forward[(n,)](
         dense,

@@ -1,8 +1,5 @@
-"""Norm, rotary embedding and storage of the heads of many rows: what stands between a prompt's product and attention.
-
-``rope.norm_rope_store`` does this for a round's few rows, a program per head. Here a program takes a whole row, so the
-angles' sines are worked out once for all of its heads.
-"""
+"""Norm, rotary embedding and storage of many rows' heads, between product and attention. A program takes a whole row
+(``decode/rope.py``: a head), so sines are computed once for all heads."""
 
 from __future__ import annotations
 
@@ -24,12 +21,9 @@ def norm_rope_split(
     value_is_key: bool = False,
 ) -> None:
     """Splits rows [n, ...] of [queries | keys | values] at positions end - n .. end - 1; norms and turns their heads.
-
-    ``projected`` and ``value_is_key`` are what ``rope.norm_rope_store`` takes; ``q`` [n, heads, head_dim] takes the
-    queries, of which there are none without it. Keys and values go to ``stores`` [kv_heads, capacity, head_dim],
-    position p to row p % capacity, the last that fit; and to ``seen`` [kv_heads, n, head_dim], whose heads may lie
-    apart, where attention can't read the stores themselves.
-    """
+    ``projected``, ``value_is_key`` as in ``rope.norm_rope_store``; ``q`` [n, heads, head_dim] or None takes the
+    queries. Keys and values go to ``stores`` [kv_heads, capacity, head_dim], position p to row p % capacity, the last
+    that fit; and to ``seen`` [kv_heads, n, head_dim], strided, where attention can't read the stores."""
     k_store, v_store = stores
     k_seen, v_seen = stores if seen is None else seen
     kv_heads, capacity, head_dim = k_store.shape

@@ -1,8 +1,6 @@
-"""Which experts the rows of a prompt go to, and where each (row, choice) pair stands when all are sorted by expert.
-
-Three launches, none of which the host waits for, instead of softmax, top-k, a radix sort and a search. Every pair's
-place follows from counts, so nothing depends on which program comes first: of one expert's rows the first come first.
-"""
+"""Which experts a prompt's rows go to, and each (row, choice) pair's place when sorted by expert: three launches
+without a wait, instead of softmax, top-k, sort and search. Places follow from counts, so programs may run in any
+order."""
 
 from __future__ import annotations
 
@@ -45,10 +43,8 @@ def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> R
 
 
 def router_scores(x: Tensor, weight: Tensor) -> Tensor:
-    """fp32 scores [n, experts] of rows [n, hidden] and a router's weight [experts, hidden], summed in fp32.
-
-    Products of two bf16 numbers are exact in fp32, so tensor cores lose nothing.
-    """
+    """fp32 scores [n, experts] of rows [n, hidden] and a router's weight [experts, hidden]; bf16 products are exact in
+    fp32."""
     if x.is_cuda and x.dtype != torch.float32:
         scores: Tensor = torch.mm(x, weight.mT, out_dtype=torch.float32)
         return scores

@@ -1,9 +1,6 @@
-"""Sampling at a temperature above zero: the tokens that ``sampling.py`` defines, found on the device.
-
-The thresholds of top-k and top-p are found digit by digit: a histogram over the highest bits of the logits, then one
-over the next bits of those in the bin where the threshold lies, and a third. The sums are of whole numbers, so
-neither atomic additions nor the shape of a tile can change a token.
-"""
+"""Sampling above temperature zero, on the device, as ``sampling.py`` defines it. Thresholds of top-k and top-p are
+found digit by digit, by histograms over the logits' bits. Sums are of whole numbers, so atomics and tiles change no
+token."""
 
 from __future__ import annotations
 
@@ -262,12 +259,9 @@ def sample_rows(
     scratch: SampleScratch,
     tree: TreeRows | None = None,
 ) -> None:
-    """Samples a token after each of up to 16 rows: the token of position cursor + 1 + the row's depth.
-
-    In a chain, for which ``tree`` is None, row i has depth i. ``head`` holds fp32 logits [16, vocab] and their peaks;
-    ``cursor`` and ``rows`` int32 [1] on the device; ``drafted`` int64 [16], of any stride, the tokens that
-    ``out.draft_probability`` is about: entry d for rows of depth d. Defined by ``sampling.sample``.
-    """
+    """Samples the token of position cursor + 1 + depth behind each of up to 16 rows (depth i for row i of a chain).
+    ``head``: fp32 logits [16, vocab] and their peaks; ``cursor``, ``rows`` int32 [1] on the device; ``drafted`` int64
+    [16], strided: the tokens of ``out.draft_probability`` by depth. Defined by ``sampling.sample``."""
     logits = head.logits
     assert logits is not None
     vocab = logits.shape[1]

@@ -1,8 +1,5 @@
-"""Where the rows of a pass stand when they are a tree: what attention, sampling and acceptance read of it.
-
-A row's keys and values always go to slot cursor + row of the caches. Its position is cursor + its depth, and what it
-sees behind the cursor are its ancestors alone, in the order of their depths.
-"""
+"""Where a tree's rows stand, for attention, sampling and acceptance: keys and values in slot cursor + row, the position
+at cursor + depth, seeing behind the cursor its ancestors alone, in order of depth."""
 
 from __future__ import annotations
 

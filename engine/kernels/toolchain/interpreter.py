@@ -12,10 +12,8 @@ from triton.runtime import interpreter
 
 
 def round_as_gpus_do() -> None:
-    """Rounds to bf16 to nearest, ties to even; by itself the interpreter cuts the bits off.
-
-    Once per process, before the first kernel runs.
-    """
+    """Rounds to bf16 to nearest, ties to even, where the interpreter truncates. Once per process, before the first
+    kernel."""
     convert = interpreter._convert_float
 
     def converted(values: Any, source: Any, target: Any, rounding: Any) -> Any:
@@ -31,10 +29,7 @@ def round_as_gpus_do() -> None:
 
 
 def allow_computed_loop_bounds() -> None:
-    """Lets loops run between computed bounds: newer numpy takes no array, even of one number, for an integer.
-
-    Once per process, before the first kernel runs.
-    """
+    """Lets loops run between computed bounds, which newer numpy refuses. Once per process, before the first kernel."""
     patch = interpreter._patch_lang_tensor
 
     def patched(tensor: Any, scope: Any) -> None:
@@ -45,10 +40,7 @@ def allow_computed_loop_bounds() -> None:
 
 
 def describe_types_once() -> None:
-    """Nearly halves the interpreter's time: it described types that nobody asks about, and the same ones again.
-
-    Once per process, before the first kernel runs.
-    """
+    """Nearly halves the interpreter's time: types are described once. Once per process, before the first kernel."""
     create, as_numpy = tl.tuple.__init__, interpreter._get_np_dtype
     as_numpy_by_name: dict[str, Any] = {}
 

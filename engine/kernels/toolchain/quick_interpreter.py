@@ -1,8 +1,5 @@
-"""Triton's interpreter, three times as fast: what it worked out anew for every operation is remembered.
-
-What kernels compute stays the same, and so does what the interpreter refuses: integers that overflow, types and shapes
-that don't go together.
-"""
+"""Triton's interpreter three times as fast: what it worked out anew for each operation is remembered. Results and
+refusals (overflow, types and shapes that don't match) stay the same."""
 
 from __future__ import annotations
 
