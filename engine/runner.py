@@ -52,8 +52,7 @@ DEFAULT_MAX_CONTEXT = 32_768
 """Tokens to reserve caches for when nobody asks for more."""
 
 PROGRESS_INTERVAL = 0.2
-"""Seconds between two reports of loading: people can't read figures faster, and who draws them takes the interpreter
-from who reads the weights."""
+"""Seconds between reports of loading: more would cost the readers the interpreter."""
 
 COMPILING_INTERVAL = 0.1
 """Seconds between two looks at whether somebody wants to stop, while kernels are still being compiled."""
@@ -97,8 +96,7 @@ class Runner:
     def load(
         cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], compiler: Compiling | None = None
     ) -> Runner | None:
-        """Loads and warms a pair, emitting progress; None when cancelled. ``compiler`` is a precompiler already
-        standing by."""
+        """Loads and warms a pair, emitting progress; None when cancelled. ``compiler``: one standing by."""
         try:
             return cls._load(options, emit, cancelled, compiler)
         except (FetchCancelled, LoadCancelled):
@@ -170,8 +168,7 @@ class Runner:
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
-        """Answers with ``TurnStarted`` to ``TurnFinished``, asking ``drain`` before every round. ``UsageFailure``
-        before any event."""
+        """Answers from ``TurnStarted`` to ``TurnFinished``, asking ``drain`` before rounds. ``UsageFailure`` before."""
         started = perf_counter()
         self.text_so_far = ""
         prompt = self._prompt(ask)
@@ -367,7 +364,6 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
 
 
 def use_fitting_threads(device: torch.device) -> None:
-    """Few threads, with a core left for the screen: rounds are small, and OpenMP's spinning costs more than it gains.
-    ``OMP_NUM_THREADS`` overrides."""
+    """Few threads, one core left for the screen: OpenMP's spinning costs more than it gains."""
     if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, min(MAX_CPU_THREADS, (os.cpu_count() or 2) - 1)))

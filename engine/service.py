@@ -1,5 +1,4 @@
-"""The engine thread: commands in, events out. It owns the models, imports torch itself, and turns failures into
-``EngineError``."""
+"""The engine thread: commands in, events out. Owns the models; failures become ``EngineError``."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from .application import ChatApp
 from .event_queue import EventQueue
 
 SWITCH_INTERVAL = 0.0005
-"""Seconds a thread may keep the interpreter lock while another waits: the default of 5 ms makes the engine wait for
-most of a frame."""
+"""Seconds a thread keeps the interpreter lock: at the default 5 ms the engine waits for most of a frame."""
 JOIN_SECONDS = 3.0
 """How long leaving waits for the engine's round in flight."""
 

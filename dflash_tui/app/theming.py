@@ -41,8 +41,7 @@ def user_themes_dir() -> Path:
 
 
 def load_themes() -> tuple[list[Theme], list[ThemeError]]:
-    """Every theme that can be read, the user's last so that they may replace a bundled one, and what is wrong with
-    the others."""
+    """Every readable theme, the user's last to replace bundled ones, and what is wrong with the others."""
     themes: list[Theme] = []
     errors: list[ThemeError] = []
     for path in theme_files():

@@ -1,5 +1,4 @@
-"""Where the user looks: the live end, a past round, or slow motion. The engine runs on; every widget shows the same
-place."""
+"""Where the user looks: live, a past round, or slow motion; every widget shows it, and the engine runs on."""
 
 from __future__ import annotations
 

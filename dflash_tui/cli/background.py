@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 
 QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
 PATIENCE, REMOTE_PATIENCE = 0.1, 1.0
-"""Seconds to wait for a reply that has not come while the program was busy: here, and over a line that may be slow. One
-that came later still would be typed into the prompt."""
+"""Seconds to wait for a late reply, here or over a slow line; one later still would be typed into the prompt."""
 _COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 _KIND = re.compile(rb"\x1b\[\?[0-9;]*c")
 _MUTE = ("", "dumb", "linux", "unknown")
@@ -98,8 +97,7 @@ def is_dark(reply: bytes) -> bool | None:
 
 @contextmanager
 def suited_theme(theme: str | None) -> Iterator[Callable[[], str | None]]:
-    """The theme that was asked for; without one, or with ``auto``, the light one on a light terminal, and None for the
-    program's own choice. The imports of the screen belong into the block, the call behind them."""
+    """The theme asked for; else, or with ``auto``, the light one on a light terminal, else None."""
     if theme not in (None, AUTO):
         yield lambda: theme
         return

@@ -86,8 +86,7 @@ class _Command(click.Command):
 def _setting(
     name: str, metavar: str, text: str, *, common: bool = False, type: click.ParamType[Any] | None = None
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """An option for the field of ``GenerationSettings`` that has its name, with that field's default; its type too,
-    unless another is given."""
+    """An option for the field of ``GenerationSettings`` with its name, its default and, unless given, its type."""
     default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
     kind = type or click.types.convert_type(None, default)
     return flag(

@@ -112,8 +112,7 @@ class Invocation:
 
 
 def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
-    """What the flags say of the screen, and the keys that only a file can name. A terminal whose encoding is not UTF-8
-    gets ASCII without being asked."""
+    """The flags' screen options and the file's keys; ASCII on a terminal that isn't UTF-8."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
 

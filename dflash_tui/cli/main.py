@@ -80,8 +80,7 @@ def program() -> NoReturn:
 
 
 def main(arguments: Sequence[str] | None = None, engine: Engine = engine_source) -> int:
-    """Run the program and return its exit code. ``engine`` makes the source of the events: tests
-    put another in its place."""
+    """Run the program and return its exit code; ``engine`` makes the source of events."""
     _open_closed_streams()
     if request := os.environ.get(VARIABLE):
         return answer_shell(chat, commands, request)

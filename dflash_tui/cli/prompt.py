@@ -7,8 +7,7 @@ from typing import TextIO
 from .problems import Problem
 
 MAX_PROMPT_BYTES = 2 * 1024 * 1024
-"""More than the longest context holds (256 Ki tokens of four characters are 1 MiB). Reading stops here, so that an
-endless pipe can't fill the memory."""
+"""More than the longest context (256 Ki tokens of four characters); an endless pipe stops here."""
 
 
 def read_prompt(argument: str | None, stdin: TextIO | None) -> str | None:

@@ -1,5 +1,4 @@
-"""A pair answering question after question for the bundled traces, nothing shown. Needs only what the engine needs, to
-run where a GPU is."""
+"""A pair answering for the bundled traces, nothing shown; needs only what the engine needs."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from .problems import Problem
 
 
 def check_theme(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
-    """For an option's ``callback``: the name as it is. Raises :class:`Problem` for an unknown one that was typed; one
-    from a file or the environment is told by the screen, which opens all the same."""
+    """An option's ``callback``. :class:`Problem` for an unknown name that was typed; others the screen tells."""
     typed = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
     if name is None or name == AUTO or not typed:
         return name

@@ -124,8 +124,7 @@ def _ended_early(why: ExitCode) -> Ending:
 
 @contextmanager
 def signals_into(inbox: Inbox) -> Iterator[None]:
-    """Turn signals into entries of the queue: the main thread waits there, and ``SimpleQueue`` may be put to from
-    a signal handler."""
+    """Turn signals into entries of the queue, to which a signal handler may put."""
 
     def note(number: int, _frame: FrameType | None) -> None:
         inbox.put(_SIGNALS[signal.Signals(number)])

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 Feature = Literal[
     "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "drafts", "draft_probabilities",
 ]  # fmt: skip
-"""What a source may lack: questions can be asked; a setting can be changed; it tells what was drafted, and how sure the
-drafter was."""
+"""What a source may lack: questions, a setting, what was drafted, how sure the drafter was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """Steps of one turn that follow each other. It means what they mean one by one, and costs much less: nobody has to
-    decode them. Only a recording says it."""
+    """Steps of one turn in a row, from a recording: as if one by one, without decoding them."""
 
     turn: int
     history: StepHistory

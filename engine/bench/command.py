@@ -132,8 +132,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
 
 
 def run(arguments: Sequence[str], prog: str = PROG) -> int:
-    """Measures and prints; returns the exit code. Raises ``EngineFailure`` or ``ValueError`` for what can't be
-    measured."""
+    """Measures and prints; returns the exit code. ``EngineFailure`` or ``ValueError`` for what can't be."""
     options = make_parser(prog).parse_args(arguments)
     device = pick_device(options.device)
     use_fitting_threads(device)

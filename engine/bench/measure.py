@@ -139,8 +139,7 @@ class Bench:
         )
 
     def run(self, block: BlockSize, context: int, count: int) -> tuple[float, list[Round]]:
-        """Seconds of ``count`` rounds behind a random context, without the first few; a ``block`` of 1 decodes
-        plainly."""
+        """Seconds of ``count`` rounds behind a random context, less the first few; ``block`` 1 decodes plainly."""
         ids = self._pretend(context)
         settings = GenerationSettings(
             block_size=MIN_BLOCK_SIZE if block == 1 else block, speculation=block != 1, max_new_tokens=PLENTY

@@ -40,8 +40,7 @@ class Script:
         self.place_on_device = torch.zeros(1, dtype=torch.int32, device=device)
 
     def play(self, accepted: Sequence[int] = (), confidences: Sequence[Sequence[float]] = ()) -> None:
-        """From the next round on, from the first entry: how many drafts are accepted, and, where given, what the
-        drafter seems to give each."""
+        """From the next round on: how many drafts are accepted, and how sure the drafter seems, where given."""
         self.accepted, self.confidences = tuple(accepted), tuple(map(tuple, confidences))
         self.place = 0
         self.accepted_on_device[: len(accepted)] = torch.tensor(self.accepted, dtype=torch.int32)

@@ -15,8 +15,7 @@ Launch = Callable[[], None]
 
 
 def captured(launch: Launch, device: torch.device, what: str) -> Launch:
-    """The launch as one replay. It runs twice here, so it must be harmless when idle; ``DeviceFailure`` when it waits
-    or allocates."""
+    """The launch as one replay; runs twice here. ``DeviceFailure`` when it waits or allocates."""
     if device.type != "cuda":
         return launch
     try:

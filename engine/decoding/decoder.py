@@ -119,8 +119,7 @@ class Turn:
         return self.decoder.max_context - self.cache.length - 1
 
     def prefill(self, start: int, poll: Poll) -> Tensor | None:
-        """Runs the prompt from ``start`` in chunks; returns the last hidden state [1, hidden], or None when told to
-        stop."""
+        """Runs the prompt from ``start`` in chunks; the last hidden state [1, hidden], or None when told to stop."""
         ids = self.prompt.ids
         # The same prompt again must leave its last token to run, so a snapshot never lies behind that.
         stable = min(self.prompt.stable_length, len(ids) - 1)

@@ -27,8 +27,7 @@ from .cuda_graphs import Launch, captured
 from .decoder import Decoder
 
 Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest"]
-"""Pieces of rounds. A round drafts and verifies, a chain or, in the next two, a tree; or the target writes alone: with
-no drafter, or while it rests."""
+"""Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting."""
 
 
 class RoundLaunches:

@@ -1,5 +1,4 @@
-"""Short names for the exact weights in a folder, so that two runs can be told to be of the same models, and for the
-code that runs them."""
+"""Short names for the exact weights in a folder and for the code that runs them."""
 
 from __future__ import annotations
 

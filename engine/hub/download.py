@@ -111,8 +111,7 @@ def cached_models() -> list[CachedModel]:
 
 
 def fetch(repositories: Sequence[Repository], fetching: Fetching) -> None:
-    """Fetches the missing files of these repositories under one progress; ``WeightsFailure``, or ``FetchCancelled``
-    when stopped."""
+    """Fetches the missing files under one progress; ``WeightsFailure``, or ``FetchCancelled`` when stopped."""
     files = [file for repository in repositories for file in repository.wanted()]
     _check_disk(sum(file.size - file.bytes_here() for file in files))
     _Transfer(files, fetching).run()

@@ -58,8 +58,7 @@ class Cache:
         self.length = length
 
     def follow(self, length: int, written: int) -> None:
-        """Moves the cursor behind kernels, which ran rows up to ``written`` and have committed them up to ``length``
-        in the layers' states by themselves."""
+        """Moves the cursor behind kernels that ran rows up to ``written`` and committed up to ``length``."""
         self.note_written(written)
         self.length = length
 

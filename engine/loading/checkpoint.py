@@ -70,8 +70,7 @@ def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
 
 
 def target_shape(config: TargetConfig, device: torch.device, attention: AttentionBackend = "auto") -> TargetModel:
-    """A target for a device, still on ``meta``; ``UsageFailure`` for an attention backend that can't run every
-    layer."""
+    """A target on ``meta``; ``UsageFailure`` for an attention backend that can't run every layer."""
     backends = choose_backends(attention, config.attention, device, compute_dtype(device), "attention_backend")
     with torch.device("meta"):
         model = config.build()

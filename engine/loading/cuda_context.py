@@ -18,8 +18,7 @@ def has_driver() -> bool:
 
 
 def wake_gpu() -> Thread | None:
-    """Sets up the first GPU's primary context, which torch then finds, on the thread it returns; None without a
-    driver."""
+    """Sets up the first GPU's primary context on the returned thread; None without a driver."""
     if not has_driver():
         return None
     os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")  # what torch says, which would come too late for the driver

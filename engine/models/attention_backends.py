@@ -91,8 +91,7 @@ def _choose(
 def why_host_rounds(
     wanted: AttentionBackend, layers: Sequence[AttentionConfig], device: torch.device, dtype: torch.dtype
 ) -> str | None:
-    """Why rounds can't run on the device by themselves, or None: their kernels compute attention themselves, so another
-    backend means host rounds."""
+    """Why rounds can't run on the device, or None: only their own attention does."""
     if wanted not in ("auto", TRITON.name):
         return f"{wanted} was asked for"
     for layer in layers:

@@ -1,5 +1,4 @@
-"""What the engine asks of a target family besides computation: a folder here and a line in ``registry.py``. No
-torch."""
+"""What the engine asks of a family besides computation: a folder here, a line in ``registry.py``. No torch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Which family a checkpoint belongs to. To add one: a folder here and a place in ``FAMILIES``. No torch until a model
-is built."""
+"""Which family a checkpoint belongs to: a folder here and a place in ``FAMILIES``. No torch yet."""
 
 from __future__ import annotations
 

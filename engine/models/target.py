@@ -31,8 +31,7 @@ PrefillPass = Callable[[Tensor, int, Cache, Sequence[int]], TargetOutput]
 
 
 class DecodePass(Protocol):
-    """A pass of at most 16 rows as kernel launches, which a CUDA graph can capture: nothing allocated, read back or
-    data-dependent."""
+    """A pass of at most 16 rows as launches for a CUDA graph: nothing allocated, read back or data-dependent."""
 
     ids: Tensor
     """int64 [16]: tokens of the rows."""

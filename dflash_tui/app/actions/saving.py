@@ -72,8 +72,7 @@ def copy(screen: ChatScreen, argument: Argument) -> None:
 
 
 def copy_text(screen: ChatScreen, text: str, what: str, block: CodeBlock | None = None) -> None:
-    """To the terminal's clipboard, and to this machine's where it has a tool for that. A text that terminals would
-    refuse goes into a file instead."""
+    """To the terminal's clipboard and this machine's; a text too long for terminals goes into a file."""
     if len(text.encode("utf-8", "replace")) > LONGEST_SEQUENCE:
         whole = block or CodeBlock(1, "", "", "copied.txt", text, closed=True)
         try:

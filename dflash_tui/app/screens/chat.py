@@ -150,8 +150,7 @@ class ChatScreen(Screen[None]):
             self.source.join(seconds)
 
     async def _on_resize(self, event: events.Resize) -> None:
-        """In Textual's place, which draws the old classes at the new size, then the new ones with the text as it was
-        wrapped before, then that. Keys that wait are heard between the parts."""
+        """In Textual's place, which draws three times: keys that wait are heard between the parts."""
         event.prevent_default()
         event.stop()
         width, height = event.size

@@ -38,8 +38,7 @@ LATER_GROWTH = (("histogram", 6), ("positions", 6), ("rate", 10), ("histogram", 
 
 
 def heights(rows: int, wanted: Sequence[str]) -> dict[str, int]:
-    """Rows for each gauge of ``wanted`` (in the order of importance) that finds room; a row is kept free to say that
-    some don't."""
+    """Rows of each gauge of ``wanted`` (by importance) that has room; one row is kept to say that some don't."""
     shown: dict[str, int] = {}
     for name in wanted:
         rest = wanted[len(shown) + 1 :]

@@ -23,8 +23,7 @@ SHADE_STYLES: dict[Shade, str] = {
     "fast-4": "$foreground",
     "fast-5": "italic $foreground 75%",
 }
-"""The stronger, the more there is to look at: an unsure drafter, a dear token. Each step also has its own attributes,
-so that none depends on colour."""
+"""The stronger, the more to look at; each step has attributes of its own beside the colour."""
 
 
 def lens_legend(lens: Lens) -> Content:

@@ -35,8 +35,7 @@ CACHED_ROWS = 256
 _BLANKS = re.compile(r"(\s+)")
 
 Role = Literal["after", "hidden", "step", "cursor"]
-"""What the scrubber makes of a token: it comes later, later and not to be read yet, belongs to the round on show, or
-has the cursor."""
+"""What the scrubber makes of a token: later, hidden as yet, of the round on show, or under the cursor."""
 Shader = Callable[[int, int], Shade | None]
 """A lens: how to paint (turn, token); None leaves it as plain text."""
 

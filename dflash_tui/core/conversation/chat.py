@@ -69,8 +69,7 @@ class Chat:
         return self._exchanges
 
     def next_queued(self) -> str | None:
-        """Take the question to ask now from the queue. None while an answer runs, or when the last one was stopped or
-        failed: then :meth:`take_queued` is for its user to look at."""
+        """Take the next queued question; None while an answer runs or after one that was stopped or failed."""
         if self.busy or not self.queued or not self._ended_well:
             return None
         return self.queued.pop(0)
@@ -128,8 +127,7 @@ class Chat:
         self.settings = replace(self.settings, speculation=speculation)
 
     def take_back(self) -> Exchange | None:
-        """Undoes the newest question and its answer, or None. Not while ``busy``. The engine's caches rewind at the
-        next question."""
+        """Undoes the newest question and answer, or None. Not while ``busy``; caches rewind at the next one."""
         if not self._exchanges:
             return None
         exchange = self._exchanges.pop()

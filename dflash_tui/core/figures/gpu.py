@@ -115,8 +115,7 @@ def _first_visible() -> int:
 
 
 class GpuMonitor:
-    """Reads a card twice a second in a thread of its own. ``latest`` is None until the first reading, and for ever
-    where there is no card."""
+    """Reads a card twice a second on its own thread. ``latest`` is None before, and without a card."""
 
     def __init__(self, find: Callable[[], Card | None] = find_card, seconds: float = POLL_SECONDS) -> None:
         self.latest: GpuReading | None = None

@@ -29,8 +29,7 @@ def local_tool(environment: Mapping[str, str] = os.environ) -> tuple[str, ...] |
 
 
 def copy_locally(text: str) -> str | None:
-    """Give ``text`` to a tool of this machine; its name, or None when none took it. Waits for the tool, at most
-    ``SECONDS``."""
+    """Give ``text`` to a tool of this machine within ``SECONDS``; its name, or None."""
     command = local_tool()
     if command is None:
         return None

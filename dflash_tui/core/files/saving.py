@@ -95,8 +95,7 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _link(temporary: Path, target: Path, data: bytes) -> None:
-    """Give the finished file its name. Raises ``FileExistsError`` if the name is taken, also at the last moment:
-    a hard link never replaces anything, a rename would."""
+    """Name the finished file. ``FileExistsError`` if the name is taken, even now: a hard link never replaces."""
     try:
         os.link(temporary, target)
     except OSError as error:

@@ -116,8 +116,7 @@ class Divergence:
 
     @property
     def margin(self) -> float | None:
-        """How far apart the two tokens' probabilities are, each as its own lane's target pass gave it. A small one
-        says that rounding decided between near-equals. None when one of the answers had ended, or didn't tell."""
+        """How far apart the tokens' probabilities are in their lanes: small means rounding. None when unknown."""
         given = [None if token is None else token.probability for token in (self.first, self.other)]
         return None if given[0] is None or given[1] is None else abs(given[0] - given[1])
 
@@ -128,8 +127,7 @@ class RaceResult:
     lanes: tuple[LaneResult, ...]
 
     def speed_up(self, lane: LaneResult) -> float:
-        """How many times as fast as the first lane this one decodes, per token; the time to the first token is not
-        in it. 0 when the answer was too short to tell."""
+        """How many times as fast as the first lane this one decodes, per token; 0 when too short to tell."""
         base = self.lanes[0].tok_s
         return lane.tok_s / base if base else 0.0
 
@@ -173,8 +171,7 @@ class _Heat:
 
 
 class Race:
-    """Asks heat after heat: feed it every event, it sends the next question. ``result`` comes with the last answer, or
-    ``failure``."""
+    """Asks heat after heat as events are fed; ``result`` comes with the last answer, or ``failure``."""
 
     def __init__(
         self,

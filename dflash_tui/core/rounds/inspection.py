@@ -36,8 +36,7 @@ class Column:
     choice: EmittedToken | None
     """The target's own; None where the answer doesn't reach."""
     noise: float | None
-    """The random number that picked the choice, in [0, 1); None at temperature 0, without a choice, and where the noise
-    was not this engine's."""
+    """The number in [0, 1) that picked; None at temperature 0, without a choice, or for another's noise."""
     further: tuple[Further, ...] = ()
     """The drafter's choices of this position behind ``draft`` that were verified, the likeliest first."""
 
@@ -127,8 +126,7 @@ class Inspection:
         return place if 0 <= place < len(self.step.emitted) else None
 
     def why(self, place: int) -> str:
-        """One sentence about a column: why its draft was kept or not. Nothing about a round that has none, which only a
-        damaged trace has."""
+        """One sentence: why a column's draft was kept or not. Empty for a damaged trace's round without one."""
         if not self.columns:
             return ""
         column = self.columns[place]

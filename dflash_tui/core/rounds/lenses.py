@@ -83,8 +83,7 @@ class Reading:
         return _SURE[self._block(block, complete)[step % CHECKPOINT][place]]
 
     def _decode_block(self, block: int, end: int) -> list[bytes]:
-        """The bin of every accepted draft in the steps of a block up to ``end``: decoding one step decodes those before
-        it in its block, so all are taken at once."""
+        """The bin of every accepted draft of a block up to ``end``: decoding a step decodes those before."""
         start = block * CHECKPOINT
         steps = islice(self._history.steps(start), end - start)
         return [bytes(bin_of(token.probability) for token in accepted_drafts(step)) for step in steps]

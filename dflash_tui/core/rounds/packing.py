@@ -43,8 +43,7 @@ MOST_CHOICES = 256
 """Of a position. No drafter is asked for so many."""
 
 Piece = tuple[int | None, str | None]
-"""A token's id and the text it stands for here; None for what is not known. Half-finished characters give one id
-several texts."""
+"""A token's id and its text here, or None. Half-finished characters give one id several texts."""
 
 
 @dataclass(slots=True)

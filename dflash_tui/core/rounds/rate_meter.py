@@ -58,8 +58,7 @@ class RateMeter:
             self._peaks.append(peak)
 
     def after(self, index: int) -> Rate:
-        """As it was after round ``index``; negative ones count from the end. Raises ``IndexError`` when there is no
-        such round."""
+        """As it was after round ``index``, negative ones from the end. ``IndexError``."""
         rounds = self._rounds
         index = range(len(rounds))[index]
         seconds = (rounds.time[index] - rounds.time[0]) / SECOND

@@ -103,8 +103,7 @@ def open_session(path: Path) -> Conversation:
 
 
 def reopen(path: Path) -> tuple[Conversation, SessionLog]:
-    """The conversation in a file, and a log that goes on with it. Raises :class:`ArchiveError`, which is
-    :class:`OpenElsewhere` while another window has it."""
+    """A file's conversation and a log that goes on. :class:`ArchiveError`, :class:`OpenElsewhere` if held."""
     conversation = open_session(path)
     try:
         return conversation, SessionLog.resume(path)
@@ -116,8 +115,7 @@ def reopen(path: Path) -> tuple[Conversation, SessionLog]:
 
 
 def reopen_latest(directory: Path | None = None) -> tuple[Conversation, SessionLog]:
-    """Like :func:`reopen` where something was last said. One that is open elsewhere is told with the latest that
-    isn't, never left out silently: that would be another conversation than the one meant."""
+    """:func:`reopen` where something was last said; one open elsewhere is told, never silently left out."""
     latest = latest_session(directory)
     try:
         return reopen(latest)

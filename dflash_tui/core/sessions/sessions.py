@@ -45,8 +45,7 @@ class SessionLog:
 
     @classmethod
     def create(cls, directory: Path | None = None) -> SessionLog:
-        """A log with a new name in ``directory`` (default: :func:`sessions_directory`). The file appears with the
-        first user message, so that a chat opened and closed leaves nothing behind."""
+        """A new log in ``directory`` (default: :func:`sessions_directory`); the file comes with the first question."""
         stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
         return cls((directory or sessions_directory()) / f"{stamp}-{uuid4().hex[:6]}{SUFFIX}")
 
@@ -161,8 +160,7 @@ class Turn:
         return "".join(each.thought for each in self.rounds)
 
     def events(self) -> list[Event] | None:
-        """What the engine said, as far as the log goes; a turn that the log ends in ends with an error. None where an
-        earlier version of the program kept the text only."""
+        """What the engine said; a turn cut off ends with an error. None where only the text was kept."""
         if self.started is None:
             return None
         try:

@@ -23,8 +23,7 @@ def line_of(text: str, key: str, table: str = "") -> int | None:
 
 
 def syntax_place(message: str, text: str) -> tuple[str, int | None]:
-    """What ``tomllib`` complains about, such as ``Invalid value (at line 3, column 8)``, taken apart: the complaint and
-    its line in ``text``."""
+    """``tomllib``'s complaint, such as ``Invalid value (at line 3, column 8)``, and its line in ``text``."""
     found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     if found is None:
         return message, None

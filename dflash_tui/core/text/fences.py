@@ -70,8 +70,7 @@ class CodeBlock:
     info: str
     """What stands behind the opening fence, stripped."""
     filename: str | None
-    """From the info string, else the usual name for the language or for what the content looks like, else None. It
-    is the model's word: whoever writes a file checks it (:func:`dflash_tui.core.files.saving.save_block`)."""
+    """From the info string, else usual for language or content, else None. Unchecked: the model's word."""
     content: str
     """Between the fences, verbatim but for the fence's own indentation."""
     closed: bool

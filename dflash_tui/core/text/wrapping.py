@@ -19,8 +19,7 @@ from .spans import Span, Spans
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _WIDE = re.compile("[\u3001-\u3015\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]+")
-"""Characters of two cells that nothing combines with: Chinese and Japanese have no blanks, so that their lines are long
-words, and these are cut without a look at each character."""
+"""Characters of two cells that combine with nothing: long Chinese and Japanese words are cut quickly."""
 
 
 def width_of(text: str) -> int:
@@ -37,8 +36,7 @@ def shortened(text: str, cells: int) -> str:
 
 
 def wrap(line: str, width: int) -> list[str]:
-    """Cut one line (no newlines in it) into rows of ``width`` cells. Blanks hang over the edge rather than start a
-    row."""
+    """Cut one line into rows of ``width`` cells. Blanks hang over the edge rather than start a row."""
     if width_of(line.rstrip()) <= width:
         return [line]
     rows: list[str] = []

@@ -140,8 +140,7 @@ class StepModel:
         self._discarded = draft[kept + own :]
 
     def _tree(self, fields: Fields, anchor: int, draft: list[int]) -> int:
-        """Through a step's tree and what of it was kept: how many tokens. What makes no sense counts for the newest
-        token: whoever unpacks the step refuses it."""
+        """A step's tree and what was kept: how many tokens. Nonsense counts for the newest; the unpacker refuses it."""
         number = fields.number
         told = {(depth, 0): piece for depth, piece in enumerate(draft, 1)}
         rows, trunk = [(0, anchor)], True

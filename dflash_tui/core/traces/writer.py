@@ -145,8 +145,7 @@ class TraceWriter:
                 self._fail(error)
 
     def _write(self, data: bytes, instead: int = 0) -> None:
-        """``data`` in the place of the file's last ``instead`` bytes. Killed in between, the program leaves the rest of
-        those behind what is whole."""
+        """``data`` in place of the file's last ``instead`` bytes; killed in between, the whole rest remains."""
         if self.failure is not None:
             return
         try:
@@ -167,8 +166,7 @@ class TraceWriter:
 
 
 def write_conversation(path: Path, ready: EngineReady | None, turns: Iterable[TurnState]) -> None:
-    """The trace of a conversation so far. Raises ``FileExistsError`` rather than overwriting, and ``OSError``; nothing
-    is left of a trace that could not be written whole."""
+    """The trace of a conversation. ``FileExistsError`` or ``OSError``; no partial file is left."""
     writer = TraceWriter(path, source="history")
     for event in (*([ready] if ready else []), *(event for turn in turns for event in turn_events(turn))):
         writer.record(event)

@@ -55,8 +55,7 @@ class FullTiles:
     warps: int
     stages: int
     programs: int
-    """As many as a GPU holds at a time. A program for every split would be many that find out that there is nothing
-    to do."""
+    """As many as a GPU holds at a time: one for every split would mostly find nothing to do."""
 
 
 AttendTiles = WindowTiles | FullTiles

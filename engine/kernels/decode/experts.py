@@ -119,8 +119,7 @@ def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, m
 def load_item(
     experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """The expert of a tile and its pairs' 16 places, -1 behind the last; loaded together, a tile ahead: a round trip
-    costs as much as 3 MB."""
+    """A tile's expert and its pairs' 16 places (-1: none), loaded a tile ahead: a round trip costs as 3 MB."""
     slot = item // TILES
     exists = slot < EXPERTS
     expert = tl.load(experts + slot, mask=exists, other=-1)

@@ -43,8 +43,7 @@ def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> R
 
 
 def router_scores(x: Tensor, weight: Tensor) -> Tensor:
-    """fp32 scores [n, experts] of rows [n, hidden] and a router's weight [experts, hidden]; bf16 products are exact in
-    fp32."""
+    """fp32 scores [n, experts] of rows [n, hidden] and weight [experts, hidden]; bf16 products are exact."""
     if x.is_cuda and x.dtype != torch.float32:
         scores: Tensor = torch.mm(x, weight.mT, out_dtype=torch.float32)
         return scores

@@ -19,8 +19,7 @@ class AttentionFunction(Protocol):
 
 
 def visible_keys(query_positions: Tensor, key_positions: Tensor, *, causal: bool, window: int | None) -> Tensor:
-    """Which keys each query sees, bool [queries, keys]. Causal: at or before it; windowed: fewer than ``window``
-    away."""
+    """Keys each query sees, bool [queries, keys]: causal at or before, windowed fewer than ``window`` away."""
     distance = query_positions[:, None] - key_positions[None, :]
     visible = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
     if window is not None:

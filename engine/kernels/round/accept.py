@@ -83,8 +83,7 @@ class DraftTree:
 
 
 def reference_path(tree: Sequence[Node], tokens: Sequence[int], said: Sequence[int]) -> list[int]:
-    """Rows of the accepted drafts in order. ``tokens``: what stands in each row, the anchor first; ``said``: the
-    target's next."""
+    """Rows of accepted drafts. ``tokens``: what stands in each row, the anchor first; ``said``: next."""
     path = [0]
     while True:
         children = [row for row, node in enumerate(tree, 1) if node.parent == path[-1]]

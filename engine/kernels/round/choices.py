@@ -38,8 +38,7 @@ def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
 def pick_choices(
     out: HeadOutput, choices: Choices, tiles: Tiles, row_tiles: RowTiles = ROW_TILES, max_rows: int = MAX_ROWS
 ) -> None:
-    """``pick_rows``, with the four best tokens of each row, best first. ``tiles`` are those of ``head_rows``, which
-    kept its logits."""
+    """``pick_rows``, with each row's four best tokens. ``tiles`` are those of ``head_rows``."""
     assert out.logits is not None and out.logits.shape[1] >= CHOICES
     count = out.tile_best.shape[1]
     _pick_choices[(max_rows,)](

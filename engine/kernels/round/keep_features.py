@@ -1,5 +1,4 @@
-"""Keeps the features of tokens written alone until the drafter ingests sixteen at once: ingesting one reads as many
-weights."""
+"""Keeps features of tokens written alone until sixteen are ingested at once, at the cost of one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Accepted rows of a tree move to where a chain's stand: keys, values and features, in one launch. Afterwards nothing
-differs from a chain."""
+"""Accepted rows of a tree move, in one launch, to where a chain's keys, values and features stand."""
 
 from __future__ import annotations
 

@@ -20,8 +20,7 @@ class TreeRows:
     depths: Tensor
     """[16]: 0 for the anchor; never more than the row's number."""
     paths: Tensor
-    """[16, 16]: entry (r, d) is the row at depth d on the path to row r, for d up to the depth of r, which is r itself.
-    Behind that, any row."""
+    """[16, 16]: entry (r, d) is the row at depth d on the path to r, up to r's depth; behind it, any row."""
     trunk: Tensor
     """[1]: so many rows, the anchor included, have just the rows before them as ancestors. The others come behind."""
 

@@ -64,8 +64,7 @@ def noted_launches(run: Callable[[], None]) -> list[str]:
 
 
 def compile_all(noted: Sequence[str], processes: int) -> None:
-    """Puts the machine code of noted launches and their launchers into Triton's cache. Forks: only for a process
-    without threads or GPU."""
+    """Puts noted launches' machine code into Triton's cache. Forks: no threads or GPU before."""
     # Kernels of long sources take longest: begun first, none of them is waited for alone.
     in_order = sorted(noted, key=lambda launch: len(_kernel(launch).src), reverse=True)
     with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:

@@ -12,8 +12,7 @@ from triton.runtime import interpreter
 
 
 def round_as_gpus_do() -> None:
-    """Rounds to bf16 to nearest, ties to even, where the interpreter truncates. Once per process, before the first
-    kernel."""
+    """Rounds to bf16 to nearest, ties to even, not truncating. Once, before the first kernel."""
     convert = interpreter._convert_float
 
     def converted(values: Any, source: Any, target: Any, rounding: Any) -> Any:

@@ -25,8 +25,7 @@ def bytes_of(*models: nn.Module) -> int:
 
 
 def weight_from(tensors: Mapping[str, Tensor]) -> Weight:
-    """The weight of tensors by the endings of their names ({"": values}: a plain one); ``ValueError`` for no known
-    kind."""
+    """The weight of tensors by their names' endings ({"": values}: plain); ``ValueError`` for no kind."""
     for kind in KINDS:
         if set(kind.endings) == tensors.keys():
             return kind(*(tensors[ending] for ending in kind.endings))

@@ -67,6 +67,5 @@ class Weight(ABC):
         return F.linear(x, self.restored().to(x.dtype))
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
-        """Products [n, rows] of rows x [n, depth] that are sorted by expert. ``ends`` int32 [experts]: where each one's
-        rows end."""
+        """Products [n, rows] of x [n, depth] sorted by expert. ``ends`` int32 [experts]: where each's rows end."""
         return F.grouped_mm(x, self.restored().to(x.dtype).mT, offs=ends)

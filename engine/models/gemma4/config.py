@@ -36,8 +36,7 @@ class Gemma4Config(TargetConfig):
 
     @classmethod
     def from_json(cls, config: Json, generation: Json | None = None) -> Gemma4Config:
-        """Reads ``config.json`` and the stop tokens of ``generation_config.json``; ``WeightsFailure`` for an
-        unsupported Gemma 4."""
+        """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported."""
         whole = Fields(config, "config.json")
         text = whole.nested("text_config") if "text_config" in whole else whole
         _require_what_the_engine_computes(whole, text)
