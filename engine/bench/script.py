@@ -125,15 +125,9 @@ def overrule(script: Script, state: RoundState, ids: torch.Tensor, said: torch.T
     """Makes the target accept as many of a chain's drafts as the entry says. ``ids`` int64 [17]: the rows; ``said``
     int64 [16]: the target's tokens."""
     _overrule[(1,)](
-        state.numbers,
-        ids,
-        said,
-        script.accepted_on_device,
-        script.length_on_device,
-        script.place_on_device,
-        VOCAB=vocab,
-        num_warps=1,
-    )
+        state.numbers, ids, said, script.accepted_on_device, script.length_on_device, script.place_on_device,
+        VOCAB=vocab, num_warps=1,
+    )  # fmt: skip
 
 
 @early_kernel

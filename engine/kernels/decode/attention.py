@@ -288,25 +288,11 @@ def _attend_to_all(
     shared = {"GROUP": group, "HEAD_DIM": head_dim, "CAUSAL": layer.causal}
     shared |= {"SPLIT": tiles.split, "GROUP_ROWS": MAX_ROWS * group}
     _attend_full[(kv_heads, programs, tiles_and_parts)](
-        projected,
-        k,
-        v,
-        *parts,
-        cursor,
-        rows,
-        capacity,
-        projected.stride(0),
-        splits,
-        layer.scale * LOG2_E,
+        projected, k, v, *parts, cursor, rows, capacity, projected.stride(0), splits, layer.scale * LOG2_E,
         *_tensors(tree),
-        KEYS=tiles.keys,
-        TILE=tiles.rows,
-        VALUES=values,
-        ALONE=max_rows == 1,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-        **shared,
-    )
+        KEYS=tiles.keys, TILE=tiles.rows, VALUES=values, ALONE=max_rows == 1, num_warps=tiles.warps,
+        num_stages=tiles.stages, **shared,
+    )  # fmt: skip
     _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
         *parts, out, cursor, rows, splits, _tensors(tree)[0], LANES=lanes, num_warps=4, **shared
     )

@@ -50,20 +50,10 @@ def store_context(projected: Tensor, stores: ContextStores, frequencies: Tensor,
     kv_heads, _, head_dim = stores.first.shape
     assert projected.shape == (MAX_ROWS, stores.columns) and projected.is_contiguous()
     _store_context[(MAX_ROWS, len(stores.stores) * 2 * kv_heads)](
-        projected,
-        stores.norms,
-        frequencies,
-        stores.first,
-        stores.distances,
-        stores.capacities,
-        start,
-        rows,
+        projected, stores.norms, frequencies, stores.first, stores.distances, stores.capacities, start, rows,
         stores.eps,
-        COLUMNS=stores.columns,
-        KV_HEADS=kv_heads,
-        HEAD_DIM=head_dim,
-        num_warps=1,
-    )
+        COLUMNS=stores.columns, KV_HEADS=kv_heads, HEAD_DIM=head_dim, num_warps=1,
+    )  # fmt: skip
 
 
 @early_kernel

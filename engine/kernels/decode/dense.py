@@ -40,21 +40,10 @@ def project(x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int 
     assert x.shape[1] == depth and out.numel() == tiles.splits * MAX_ROWS * columns
     assert x.is_contiguous() and weight.is_contiguous and out.is_contiguous()
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
-        x,
-        weight.values,
-        weight.scales,
-        out,
-        max_rows,
-        N=columns,
-        K=depth,
-        FORMAT=weight.format,
-        SPLITS=tiles.splits,
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        x, weight.values, weight.scales, out, max_rows,
+        N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 def gate_up(
@@ -65,21 +54,10 @@ def gate_up(
     assert x.shape[1] == depth and out.shape[1] == inter
     assert x.is_contiguous() and weight.is_contiguous and out.is_contiguous()
     _gate_up[(cdiv(inter, tiles.columns),)](
-        x,
-        weight.values,
-        weight.scales,
-        out,
-        max_rows,
-        INTER=inter,
-        K=depth,
-        FORMAT=weight.format,
-        SILU=activation == "silu",
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        x, weight.values, weight.scales, out, max_rows,
+        INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 @jit

@@ -51,34 +51,13 @@ def expert_gate_up_rows(
     assert gate_up.is_contiguous and dense.weight.is_contiguous
     assert dense.act.shape[1] == depth and dense.out.numel() == dense.tiles.splits * MAX_ROWS * columns
     _expert_gate_up[(dense.programs + _expert_programs(inter, num_experts, top_k, tiles, max_rows),)](
-        x,
-        gate_up.values,
-        gate_up.scales,
-        assignment.experts,
-        assignment.pairs,
-        out,
-        dense.act,
-        dense.weight.values,
-        dense.weight.scales,
-        dense.out,
-        max_rows,
-        EXPERTS=num_experts,
-        TOP_K=top_k,
-        INTER=inter,
-        K=hidden,
-        FORMAT=gate_up.format,
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        DENSE_N=columns,
-        DENSE_K=depth,
-        DENSE_FORMAT=dense.weight.format,
-        DENSE_SPLITS=dense.tiles.splits,
-        DENSE_BLOCK_N=dense.tiles.columns,
-        DENSE_BLOCK_K=dense.tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        x, gate_up.values, gate_up.scales, assignment.experts, assignment.pairs, out, dense.act, dense.weight.values,
+        dense.weight.scales, dense.out, max_rows,
+        EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth, DENSE_FORMAT=dense.weight.format,
+        DENSE_SPLITS=dense.tiles.splits, DENSE_BLOCK_N=dense.tiles.columns, DENSE_BLOCK_K=dense.tiles.depth,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 def expert_down_rows(
@@ -91,23 +70,10 @@ def expert_down_rows(
     assert act.shape == (MAX_ROWS * top_k, inter) and out.shape == (MAX_ROWS, top_k, hidden)
     assert down.is_contiguous
     _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
-        act,
-        down.values,
-        down.scales,
-        assignment.experts,
-        assignment.pairs,
-        assignment.weights,
-        out,
-        EXPERTS=num_experts,
-        N=hidden,
-        K=inter,
-        FORMAT=down.format,
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out,
+        EXPERTS=num_experts, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, max_rows: int) -> int:

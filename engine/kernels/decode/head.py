@@ -68,41 +68,20 @@ def head_rows(
     vocab, size = embedding.shape
     assert embedding.is_contiguous and hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
     _head[(cdiv(vocab, tiles.columns),)](
-        hidden,
-        embedding.values,
-        embedding.scales,
-        out.logits,
-        out.tile_best,
-        out.tile_token,
-        out.tile_mass,
-        0.0 if softcap is None else softcap,
-        max_rows,
-        VOCAB=vocab,
-        K=size,
-        FORMAT=embedding.format,
-        CAPPED=softcap is not None,
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        hidden, embedding.values, embedding.scales, out.logits, out.tile_best, out.tile_token, out.tile_mass,
+        0.0 if softcap is None else softcap, max_rows,
+        VOCAB=vocab, K=size, FORMAT=embedding.format, CAPPED=softcap is not None, BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_ROWS) -> None:
     """The most likely token of each row and its probability, from what ``head_rows`` left of each tile."""
     count = out.tile_best.shape[1]
     _pick[(max_rows,)](
-        out.tile_best,
-        out.tile_token,
-        out.tile_mass,
-        out.token,
-        out.probability,
-        out.peak,
-        TILES=count,
-        BLOCK=power_of_two(count),
-        num_warps=tiles.warps,
-    )
+        out.tile_best, out.tile_token, out.tile_mass, out.token, out.probability, out.peak,
+        TILES=count, BLOCK=power_of_two(count), num_warps=tiles.warps,
+    )  # fmt: skip
 
 
 @early_kernel

@@ -43,18 +43,9 @@ def embed_rows(
     """``x`` [16, hidden] = scaled embeddings of ``ids`` int64 [16], and ``normed`` = x normed for the first layer."""
     hidden = x.shape[1]
     _embed_rows[(max_rows,)](
-        ids,
-        embedding,
-        scale,
-        x,
-        normed,
-        weight,
-        eps,
-        HIDDEN=hidden,
-        QWEN=style == "qwen",
-        BLOCK=power_of_two(hidden),
-        **tiles.options,
-    )
+        ids, embedding, scale, x, normed, weight, eps,
+        HIDDEN=hidden, QWEN=style == "qwen", BLOCK=power_of_two(hidden), **tiles.options,
+    )  # fmt: skip
 
 
 def after_attention(
@@ -72,22 +63,10 @@ def after_attention(
     16, hidden] are ``dense.project``'s of ``o_proj``. The launch just before may not write x."""
     hidden = x.shape[1]
     _after_attention[(max_rows,)](
-        partials,
-        x,
-        weights.post_attention,
-        weights.pre_feed_forward,
-        weights.pre_experts,
-        weights.router_scale,
-        eps,
-        hidden**-0.5,
-        dense,
-        experts,
-        routed,
-        HIDDEN=hidden,
-        SPLITS=partials.shape[0],
-        BLOCK=power_of_two(hidden),
-        **tiles.options,
-    )
+        partials, x, weights.post_attention, weights.pre_feed_forward, weights.pre_experts, weights.router_scale, eps,
+        hidden**-0.5, dense, experts, routed,
+        HIDDEN=hidden, SPLITS=partials.shape[0], BLOCK=power_of_two(hidden), **tiles.options,
+    )  # fmt: skip
 
 
 def after_feed_forward(
@@ -107,24 +86,11 @@ def after_feed_forward(
     with ``pairs``, ``partials``."""
     hidden = x.shape[1]
     _after_feed_forward[(max_rows,)](
-        partials,
-        pairs,
-        x,
-        weights.post_dense,
-        weights.post_experts,
-        weights.post_feed_forward,
-        weights.layer_scalar,
-        weights.next_norm,
-        eps,
-        normed,
-        features,
-        0 if features is None else features.stride(0),
-        HIDDEN=hidden,
-        SPLITS=partials.shape[0],
-        TOP_K=0 if pairs is None else pairs.shape[1],
-        BLOCK=power_of_two(hidden),
-        **tiles.options,
-    )
+        partials, pairs, x, weights.post_dense, weights.post_experts, weights.post_feed_forward, weights.layer_scalar,
+        weights.next_norm, eps, normed, features, 0 if features is None else features.stride(0),
+        HIDDEN=hidden, SPLITS=partials.shape[0], TOP_K=0 if pairs is None else pairs.shape[1],
+        BLOCK=power_of_two(hidden), **tiles.options,
+    )  # fmt: skip
 
 
 def add_and_norm(
@@ -140,17 +106,9 @@ def add_and_norm(
     """``reference_add_and_norm`` in place: x [16, hidden], if there is one, becomes the sum, ``normed`` is filled."""
     hidden = normed.shape[1]
     _add_and_norm[(max_rows,)](
-        partials,
-        x,
-        weight,
-        eps,
-        normed,
-        HIDDEN=hidden,
-        SPLITS=partials.shape[0],
-        QWEN=style == "qwen",
-        BLOCK=power_of_two(hidden),
-        **tiles.options,
-    )
+        partials, x, weight, eps, normed,
+        HIDDEN=hidden, SPLITS=partials.shape[0], QWEN=style == "qwen", BLOCK=power_of_two(hidden), **tiles.options,
+    )  # fmt: skip
 
 
 @early_kernel

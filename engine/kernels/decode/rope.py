@@ -96,26 +96,11 @@ def norm_rope_store(
     on the device; rows from ``rows`` on are not written, ``max_rows`` bounds them when recorded."""
     kv_heads, capacity, head_dim = k.shape
     _norm_rope_store[(max_rows, heads + 2 * kv_heads)](
-        projected,
-        norms.q,
-        norms.k,
-        frequencies,
-        k,
-        v,
-        cursor,
-        rows,
-        capacity,
-        projected.stride(0),
-        norms.eps,
+        projected, norms.q, norms.k, frequencies, k, v, cursor, rows, capacity, projected.stride(0), norms.eps,
         None if tree is None else tree.depths,
-        HEADS=heads,
-        KV_HEADS=kv_heads,
-        HEAD_DIM=head_dim,
-        VALUE_IS_KEY=value_is_key,
-        ROUNDED_FIRST=norms.rounded_first,
-        NORM_VALUES=norms.norm_values,
-        num_warps=1 if head_dim <= 256 else 2,
-    )
+        HEADS=heads, KV_HEADS=kv_heads, HEAD_DIM=head_dim, VALUE_IS_KEY=value_is_key, ROUNDED_FIRST=norms.rounded_first,
+        NORM_VALUES=norms.norm_values, num_warps=1 if head_dim <= 256 else 2,
+    )  # fmt: skip
 
 
 def norm_rope_store_reference(

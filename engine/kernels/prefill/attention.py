@@ -49,28 +49,11 @@ def chunk_attention(
     tiles = tiles or chunk_tiles(head_dim)
     out = torch.empty(n, heads * head_dim, dtype=q.dtype, device=q.device)
     _attend_chunk[(cdiv(n, tiles.queries), heads)](
-        q,
-        k,
-        v,
-        out,
-        n,
-        num_keys,
-        q.stride(0),
-        q.stride(1),
-        k.stride(0),
-        k.stride(1),
-        v.stride(0),
-        v.stride(1),
+        q, k, v, out, n, num_keys, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),
         scale * LOG2_E,
-        GROUP=heads // kv_heads,
-        HEAD_DIM=head_dim,
-        WINDOW=window or 0,
-        CAUSAL=causal,
-        QUERIES=tiles.queries,
-        KEYS=tiles.keys,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        GROUP=heads // kv_heads, HEAD_DIM=head_dim, WINDOW=window or 0, CAUSAL=causal, QUERIES=tiles.queries,
+        KEYS=tiles.keys, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
     return out
 
 

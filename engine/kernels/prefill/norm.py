@@ -32,19 +32,10 @@ def join_attention(
     residual, ``dense`` and ``routed`` take it normed for MLP and router (the experts' input: ``spread``)."""
     n, hidden = x.shape
     _join_attention[(n,)](
-        attended,
-        x,
-        weights.post_attention,
-        weights.pre_feed_forward,
-        weights.router_scale,
-        eps,
-        hidden**-0.5,
-        dense,
+        attended, x, weights.post_attention, weights.pre_feed_forward, weights.router_scale, eps, hidden**-0.5, dense,
         routed,
-        HIDDEN=hidden,
-        BLOCK=power_of_two(hidden),
-        num_warps=8,
-    )
+        HIDDEN=hidden, BLOCK=power_of_two(hidden), num_warps=8,
+    )  # fmt: skip
 
 
 def join_feed_forward(
@@ -60,25 +51,12 @@ def join_feed_forward(
     layer's, ``normed`` takes it normed for the next reader; ``features``: a tapped layer's strided part."""
     n, hidden = x.shape
     _join_feed_forward[(n,)](
-        dense,
-        None if sparse is None else sparse.out,
-        None if sparse is None else sparse.places,
-        None if sparse is None else sparse.weights,
-        x,
-        weights.post_dense,
-        weights.post_experts,
-        weights.post_feed_forward,
-        weights.layer_scalar,
-        weights.next_norm,
-        eps,
-        normed,
-        features,
+        dense, None if sparse is None else sparse.out, None if sparse is None else sparse.places,
+        None if sparse is None else sparse.weights, x, weights.post_dense, weights.post_experts,
+        weights.post_feed_forward, weights.layer_scalar, weights.next_norm, eps, normed, features,
         0 if features is None else features.stride(0),
-        HIDDEN=hidden,
-        TOP_K=0 if sparse is None else sparse.places.shape[1],
-        BLOCK=power_of_two(hidden),
-        num_warps=8,
-    )
+        HIDDEN=hidden, TOP_K=0 if sparse is None else sparse.places.shape[1], BLOCK=power_of_two(hidden), num_warps=8,
+    )  # fmt: skip
 
 
 def spread(x: Tensor, norm: Tensor, eps: float, places: Tensor) -> Tensor:

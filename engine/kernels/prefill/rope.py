@@ -30,32 +30,12 @@ def norm_rope_split(
     heads = 0 if q is None else q.shape[1]
     assert k_seen.stride() == v_seen.stride() and projected.stride(1) == 1
     _norm_rope_split[(projected.shape[0],)](
-        projected,
-        norms.q,
-        norms.k,
-        frequencies,
-        q,
-        k_store,
-        v_store,
-        k_seen,
-        v_seen,
-        projected.shape[0],
-        end,
-        capacity,
-        projected.stride(0),
-        k_seen.stride(0),
-        norms.eps,
-        HEADS=heads,
-        KV_HEADS=kv_heads,
-        HEAD_DIM=head_dim,
-        BLOCK_Q=power_of_two(heads),
-        BLOCK_KV=power_of_two(kv_heads),
-        VALUE_IS_KEY=value_is_key,
-        ROUNDED_FIRST=norms.rounded_first,
-        NORM_VALUES=norms.norm_values,
-        SEEN=seen is not None,
-        num_warps=4 if max(heads, kv_heads) * head_dim <= 8192 else 8,
-    )
+        projected, norms.q, norms.k, frequencies, q, k_store, v_store, k_seen, v_seen, projected.shape[0], end,
+        capacity, projected.stride(0), k_seen.stride(0), norms.eps,
+        HEADS=heads, KV_HEADS=kv_heads, HEAD_DIM=head_dim, BLOCK_Q=power_of_two(heads), BLOCK_KV=power_of_two(kv_heads),
+        VALUE_IS_KEY=value_is_key, ROUNDED_FIRST=norms.rounded_first, NORM_VALUES=norms.norm_values,
+        SEEN=seen is not None, num_warps=4 if max(heads, kv_heads) * head_dim <= 8192 else 8,
+    )  # fmt: skip
 
 
 @jit

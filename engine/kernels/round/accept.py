@@ -119,27 +119,13 @@ def _launch(
     assert head.logits is not None
     said = head if sampled is None else sampled
     _accept[(1,)](
-        state.numbers,
-        ids,
-        said.token,
-        said.probability,
-        head.peak if sampled is None else sampled.draft_probability,
-        drafter_probability,
-        head.logits,
-        head.peak,
-        None if tree is None else tree.choices.tokens,
-        None if tree is None else tree.rows.depths,
-        None if tree is None else tree.rows.paths,
-        None if tree is None else tree.parents,
-        None if tree is None else tree.path.rows,
-        None if tree is None else tree.path.count,
-        None if tree is None else tree.path.before,
-        VOCAB=head.logits.shape[1],
-        GREEDY=sampled is None,
-        TREE=tree is not None,
-        CHOICES=CHOICES,
-        num_warps=1,
-    )
+        state.numbers, ids, said.token, said.probability, head.peak if sampled is None else sampled.draft_probability,
+        drafter_probability, head.logits, head.peak, None if tree is None else tree.choices.tokens,
+        None if tree is None else tree.rows.depths, None if tree is None else tree.rows.paths,
+        None if tree is None else tree.parents, None if tree is None else tree.path.rows,
+        None if tree is None else tree.path.count, None if tree is None else tree.path.before,
+        VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, CHOICES=CHOICES, num_warps=1,
+    )  # fmt: skip
 
 
 @jit

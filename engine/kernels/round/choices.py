@@ -42,21 +42,11 @@ def pick_choices(
     assert out.logits is not None and out.logits.shape[1] >= CHOICES
     count = out.tile_best.shape[1]
     _pick_choices[(max_rows,)](
-        out.logits,
-        out.tile_best,
-        out.tile_mass,
-        out.token,
-        out.probability,
-        out.peak,
-        choices.tokens,
+        out.logits, out.tile_best, out.tile_mass, out.token, out.probability, out.peak, choices.tokens,
         choices.probabilities,
-        VOCAB=out.logits.shape[1],
-        COLUMNS=tiles.columns,
-        CHOICES=CHOICES,
-        TILES=count,
-        BLOCK=1 << (count - 1).bit_length(),
-        num_warps=row_tiles.warps,
-    )
+        VOCAB=out.logits.shape[1], COLUMNS=tiles.columns, CHOICES=CHOICES, TILES=count,
+        BLOCK=1 << (count - 1).bit_length(), num_warps=row_tiles.warps,
+    )  # fmt: skip
 
 
 @early_kernel

@@ -43,18 +43,10 @@ def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree) 
     The tree has at most ``state.width`` rows and the depth of a chain of these."""
     assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_NUMBERS,)
     _grow[(1,)](
-        state.numbers,
-        numbers,
-        tree.choices.tokens,
-        tree.choices.probabilities,
-        ids,
-        tree.parents,
-        tree.rows.depths,
-        tree.rows.paths,
-        tree.rows.trunk,
-        CHOICES=CHOICES,
-        num_warps=1,
-    )
+        state.numbers, numbers, tree.choices.tokens, tree.choices.probabilities, ids, tree.parents, tree.rows.depths,
+        tree.rows.paths, tree.rows.trunk,
+        CHOICES=CHOICES, num_warps=1,
+    )  # fmt: skip
 
 
 @jit

@@ -65,14 +65,9 @@ def move_accepted(stores: RowStores, path: AcceptedPath) -> None:
     """``reference_move`` for all stores, features as a store at cursor 0. Rows never stand before their place in the
     path, and a program reads all before it writes. Nothing moves along the trunk or after the end."""
     _move_accepted[(stores.table.shape[0],)](
-        stores.first,
-        stores.table,
-        path.rows,
-        path.count,
-        path.before,
-        COLUMNS=stores.columns,
-        num_warps=4,
-    )
+        stores.first, stores.table, path.rows, path.count, path.before,
+        COLUMNS=stores.columns, num_warps=4,
+    )  # fmt: skip
 
 
 @early_kernel
