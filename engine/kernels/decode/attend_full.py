@@ -226,36 +226,11 @@ def _attend_full(
                 # in registers that the sums need. One row's are few.
                 zero = 0 if ALONE else tl.load(rows) >> 31
                 _attend_one_split(
-                    projected,
-                    k,
-                    v,
-                    highest_out,
-                    total_out,
-                    mixed_out,
-                    here,
-                    num_rows,
-                    behind,
-                    size,
-                    this,
-                    kv_head * capacity,
-                    row_stride,
-                    (kv_head * splits + this) * GROUP_ROWS,
-                    first_packed + zero,
-                    first_value,
-                    scale,
-                    zero,
-                    whose,
-                    depth,
-                    path,
-                    GROUP,
-                    HEAD_DIM,
-                    CAUSAL,
-                    SPLIT,
-                    KEYS,
-                    TILE,
-                    VALUES,
+                    projected, k, v, highest_out, total_out, mixed_out, here, num_rows, behind, size, this,
+                    kv_head * capacity, row_stride, (kv_head * splits + this) * GROUP_ROWS, first_packed + zero,
+                    first_value, scale, zero, whose, depth, path, GROUP, HEAD_DIM, CAUSAL, SPLIT, KEYS, TILE, VALUES,
                     ALONE,
-                )
+                )  # fmt: skip
                 split += tl.num_programs(1)
             size *= 2
 

@@ -181,18 +181,9 @@ def attend_rows(
         _attend_in_window(projected, norms, frequencies, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
         return
     norm_rope_store(
-        projected,
-        norms,
-        frequencies,
-        k,
-        v,
-        cursor,
-        rows,
-        layer.num_heads,
-        value_is_key=layer.value_is_key,
-        max_rows=max_rows,
-        tree=tree,
-    )
+        projected, norms, frequencies, k, v, cursor, rows, layer.num_heads,
+        value_is_key=layer.value_is_key, max_rows=max_rows, tree=tree,
+    )  # fmt: skip
     _attend_to_all(projected, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
 
 

@@ -128,17 +128,9 @@ def _expert_gate_up(
         tile = tl.program_id(0) % dense_tiles
         split = tl.program_id(0) // dense_tiles
         project_tile(
-            dense_act,
-            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT),
-            dense_out,
-            tile,
-            split,
-            max_rows,
-            DENSE_SPLITS,
-            DENSE_BLOCK_N,
-            DENSE_BLOCK_K,
-            AHEAD,
-        )
+            dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_out, tile, split,
+            max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, AHEAD,
+        )  # fmt: skip
     else:
         tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
         even: tl.constexpr = K % BLOCK_K == 0

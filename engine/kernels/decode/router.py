@@ -287,36 +287,16 @@ def _gate_up_and_route(
         split = program // router_tiles
         start = split * router_depth
         total = multiply_rows(
-            router_x,
-            Matrix(router_weight, None, EXPERTS, K, PLAIN),
-            columns,
-            start,
-            max_rows,
-            router_depth,
-            ROUTER_BLOCK_N,
-            ROUTER_BLOCK_K,
-            AHEAD,
-            ROUTER_SPLITS,
-        )
+            router_x, Matrix(router_weight, None, EXPERTS, K, PLAIN), columns, start, max_rows, router_depth,
+            ROUTER_BLOCK_N, ROUTER_BLOCK_K, AHEAD, ROUTER_SPLITS,
+        )  # fmt: skip
         mask = (row < max_rows) & (columns[None, :] < EXPERTS)
         tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
         if last_to_arrive(arrived, router_programs):
             _choose_experts(
-                scores,
-                forced,
-                forced_rows,
-                rows,
-                per_expert_scale,
-                experts_out,
-                pairs_out,
-                weights_out,
-                EXPERTS,
-                TOP_K,
-                ROWS,
-                ALONE,
-                BLOCK,
-                ROUTER_SPLITS,
-            )
+                scores, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out, weights_out, EXPERTS,
+                TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
+            )  # fmt: skip
     else:
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         first = (program - router_programs) * BLOCK_N

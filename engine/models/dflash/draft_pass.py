@@ -121,17 +121,9 @@ class DraftPass:
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         project(buffers.normed, layer.weights.qkv, qkv, tiles.qkv)
         attend_rows(
-            qkv,
-            layer.head_norms,
-            self._drafter.frequencies,
-            cache.k,
-            cache.v,
-            rows.cursor,
-            rows.draft_width,
-            config,
-            mixed,
-            self._scratch,
-        )
+            qkv, layer.head_norms, self._drafter.frequencies, cache.k, cache.v, rows.cursor, rows.draft_width, config,
+            mixed, self._scratch,
+        )  # fmt: skip
         project(mixed, layer.weights.output, buffers.output, tiles.output)
 
 

@@ -100,16 +100,10 @@ class DecodePass:
         first = target.layers[0]
         assert isinstance(first, DecoderLayer)
         embed_rows(
-            self.ids,
-            target.embed_tokens.weight,
-            target.embedding_scale,
-            buffers.x,
-            buffers.normed,
-            first.input_layernorm.weight,
-            target.config.rms_norm_eps,
-            tiles=self.tiles.rows,
-            max_rows=max_rows,
-        )
+            self.ids, target.embed_tokens.weight, target.embedding_scale, buffers.x, buffers.normed,
+            first.input_layernorm.weight, target.config.rms_norm_eps,
+            tiles=self.tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
 
     def _attend(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         """From the normed residual to the residual after attention, normed for what follows."""
@@ -117,31 +111,16 @@ class DecodePass:
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         project(buffers.normed, layer.qkv, qkv, tiles.qkv, max_rows)
         attend_rows(
-            qkv,
-            layer.head_norms,
-            layer.frequencies,
-            cache.k,
-            cache.v,
-            self.cursor,
-            self.rows,
-            config,
-            mixed,
+            qkv, layer.head_norms, layer.frequencies, cache.k, cache.v, self.cursor, self.rows, config, mixed,
             self._scratch,
-            max_rows=max_rows,
-            tree=tree,
-        )
+            max_rows=max_rows, tree=tree,
+        )  # fmt: skip
         project(mixed, layer.output, buffers.output, tiles.output, max_rows)
         after_attention(
-            buffers.output,
-            buffers.x,
-            layer.attention_join,
-            layer.head_norms.eps,
-            buffers.normed,
-            buffers.expert_input if layer.routed else None,
-            buffers.router_input if layer.routed else None,
-            tiles=tiles.rows,
-            max_rows=max_rows,
-        )
+            buffers.output, buffers.x, layer.attention_join, layer.head_norms.eps, buffers.normed,
+            buffers.expert_input if layer.routed else None, buffers.router_input if layer.routed else None,
+            tiles=tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
 
     def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
         """From the residual after attention to the layer's output, normed for the next."""
@@ -152,16 +131,10 @@ class DecodePass:
         else:
             self._run_experts(layer, routed, max_rows)
         after_feed_forward(
-            buffers.down,
-            buffers.pairs if routed else None,
-            buffers.x,
-            layer.feed_forward_join,
-            layer.head_norms.eps,
-            buffers.normed,
-            features,
-            tiles=tiles.rows,
-            max_rows=max_rows,
-        )
+            buffers.down, buffers.pairs if routed else None, buffers.x, layer.feed_forward_join, layer.head_norms.eps,
+            buffers.normed, features,
+            tiles=tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
 
     def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
         """The dense MLP and the experts beside it."""

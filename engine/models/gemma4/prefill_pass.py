@@ -68,15 +68,9 @@ class PrefillPass:
                     part[:, : start - first].copy_(before)
             seen = k[:, start - first :], v[:, start - first :]
         norm_rope_split(
-            layer.qkv.linear(normed),
-            layer.head_norms,
-            layer.frequencies,
-            (cache.k, cache.v),
-            seen,
-            end,
-            q,
+            layer.qkv.linear(normed), layer.head_norms, layer.frequencies, (cache.k, cache.v), seen, end, q,
             value_is_key=config.value_is_key,
-        )
+        )  # fmt: skip
         return q, k, v
 
     def _finish(self, layer: KernelLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
