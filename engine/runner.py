@@ -364,6 +364,6 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
 
 
 def use_fitting_threads(device: torch.device) -> None:
-    """Few threads, one core left for the screen: OpenMP's spinning costs more than it gains."""
+    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot."""
     if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, min(MAX_CPU_THREADS, (os.cpu_count() or 2) - 1)))

@@ -1,5 +1,5 @@
-"""Is the terminal dark or light? Asked (OSC 11) while the screen is being imported, followed by a question that all
-terminals answer (DA1), so silence is noticed at once."""
+"""The terminal: is there one, and is it dark or light? Asked (OSC 11) while the screen is being imported, followed by a
+question that all terminals answer (DA1), so silence is noticed at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+
+import click
+from click.core import ParameterSource
+
+from .problems import Problem
 
 QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
 PATIENCE, REMOTE_PATIENCE = 0.1, 1.0
@@ -103,3 +108,27 @@ def suited_theme(theme: str | None) -> Iterator[Callable[[], str | None]]:
         return
     with terminal_background() as is_dark:
         yield lambda: LIGHT_THEME if is_dark() is False else None
+
+
+def in_browser() -> bool:
+    """textual-serve has started the program: stdin and stdout are pipes to it, and behind it there is a browser."""
+    return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
+
+
+def has_screen() -> bool:
+    """There is a terminal, or a browser."""
+    return in_browser() or sys.stdout.isatty()
+
+
+def check_theme(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """An option's ``callback``. :class:`Problem` for an unknown name that was typed; others the screen tells."""
+    typed = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    if name is None or name == AUTO or not typed:
+        return name
+    # Only those who type the flag wait for Textual, which has themes of its own.
+    from dflash_tui.app.theming import theme_names
+
+    known = theme_names()
+    if name not in known:
+        raise Problem(f"There is no theme {name!r}.", f"Choose one: {', '.join([AUTO, *known])}.")
+    return name

@@ -13,7 +13,7 @@ from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import MAX_BLOCK_SIZE, EngineOptions, GenerationSettings, Message
 from engine.events import Event, TurnFinished
 
-from .recording import Answering
+from .record_traces import Answering
 
 TRACE = Path(__file__).parents[1] / "traces" / "lesson.dft"
 CODE, TALK = "Write a quicksort in Python", "What is a compiler?"

@@ -25,8 +25,8 @@ from ..models.dflash.modules import DFlashDrafter
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
 from . import kernels
+from .candidates import read_tiles
 from .ceiling import Ceiling, measure_ceiling
-from .chosen import read_tiles
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .peer import PeerFigures, measure_transformers

@@ -19,10 +19,9 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable
 from ..speculation.trees import chain
 from ..speculation.verify_width import Auto
-from ..tuning.costs import time_rounds
+from ..tuning.costs import RoundTimer, time_rounds
 from ..tuning.play import Anchor, Played
-from ..tuning.rates import rate_of
-from ..tuning.round_timer import RoundTimer
+from ..tuning.sweep import rate_of
 from .measure import Bench, acceptance_script
 from .report import table
 from .routing import Routing

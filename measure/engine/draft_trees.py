@@ -19,7 +19,7 @@ from engine.speculation.trees import ROWS
 from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.files import Recording
 from engine.tuning.play import Played, play, play_oracle
-from engine.tuning.rates import RESAMPLES
+from engine.tuning.sweep import RESAMPLES
 from measure.engine.played_auto import TREES
 from measure.engine.record_drafts import DOMAINS, record_all
 from measure.engine.recorded_costs import LONG, recorded_tables

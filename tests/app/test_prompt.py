@@ -11,7 +11,7 @@ from textual.app import SuspendNotSupported
 
 from dflash_tui.app.actions import ACTIONS
 from dflash_tui.app.completion import complete
-from dflash_tui.app.screens.search import SearchScreen
+from dflash_tui.app.screens.picker import SearchScreen
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.app.widgets.starters import Starter, Starters
 from dflash_tui.core.conversation.start import STARTERS

@@ -12,7 +12,7 @@ from dflash_tui.core.traces.format import SUFFIX
 from dflash_tui.core.traces.reader import TraceError
 from dflash_tui.core.traces.writer import write_conversation
 
-from ..screens.traces import TracePicker
+from ..screens.picker import TracePicker
 from .action import Action
 
 if TYPE_CHECKING:

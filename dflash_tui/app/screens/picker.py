@@ -1,10 +1,12 @@
-"""A list to choose from, narrowed down by typing: what the sessions and the search of earlier questions share."""
+"""A list to choose from, narrowed down by typing: sessions, earlier questions, recorded runs, themes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
+from rich.cells import cell_len, set_cell_size
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,6 +15,10 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
+
+from dflash_tui.core.sessions.prompts import PromptHistory
+from dflash_tui.core.text.harmless import sanitise
+from dflash_tui.core.traces.bundled import bundled_traces
 
 from .once import LeavesOnce
 
@@ -131,3 +137,38 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
 
     def action_dismiss_empty(self) -> None:
         self.dismiss(None)
+
+
+LENGTH = 200
+"""Characters of a question in the list."""
+
+
+class SearchScreen(PickerScreen[str]):
+    """Gives the chosen question, or None."""
+
+    HEAD = "earlier questions"
+    KEYS = "↑ ↓ move · Enter brings it into the prompt · Esc closes"
+
+    def __init__(self, questions: PromptHistory, words: str = "") -> None:
+        super().__init__(words)
+        self._questions = questions
+
+    def find(self, words: str) -> Iterable[str]:
+        return self._questions.search(words)
+
+    def describe(self, entry: str) -> Content:
+        text = sanitise(" ".join(entry[:LENGTH].split()))
+        return Content(set_cell_size(text, min(cell_len(text), self.line_width)))
+
+
+class TracePicker(PickerScreen[Path]):
+    """The file of a trace, or None."""
+
+    HEAD = "recorded runs · a file of your own: /replay FILE"
+
+    def find(self, words: str) -> Iterable[Path]:
+        return [path for name, path in bundled_traces().items() if words.lower() in name]
+
+    def describe(self, entry: Path) -> Content:
+        size = f"{entry.stat().st_size / 1000:.1f} KB"
+        return Content.assemble(entry.stem, (f"  {size}", "$verdict-pending"))

@@ -34,8 +34,7 @@ INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
 
 if INTERPRETED:
-    from .interpreter import allow_computed_loop_bounds, describe_types_once, round_as_gpus_do
-    from .quick_interpreter import remember
+    from .interpreter import allow_computed_loop_bounds, describe_types_once, remember, round_as_gpus_do
 
     round_as_gpus_do()
     allow_computed_loop_bounds()
