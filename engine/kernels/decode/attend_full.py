@@ -67,36 +67,13 @@ def _split_in_tree(
 
 @jit
 def _attend_one_split(
-    projected: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    highest_out: tl.tensor,
-    total_out: tl.tensor,
-    mixed_out: tl.tensor,
-    cursor: tl.tensor,
-    num_rows: tl.tensor,
-    behind: tl.tensor,
-    size: tl.tensor,
-    split: tl.tensor,
-    kv_row: tl.tensor,
-    row_stride: tl.tensor,
-    first_part: tl.tensor,
-    first_packed: tl.tensor,
-    first_value: tl.tensor,
-    scale: tl.tensor,
-    zero: tl.tensor,
-    whose: tl.tensor,
-    depths: tl.tensor,
-    path: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    KEYS: tl.constexpr,
-    TILE: tl.constexpr,
-    VALUES: tl.constexpr,
-    ALONE: tl.constexpr,
-) -> None:
+    projected: tl.tensor, k: tl.tensor, v: tl.tensor, highest_out: tl.tensor, total_out: tl.tensor,
+    mixed_out: tl.tensor, cursor: tl.tensor, num_rows: tl.tensor, behind: tl.tensor, size: tl.tensor, split: tl.tensor,
+    kv_row: tl.tensor, row_stride: tl.tensor, first_part: tl.tensor, first_packed: tl.tensor, first_value: tl.tensor,
+    scale: tl.tensor, zero: tl.tensor, whose: tl.tensor, depths: tl.tensor, path: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, KEYS: tl.constexpr,
+    TILE: tl.constexpr, VALUES: tl.constexpr, ALONE: tl.constexpr,
+) -> None:  # fmt: skip
     """Unnormalised softmax over a split's keys, up to position ``behind`` exclusive, for rows with splits of this size.
     In a tree with packed ``depths`` the rows are ``whose``, and keys from the cursor on are those of the packed
     ``path``. A step without a visible key changes no bit: factors exactly 1, terms exactly 0."""
@@ -163,31 +140,12 @@ def _attend_one_split(
 
 @early_kernel
 def _attend_full(
-    projected: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    highest_out: tl.tensor,
-    total_out: tl.tensor,
-    mixed_out: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    capacity: tl.tensor,
-    row_stride: tl.tensor,
-    splits: tl.tensor,
-    scale: tl.tensor,
-    depths: tl.tensor,
-    paths: tl.tensor,
-    trunk: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    KEYS: tl.constexpr,
-    TILE: tl.constexpr,
-    VALUES: tl.constexpr,
-    GROUP_ROWS: tl.constexpr,
-    ALONE: tl.constexpr,
-) -> None:
+    projected: tl.tensor, k: tl.tensor, v: tl.tensor, highest_out: tl.tensor, total_out: tl.tensor,
+    mixed_out: tl.tensor, cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, row_stride: tl.tensor,
+    splits: tl.tensor, scale: tl.tensor, depths: tl.tensor, paths: tl.tensor, trunk: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, KEYS: tl.constexpr,
+    TILE: tl.constexpr, VALUES: tl.constexpr, GROUP_ROWS: tl.constexpr, ALONE: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (key head, every so many-th split, tile of (query row, head of group) and part of the values). Rows may
     have splits of two sizes: keys are then read once for each. ``ALONE``: at most one row. ``depths``, ``paths`` and
     ``trunk`` are a ``TreeRows``', or None for a chain; rows off the trunk have up to two splits of their own, which
@@ -237,21 +195,11 @@ def _attend_full(
 
 @early_kernel
 def _combine_splits(
-    highest_in: tl.tensor,
-    total_in: tl.tensor,
-    mixed_in: tl.tensor,
-    out: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    splits: tl.tensor,
-    depths: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    LANES: tl.constexpr,
+    highest_in: tl.tensor, total_in: tl.tensor, mixed_in: tl.tensor, out: tl.tensor, cursor: tl.tensor, rows: tl.tensor,
+    splits: tl.tensor, depths: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, LANES: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
-) -> None:
+) -> None:  # fmt: skip
     """Program (row, head, part of the head): adds the row's splits, all at once. ``depths`` are a tree's, or None."""
     row = tl.program_id(0)
     head = tl.program_id(1)

@@ -20,36 +20,13 @@ def _repeated(x: tl.tensor, ROWS: tl.constexpr) -> tl.tensor:
 
 @early_kernel
 def _attend_one_row(
-    projected: tl.tensor,
-    q_weight: tl.tensor,
-    k_weight: tl.tensor,
-    frequencies: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    highest_out: tl.tensor,
-    total_out: tl.tensor,
-    mixed_out: tl.tensor,
-    arrivals: tl.tensor,
-    out: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    capacity: tl.tensor,
-    splits: tl.tensor,
-    eps: tl.tensor,
-    scale: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    VALUE_IS_KEY: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr,
-    NORM_VALUES: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    TILE: tl.constexpr,
-    GROUP_ROWS: tl.constexpr,
-    ADDED: tl.constexpr,
-    HEADS: tl.constexpr,
-) -> None:
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, k: tl.tensor, v: tl.tensor,
+    highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor, out: tl.tensor,
+    cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor, scale: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr,
+    NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
+    GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, HEADS: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (key head, split). Its ``HEADS`` heads are the group's queries, the new key and, as often as fits, the
     new value."""
     kv_head = tl.program_id(0)

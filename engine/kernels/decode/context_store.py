@@ -58,19 +58,10 @@ def store_context(projected: Tensor, stores: ContextStores, frequencies: Tensor,
 
 @early_kernel
 def _store_context(
-    projected: tl.tensor,
-    norms: tl.tensor,
-    frequencies: tl.tensor,
-    first: tl.tensor,
-    distances: tl.tensor,
-    capacities: tl.tensor,
-    start: tl.tensor,
-    rows: tl.tensor,
-    eps: tl.tensor,
-    COLUMNS: tl.constexpr,
-    KV_HEADS: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-) -> None:
+    projected: tl.tensor, norms: tl.tensor, frequencies: tl.tensor, first: tl.tensor, distances: tl.tensor,
+    capacities: tl.tensor, start: tl.tensor, rows: tl.tensor, eps: tl.tensor,
+    COLUMNS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row, head): a layer's keys, its values, the next layer's. Everything is loaded before it is used."""
     row = tl.program_id(0)
     head = tl.program_id(1)

@@ -127,19 +127,10 @@ def project_tile(
 
 @early_kernel
 def _project(
-    x: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    out: tl.tensor,
-    max_rows: tl.tensor,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    SPLITS: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     tile, split = tl.program_id(0), tl.program_id(1)
     project_tile(x, Matrix(weight, scales, N, K, FORMAT), out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, AHEAD)
@@ -147,19 +138,10 @@ def _project(
 
 @early_kernel
 def _gate_up(
-    x: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    out: tl.tensor,
-    max_rows: tl.tensor,
-    INTER: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    SILU: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     even: tl.constexpr = K % BLOCK_K == 0

@@ -95,32 +95,13 @@ def load_item(
 
 @early_kernel
 def _expert_gate_up(
-    x: tl.tensor,
-    gate_up: tl.tensor,
-    scales: tl.tensor,
-    experts: tl.tensor,
-    pairs: tl.tensor,
-    out: tl.tensor,
-    dense_act: tl.tensor,
-    dense_weight: tl.tensor,
-    dense_scales: tl.tensor,
-    dense_out: tl.tensor,
-    max_rows: tl.tensor,
-    EXPERTS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    INTER: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    DENSE_N: tl.constexpr,
-    DENSE_K: tl.constexpr,
-    DENSE_FORMAT: tl.constexpr,
-    DENSE_SPLITS: tl.constexpr,
-    DENSE_BLOCK_N: tl.constexpr,
-    DENSE_BLOCK_K: tl.constexpr,
+    x: tl.tensor, gate_up: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, out: tl.tensor,
+    dense_act: tl.tensor, dense_weight: tl.tensor, dense_scales: tl.tensor, dense_out: tl.tensor, max_rows: tl.tensor,
+    EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr, DENSE_K: tl.constexpr,
+    DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr, DENSE_BLOCK_K: tl.constexpr,
     AHEAD: tl.constexpr,
-) -> None:
+) -> None:  # fmt: skip
     wait_for_inputs()
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
@@ -165,21 +146,11 @@ def _expert_gate_up(
 
 @early_kernel
 def _expert_down(
-    act: tl.tensor,
-    down: tl.tensor,
-    scales: tl.tensor,
-    experts: tl.tensor,
-    pairs: tl.tensor,
-    weights: tl.tensor,
+    act: tl.tensor, down: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, weights: tl.tensor,
     out: tl.tensor,
-    EXPERTS: tl.constexpr,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    EXPERTS: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and N % BLOCK_N == 0

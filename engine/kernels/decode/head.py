@@ -86,23 +86,11 @@ def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_
 
 @early_kernel
 def _head(
-    hidden: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    logits: tl.tensor,
-    tile_best: tl.tensor,
-    tile_token: tl.tensor,
-    tile_mass: tl.tensor,
-    softcap: tl.tensor,
-    max_rows: tl.tensor,
-    VOCAB: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    CAPPED: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    hidden: tl.tensor, weight: tl.tensor, scales: tl.tensor, logits: tl.tensor, tile_best: tl.tensor,
+    tile_token: tl.tensor, tile_mass: tl.tensor, softcap: tl.tensor, max_rows: tl.tensor,
+    VOCAB: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, CAPPED: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     tiles: tl.constexpr = (VOCAB + BLOCK_N - 1) // BLOCK_N

@@ -138,21 +138,11 @@ def _embed_rows(
 
 @early_kernel
 def _after_attention(
-    partials: tl.tensor,
-    residual: tl.tensor,
-    post_attention: tl.tensor,
-    pre_feed_forward: tl.tensor,
-    pre_experts: tl.tensor,
-    router_scale: tl.tensor,
-    eps: tl.tensor,
-    router_factor: tl.tensor,
-    dense: tl.tensor,
-    experts: tl.tensor,
-    routed: tl.tensor,
-    HIDDEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    partials: tl.tensor, residual: tl.tensor, post_attention: tl.tensor, pre_feed_forward: tl.tensor,
+    pre_experts: tl.tensor, router_scale: tl.tensor, eps: tl.tensor, router_factor: tl.tensor, dense: tl.tensor,
+    experts: tl.tensor, routed: tl.tensor,
+    HIDDEN: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     at = row * HIDDEN
@@ -178,23 +168,11 @@ def _after_attention(
 
 @early_kernel
 def _after_feed_forward(
-    partials: tl.tensor,
-    pairs: tl.tensor,
-    residual: tl.tensor,
-    post_dense: tl.tensor,
-    post_experts: tl.tensor,
-    post_feed_forward: tl.tensor,
-    layer_scalar: tl.tensor,
-    next_norm: tl.tensor,
-    eps: tl.tensor,
-    normed: tl.tensor,
-    features: tl.tensor,
-    feature_stride: tl.tensor,
-    HIDDEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    partials: tl.tensor, pairs: tl.tensor, residual: tl.tensor, post_dense: tl.tensor, post_experts: tl.tensor,
+    post_feed_forward: tl.tensor, layer_scalar: tl.tensor, next_norm: tl.tensor, eps: tl.tensor, normed: tl.tensor,
+    features: tl.tensor, feature_stride: tl.tensor,
+    HIDDEN: tl.constexpr, SPLITS: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     at = row * HIDDEN

@@ -15,25 +15,12 @@ from ..toolchain.jit import MAX_ROWS, tl
 
 @early_kernel
 def _norm_rope_store(
-    projected: tl.tensor,
-    q_weight: tl.tensor,
-    k_weight: tl.tensor,
-    frequencies: tl.tensor,
-    k_store: tl.tensor,
-    v_store: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    capacity: tl.tensor,
-    row_stride: tl.tensor,
-    eps: tl.tensor,
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, k_store: tl.tensor,
+    v_store: tl.tensor, cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, row_stride: tl.tensor, eps: tl.tensor,
     depths: tl.tensor,
-    HEADS: tl.constexpr,
-    KV_HEADS: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    VALUE_IS_KEY: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr,
-    NORM_VALUES: tl.constexpr,
-) -> None:
+    HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr,
+    ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row, head): queries first (in place), then keys, then values. All is loaded before anything is used,
     dead rows too, so latency is paid once. ``depths`` are a tree's, or None for a chain."""
     row = tl.program_id(0)

@@ -173,21 +173,11 @@ def _count_bits(bits: tl.tensor) -> tl.tensor:
 
 @jit
 def _choose_experts(
-    scores: tl.tensor,
-    forced: tl.tensor,
-    forced_rows: tl.tensor,
-    rows: tl.tensor,
-    per_expert_scale: tl.tensor,
-    experts_out: tl.tensor,
-    pairs_out: tl.tensor,
-    weights_out: tl.tensor,
-    EXPERTS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    ROWS: tl.constexpr,
-    ALONE: tl.constexpr,
-    BLOCK: tl.constexpr,
+    scores: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor,
+    experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
+    EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
     SPLITS: tl.constexpr,
-) -> None:
+) -> None:  # fmt: skip
     """One program writes the assignment of the first ROWS rows (ALONE: one), ``rows`` of which count. With as many rows
     as warps, a warp finds the best of a row by itself."""
     row = tl.arange(0, ROWS)[:, None]
@@ -243,37 +233,13 @@ def _choose_experts(
 
 @early_kernel
 def _gate_up_and_route(
-    x: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    out: tl.tensor,
-    router_x: tl.tensor,
-    router_weight: tl.tensor,
-    forced: tl.tensor,
-    forced_rows: tl.tensor,
-    rows: tl.tensor,
-    per_expert_scale: tl.tensor,
-    experts_out: tl.tensor,
-    pairs_out: tl.tensor,
-    weights_out: tl.tensor,
-    scores: tl.tensor,
-    arrived: tl.tensor,
-    max_rows: tl.tensor,
-    INTER: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    EXPERTS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    ROWS: tl.constexpr,
-    ALONE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    ROUTER_SPLITS: tl.constexpr,
-    ROUTER_BLOCK_N: tl.constexpr,
-    ROUTER_BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, router_x: tl.tensor, router_weight: tl.tensor,
+    forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor,
+    pairs_out: tl.tensor, weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
+    INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
+    ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N

@@ -65,26 +65,12 @@ def triton_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: i
 
 @jit
 def _attend_chunk(
-    q: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    out: tl.tensor,
-    num_queries: tl.tensor,
-    num_keys: tl.tensor,
-    q_row: tl.tensor,
-    q_head: tl.tensor,
-    k_head: tl.tensor,
-    k_row: tl.tensor,
-    v_head: tl.tensor,
-    v_row: tl.tensor,
+    q: tl.tensor, k: tl.tensor, v: tl.tensor, out: tl.tensor, num_queries: tl.tensor, num_keys: tl.tensor,
+    q_row: tl.tensor, q_head: tl.tensor, k_head: tl.tensor, k_row: tl.tensor, v_head: tl.tensor, v_row: tl.tensor,
     scale: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    QUERIES: tl.constexpr,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, QUERIES: tl.constexpr,
     KEYS: tl.constexpr,
-) -> None:
+) -> None:  # fmt: skip
     """Program (tile of queries, head). Of causal queries the last tile sees most, so it goes first."""
     head = tl.program_id(1)
     first_row = (tl.num_programs(0) - 1 - tl.program_id(0)) * QUERIES

@@ -99,24 +99,11 @@ def _join_attention(
 
 @jit
 def _join_feed_forward(
-    dense: tl.tensor,
-    pairs: tl.tensor,
-    places: tl.tensor,
-    weights: tl.tensor,
-    residual: tl.tensor,
-    post_dense: tl.tensor,
-    post_experts: tl.tensor,
-    post_feed_forward: tl.tensor,
-    layer_scalar: tl.tensor,
-    next_norm: tl.tensor,
-    eps: tl.tensor,
-    normed: tl.tensor,
-    features: tl.tensor,
-    feature_stride: tl.tensor,
-    HIDDEN: tl.constexpr,
-    TOP_K: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    dense: tl.tensor, pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, residual: tl.tensor,
+    post_dense: tl.tensor, post_experts: tl.tensor, post_feed_forward: tl.tensor, layer_scalar: tl.tensor,
+    next_norm: tl.tensor, eps: tl.tensor, normed: tl.tensor, features: tl.tensor, feature_stride: tl.tensor,
+    HIDDEN: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row)."""
     row = tl.program_id(0).to(tl.int64)
     at = row * HIDDEN

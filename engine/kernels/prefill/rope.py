@@ -84,31 +84,12 @@ def _store_halves(
 
 @jit
 def _norm_rope_split(
-    projected: tl.tensor,
-    q_weight: tl.tensor,
-    k_weight: tl.tensor,
-    frequencies: tl.tensor,
-    q_out: tl.tensor,
-    k_store: tl.tensor,
-    v_store: tl.tensor,
-    k_seen: tl.tensor,
-    v_seen: tl.tensor,
-    max_rows: tl.tensor,
-    num_keys: tl.tensor,
-    capacity: tl.tensor,
-    row_stride: tl.tensor,
-    seen_stride: tl.tensor,
-    eps: tl.tensor,
-    HEADS: tl.constexpr,
-    KV_HEADS: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_Q: tl.constexpr,
-    BLOCK_KV: tl.constexpr,
-    VALUE_IS_KEY: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr,
-    NORM_VALUES: tl.constexpr,
-    SEEN: tl.constexpr,
-) -> None:
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, q_out: tl.tensor,
+    k_store: tl.tensor, v_store: tl.tensor, k_seen: tl.tensor, v_seen: tl.tensor, max_rows: tl.tensor,
+    num_keys: tl.tensor, capacity: tl.tensor, row_stride: tl.tensor, seen_stride: tl.tensor, eps: tl.tensor,
+    HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr,
+    VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr, SEEN: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row). ``max_rows`` is the number of rows, ``num_keys`` the position behind the last of them."""
     half: tl.constexpr = HEAD_DIM // 2
     row = tl.program_id(0)

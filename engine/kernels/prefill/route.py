@@ -68,19 +68,10 @@ def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor) -> 
 
 @jit
 def _choose(
-    scores: tl.tensor,
-    per_expert_scale: tl.tensor,
-    ids: tl.tensor,
-    weights: tl.tensor,
-    counts: tl.tensor,
-    max_rows: tl.tensor,
-    num_queries: tl.tensor,
-    EXPERTS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    RANKS: tl.constexpr,
-    TILE: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    scores: tl.tensor, per_expert_scale: tl.tensor, ids: tl.tensor, weights: tl.tensor, counts: tl.tensor,
+    max_rows: tl.tensor, num_queries: tl.tensor,
+    EXPERTS: tl.constexpr, TOP_K: tl.constexpr, RANKS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (tile of rows). ``max_rows`` is the number of rows, ``num_queries`` that of rows of scores."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]

@@ -138,19 +138,9 @@ def _path_rows(right: tl.tensor, depth: tl.tensor, wanted: tl.tensor) -> tl.tens
 
 @jit
 def _end_round(
-    state: tl.tensor,
-    before: tl.tensor,
-    waiting: tl.tensor,
-    last: tl.tensor,
-    stop: tl.tensor,
-    width: tl.tensor,
-    accepted: tl.tensor,
-    token: tl.tensor,
-    row: tl.tensor,
-    by_drafter: tl.tensor,
-    given: tl.tensor,
-    of_draft: tl.tensor,
-) -> tl.tensor:
+    state: tl.tensor, before: tl.tensor, waiting: tl.tensor, last: tl.tensor, stop: tl.tensor, width: tl.tensor,
+    accepted: tl.tensor, token: tl.tensor, row: tl.tensor, by_drafter: tl.tensor, given: tl.tensor, of_draft: tl.tensor,
+) -> tl.tensor:  # fmt: skip
     """Moves the cursor behind the accepted of ``token`` [16] and one more, up to a stop token; fills the record.
     Returns their number, at least 1 also in an idle round, which stores only its width."""
     lane = tl.arange(0, 16)
@@ -178,26 +168,11 @@ def _end_round(
 
 @early_kernel
 def _accept(
-    state: tl.tensor,
-    ids: tl.tensor,
-    sampled: tl.tensor,
-    probability: tl.tensor,
-    draft_probability: tl.tensor,
-    drafter_probability: tl.tensor,
-    logits: tl.tensor,
-    peak: tl.tensor,
-    choice_tokens: tl.tensor,
-    depths: tl.tensor,
-    paths: tl.tensor,
-    parents: tl.tensor,
-    path_rows: tl.tensor,
-    path_count: tl.tensor,
-    path_before: tl.tensor,
-    VOCAB: tl.constexpr,
-    GREEDY: tl.constexpr,
-    TREE: tl.constexpr,
-    CHOICES: tl.constexpr,
-) -> None:
+    state: tl.tensor, ids: tl.tensor, sampled: tl.tensor, probability: tl.tensor, draft_probability: tl.tensor,
+    drafter_probability: tl.tensor, logits: tl.tensor, peak: tl.tensor, choice_tokens: tl.tensor, depths: tl.tensor,
+    paths: tl.tensor, parents: tl.tensor, path_rows: tl.tensor, path_count: tl.tensor, path_before: tl.tensor,
+    VOCAB: tl.constexpr, GREEDY: tl.constexpr, TREE: tl.constexpr, CHOICES: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     let_next_start()
     lane = tl.arange(0, 16)

@@ -51,20 +51,10 @@ def pick_choices(
 
 @early_kernel
 def _pick_choices(
-    logits: tl.tensor,
-    tile_best: tl.tensor,
-    tile_mass: tl.tensor,
-    token: tl.tensor,
-    probability: tl.tensor,
-    peak: tl.tensor,
-    choice_tokens: tl.tensor,
-    choice_probabilities: tl.tensor,
-    VOCAB: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    CHOICES: tl.constexpr,
-    TILES: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    logits: tl.tensor, tile_best: tl.tensor, tile_mass: tl.tensor, token: tl.tensor, probability: tl.tensor,
+    peak: tl.tensor, choice_tokens: tl.tensor, choice_probabilities: tl.tensor,
+    VOCAB: tl.constexpr, COLUMNS: tl.constexpr, CHOICES: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row): as many tiles as choices, those with the highest best logits, hold all of these."""
     wait_for_inputs()
     row = tl.program_id(0)

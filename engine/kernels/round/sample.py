@@ -88,23 +88,11 @@ def _weight(logit: tl.tensor, peak: tl.tensor, temperature: tl.tensor, BITS: tl.
 
 @early_kernel
 def _count_digits(
-    logits: tl.tensor,
-    peak: tl.tensor,
-    bins: tl.tensor,
-    threshold: tl.tensor,
-    outer_threshold: tl.tensor,
-    temperature: tl.tensor,
-    top_k: tl.tensor,
-    top_p: tl.tensor,
-    rows: tl.tensor,
-    VOCAB: tl.constexpr,
-    BITS: tl.constexpr,
-    BY_WEIGHT: tl.constexpr,
-    SHIFT: tl.constexpr,
-    SHIFT_BEFORE: tl.constexpr,
-    BINS: tl.constexpr,
-    TILE: tl.constexpr,
-) -> None:
+    logits: tl.tensor, peak: tl.tensor, bins: tl.tensor, threshold: tl.tensor, outer_threshold: tl.tensor,
+    temperature: tl.tensor, top_k: tl.tensor, top_p: tl.tensor, rows: tl.tensor,
+    VOCAB: tl.constexpr, BITS: tl.constexpr, BY_WEIGHT: tl.constexpr, SHIFT: tl.constexpr, SHIFT_BEFORE: tl.constexpr,
+    BINS: tl.constexpr, TILE: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (tile, row): adds up tokens, or the weight that top-k left them, by one digit of their keys."""
     wait_for_inputs()
     row = tl.program_id(1)
@@ -196,27 +184,12 @@ def _weigh_tiles(
 
 @early_kernel
 def _draw(
-    logits: tl.tensor,
-    peak: tl.tensor,
-    threshold: tl.tensor,
-    tile_weight: tl.tensor,
-    temperature: tl.tensor,
-    seed: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    drafted: tl.tensor,
-    depths: tl.tensor,
-    token_out: tl.tensor,
-    probability_out: tl.tensor,
-    draft_probability_out: tl.tensor,
-    VOCAB: tl.constexpr,
-    TILES: tl.constexpr,
-    TILES_BLOCK: tl.constexpr,
-    BITS: tl.constexpr,
-    TILE: tl.constexpr,
-    TREE: tl.constexpr,
-    DRAFTED_STRIDE: tl.constexpr,
-) -> None:
+    logits: tl.tensor, peak: tl.tensor, threshold: tl.tensor, tile_weight: tl.tensor, temperature: tl.tensor,
+    seed: tl.tensor, cursor: tl.tensor, rows: tl.tensor, drafted: tl.tensor, depths: tl.tensor, token_out: tl.tensor,
+    probability_out: tl.tensor, draft_probability_out: tl.tensor,
+    VOCAB: tl.constexpr, TILES: tl.constexpr, TILES_BLOCK: tl.constexpr, BITS: tl.constexpr, TILE: tl.constexpr,
+    TREE: tl.constexpr, DRAFTED_STRIDE: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row): the tile at which the row's random number falls, and the token in it."""
     wait_for_inputs()
     let_next_start()
