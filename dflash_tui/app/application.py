@@ -16,7 +16,7 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 
 from dflash_tui.core.conversation.start import Start
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import SourceFactory
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind

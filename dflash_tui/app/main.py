@@ -8,7 +8,7 @@ from pathlib import Path
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import GenerationSettings

@@ -15,11 +15,11 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from dflash_tui.core.files.places import log_file
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 
 from .ascii import AsciiFilter
 from .screens.palette import Palette
-from .screens.themes import ThemePicker
+from .screens.picker import ThemePicker
 from .theming import DEFAULT_THEME, ThemeWatcher, default_verdicts, load_themes
 
 _ASCII = AsciiFilter()

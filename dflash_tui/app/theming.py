@@ -11,8 +11,7 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
-from dflash_tui.core.settings.config import config_directory
-from dflash_tui.core.settings.toml_lines import line_of, syntax_place
+from dflash_tui.core.settings.config import config_directory, line_of, syntax_place
 
 DARK_THEME, LIGHT_THEME = "dflash-dark", "dflash-light"
 DEFAULT_THEME = DARK_THEME

@@ -17,8 +17,16 @@ import click
 from click.core import ParameterSource
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.settings.config import KEYS_TABLE, Config, ConfigError, files, read_all, read_config, user_file
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import (
+    KEYS_TABLE,
+    Config,
+    ConfigError,
+    ScreenOptions,
+    files,
+    read_all,
+    read_config,
+    user_file,
+)
 from dflash_tui.sources import Engine
 from engine.commands import AUTO, GenerationSettings
 

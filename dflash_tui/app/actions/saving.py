@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.files.clipboard import LONGEST_SEQUENCE, copy_locally
-from dflash_tui.core.files.opener import OpeningError, open_file
+from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, OpeningError, copy_locally, open_file
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 

@@ -20,6 +20,8 @@ from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.traces.bundled import bundled_traces
 
+from ..theming import own_first
+from ..widgets.round_strip import legend
 from .once import LeavesOnce
 
 Entry = TypeVar("Entry")
@@ -172,3 +174,34 @@ class TracePicker(PickerScreen[Path]):
     def describe(self, entry: Path) -> Content:
         size = f"{entry.stat().st_size / 1000:.1f} KB"
         return Content.assemble(entry.stem, (f"  {size}", "$verdict-pending"))
+
+
+class ThemePicker(PickerScreen[str]):
+    """Answers with the name of the theme, or None to keep what there was."""
+
+    DEFAULT_CSS = """
+    ThemePicker { background: transparent; }
+    ThemePicker OptionList { max-height: 8; }
+    """
+    HEAD = "themes"
+    KEYS = "↑ ↓ look · Enter keeps it · Esc goes back"
+
+    def __init__(self, before: str) -> None:
+        super().__init__()
+        self._before = before
+
+    def find(self, words: str) -> Iterable[str]:
+        """The one in use, this program's others, then those that Textual brings."""
+        names = sorted(own_first(self.app.available_themes), key=lambda name: name != self._before)
+        return [name for name in names if words.lower() in name]
+
+    def describe(self, entry: str) -> Content:
+        theme = self.app.available_themes[entry]
+        ground = "dark" if theme.dark else "light"
+        line = Content.assemble(f"{entry:<21}", (f"{ground:<7}", "$verdict-pending"), legend())
+        return line.truncate(self.line_width, ellipsis=True)
+
+    @on(OptionList.OptionHighlighted)
+    def preview(self) -> None:
+        if self.chosen is not None:
+            self.app.theme = self.chosen

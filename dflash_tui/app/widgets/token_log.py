@@ -28,7 +28,7 @@ from dflash_tui.core.text.marks import Mark
 from dflash_tui.core.text.spans import Span, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
-from .lens_legend import SHADE_STYLES
+from .round_strip import SHADE_STYLES
 
 CACHED_ROWS = 256
 """Drawn rows that are kept: a few screens. Each takes some kilobytes, in Textual's own caches beside it."""

@@ -14,11 +14,12 @@ from dflash_tui.core.settings.config import (
     PROJECT_FILE,
     ConfigError,
     files,
+    line_of,
     project_file,
     read_all,
     read_config,
+    syntax_place,
 )
-from dflash_tui.core.settings.toml_lines import line_of, syntax_place
 
 
 @pytest.fixture

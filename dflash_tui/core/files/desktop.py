@@ -1,12 +1,16 @@
-"""Copies with this machine's own tools too: a terminal never says whether it took a text, refuses long ones, and may
-not hear through tmux."""
+"""This machine's own tools: they open saved files, and copy what a terminal may not: it refuses long texts, may not hear
+through tmux, and never says whether it took one."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
+
+from ..failures import Failure
 
 LONGEST_SEQUENCE = 74_000
 """Bytes of text that terminals accept in one OSC 52 sequence: 100,000 of base64."""
@@ -45,3 +49,31 @@ def copy_locally(text: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return command[0]
+
+
+SHOWN = {".csv", ".htm", ".html", ".json", ".md", ".svg", ".toml", ".txt", ".xml", ".yaml"}
+"""Kinds of file that desktops show. A desktop may run others, such as ``.py`` and ``.js``, instead of showing them."""
+
+
+class OpeningError(Failure):
+    """A file that was not opened."""
+
+
+def open_file(path: Path) -> None:
+    """Ask the desktop to show ``path``, and don't wait for it. Raises :class:`OpeningError`."""
+    where = f"It is here: {path.resolve()}"
+    if path.suffix.lower() not in SHOWN:
+        raise OpeningError(f"A {path.suffix or 'nameless'} file isn't opened: a desktop might run it.", where)
+    program = "open" if sys.platform == "darwin" else "xdg-open"
+    if shutil.which(program) is None:
+        raise OpeningError(f"There is no {program} here to open it with.", where)
+    try:
+        subprocess.Popen(
+            [program, path.resolve()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise OpeningError(f"{program} could not be started: {error.strerror or error}.", where) from error
