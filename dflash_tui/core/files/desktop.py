@@ -1,5 +1,5 @@
-"""This machine's own tools: they open saved files, and copy what a terminal may not: it refuses long texts, may not hear
-through tmux, and never says whether it took one."""
+"""This machine's own tools: they open saved files, and copy what a terminal may not: it refuses long texts, may not
+hear through tmux, and never says whether it took one."""
 
 from __future__ import annotations
 
