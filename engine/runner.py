@@ -168,7 +168,7 @@ class Runner:
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
-        """Answers from ``TurnStarted`` to ``TurnFinished``, asking ``drain`` before rounds. ``UsageFailure`` before."""
+        """``TurnStarted`` to ``TurnFinished``, asking ``drain`` before rounds; ``UsageFailure`` before any event."""
         started = perf_counter()
         self.text_so_far = ""
         prompt = self._prompt(ask)

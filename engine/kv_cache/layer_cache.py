@@ -40,7 +40,7 @@ class LayerCache(LayerState):
             store[:, : count - head] = rows[:, head:]
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores rows as ``write``; returns what they see, first_visible(start) to the last, even past a small ring."""
+        """Stores rows as ``write``; returns what they see, first_visible(start) on, even if a ring is too small."""
         first, end = self.first_visible(start), start + k.shape[0]
         if end - first <= self.capacity:
             self.write(start, k, v)

@@ -91,7 +91,7 @@ def _choose(
 def why_host_rounds(
     wanted: AttentionBackend, layers: Sequence[AttentionConfig], device: torch.device, dtype: torch.dtype
 ) -> str | None:
-    """Why rounds can't run on the device, or None: only their own attention does."""
+    """Why rounds can't run on the device, or None: their kernels know one attention."""
     if wanted not in ("auto", TRITON.name):
         return f"{wanted} was asked for"
     for layer in layers:
