@@ -74,7 +74,7 @@ class PrefillPass:
         return q, k, v
 
     def _finish(self, layer: KernelLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
-        """From attention's heads to the layer's output, into x [n, hidden], whose piece has ``skipped`` rows before."""
+        """From attention's heads to the layer's output, in x [n, hidden], ``skipped`` rows in; returns it normed."""
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
         join_attention(layer.output.linear(mixed), x, layer.attention_join, eps, normed, routed)
