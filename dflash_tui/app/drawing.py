@@ -27,6 +27,8 @@ from .widgets.token_log import TokenLog
 if TYPE_CHECKING:
     from .screens.chat import ChatScreen
 
+SETTLE_SECONDS = 0.3
+"""After ready, before objects are set aside: it takes a quarter of a second, in which nothing could be drawn."""
 NO_DRAFTER = "No drafter is loaded: there is no block to size."
 
 
@@ -88,9 +90,7 @@ class Drawing:
         screen.talk.tell_other_model()
         if not self._settled:
             self._settled = True
-            # Loading left some hundred thousand objects that never go away; a full collection would stall a frame.
-            gc.collect()
-            gc.freeze()
+            screen.set_timer(SETTLE_SECONDS, _set_objects_aside)
 
     def _limit_block(self, most: int) -> None:
         screen = self._screen
@@ -185,3 +185,9 @@ class Drawing:
             screen.notify(
                 failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
             )
+
+
+def _set_objects_aside() -> None:
+    """Loading left some hundred thousand objects that never go away: each full collection would stall a frame."""
+    gc.collect()
+    gc.freeze()

@@ -21,7 +21,7 @@ class EventQueue:
         self.diverted: Callable[[Event], None] | None = None
         """Takes the events while the engine does something outside the conversation; changes only while it is idle."""
         self.wake: Callable[[], None] = lambda: None
-        """Called by the engine thread when an answer has begun and when it has ended: somebody may wait for that."""
+        """Called by the engine thread when it is ready, and when an answer has begun or ended: somebody may wait."""
         self._events: SimpleQueue[Happening] = SimpleQueue()
 
     def put(self, event: Happening) -> None:
@@ -36,7 +36,7 @@ class EventQueue:
         if self.trace is not None:
             self.trace.record(event)
         self._events.put(event)
-        if isinstance(event, TurnFinished) or (isinstance(event, Step) and event.index == 0):
+        if isinstance(event, EngineReady | TurnFinished) or (isinstance(event, Step) and event.index == 0):
             self.wake()
 
     def take(self, limit: int) -> list[Happening]:
