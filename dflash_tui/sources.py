@@ -1,5 +1,4 @@
-"""The sources of events that there are. Another is a class with the methods of :class:`dflash_tui.core.source.Source`,
-and a function here."""
+"""The sources of events. Another: a class like :class:`dflash_tui.core.source.Source`, and a function here."""
 
 from __future__ import annotations
 

@@ -86,8 +86,7 @@ class EngineOptions:
     draft_attention_backend: AttentionBackend = "auto"
     """Which kernels compute the drafter's attention."""
     noise_embed_scale: float | None = None
-    """Scale of the embeddings that the drafter reads, instead of its config's or the target's own: implementations
-    disagree on it for Gemma, and only acceptance shows which is right."""
+    """Scale of the drafter's input embeddings, on which implementations disagree for Gemma."""
     time_rounds: bool = True
     """Find out what rounds cost here before the first question; else before the first with an ``auto`` block size."""
 

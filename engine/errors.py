@@ -1,9 +1,5 @@
-"""Failures that people meet. Each says what happened and what to do next; the front end picks the exit code.
-
-The next step is often an option or a model. A front end has its own name for those (a flag, a command, a keyword), so
-a text holds them as *advice*, which says what is meant, and :func:`worded` puts the front end's words in its place.
-Standard library only, like ``events``.
-"""
+"""Failures that people meet: what happened, and what to do next. The next step is *advice*, which each front end words
+in its own way (:func:`worded`) and maps to an exit code. Standard library only."""
 
 from __future__ import annotations
 

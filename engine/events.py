@@ -1,17 +1,7 @@
-"""The event vocabulary: everything the engine tells the world, and the only thing a front end sees.
-
-The same events feed the screen, the session files and the command line's JSON. Standard library only: a front end can
-import this module, and draw its first frame, before torch is loaded.
-
-Names of statistics follow vLLM and aiperf. *Acceptance length* counts the bonus token, as the DFlash paper does:
-a step that accepts 7 drafted tokens has acceptance length 8.
-
-``None`` stands for what a source doesn't know: a server tells how many drafted tokens it refused, but not which. The
-engine knows everything.
-
-Probabilities come in steps of 1/1000 and milliseconds in steps of a microsecond (:func:`rounded`), so that whoever
-stores an event in few bytes stores it exactly.
-"""
+"""The events: everything the engine tells a front end, its logs and its JSON. Standard library only, so a front end
+draws its first frame before torch is loaded. Statistics are named as in vLLM and aiperf; *acceptance length* counts the
+bonus token. ``None`` is what a source doesn't know. Probabilities come in 1/1000 and milliseconds in 1/1000
+(:func:`rounded`), so that they can be stored exactly in few bytes."""
 
 from __future__ import annotations
 
@@ -78,8 +68,7 @@ class TurnStarted:
     num_reused_tokens: int
     """How many prompt tokens were still in the caches from the turn before."""
     settings: dict[str, Any]
-    """Those of :class:`engine.commands.GenerationSettings` that are known. A ``seed`` is that of this engine's
-    noise, from which every sample can be told."""
+    """The known :class:`engine.commands.GenerationSettings`; ``seed`` is of this engine's noise."""
     question: str = ""
     """What was asked, for whoever did not ask it."""
 
@@ -97,8 +86,7 @@ class DraftToken:
     probability: float | None
     """What the drafter gave its own argmax, in [0, 1]."""
     target_probability: float | None = None
-    """What the target gave this token at its position; None also behind the first that was not accepted, where the
-    target read a text that is not the answer's."""
+    """What the target gave this token at its position; None also behind the first not accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +113,7 @@ class EmittedToken:
     verdict: Verdict
     channel: Channel = "answer"
     probability: float | None = 1.0
-    """What the target gave this token, in [0, 1]: in the distribution that it sampled, or, at temperature 0, in its
-    softmax."""
+    """What the target gave this token in the distribution it sampled (temperature 0: its softmax)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +121,7 @@ class WidthChoice:
     """What decided how much of a draft was verified: the drafted token at the edge. Or that there was to be none."""
 
     chance: float
-    """How likely the first token left out was to be kept, in [0, 1]; the last one, when none was left out; 0 without a
-    draft."""
+    """How likely the first token left out was to be kept, or the last one if none was; 0 without a draft."""
     cost_ms: float
     """What verifying that token adds to the round; without a draft, what one would add."""
     tok_s: float
@@ -166,8 +152,7 @@ class Step:
     choice: WidthChoice | None = None
     """Why so much of the draft was verified, where that was chosen; None where all of it was."""
     tree: tuple[TreeToken, ...] = ()
-    """The ``verify_width - 1`` verified tokens where further choices were among them; parents stand before their
-    children. Accepted are those that ``emitted`` says, one behind the other (``accepted_in``)."""
+    """The ``verify_width - 1`` verified tokens, parents first, if not a chain; see ``accepted_in``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +230,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
 
 
 def event_from_dict(data: dict[str, Any]) -> Event:
-    """The inverse of :func:`event_to_dict`, also after a trip through JSON. Unknown keys are ignored, so that an
-    older program reads what a newer one wrote. Raises ``ValueError`` for an unknown event type."""
+    """The inverse of :func:`event_to_dict`. Unknown keys are ignored; ``ValueError`` for an unknown type."""
     try:
         cls = _EVENT_TYPES[data["event"]]
     except KeyError:

@@ -27,8 +27,7 @@ MAX_THETA = 1e12
 
 @dataclass(frozen=True, slots=True)
 class RopeConfig:
-    """Rotary embedding of one layer. ``rotated_fraction`` < 1 is the *proportional* kind: only that fraction of
-    the frequency pairs turns, the others pass through."""
+    """One layer's rotary embedding; ``rotated_fraction`` < 1, *proportional*: only so many pairs turn."""
 
     theta: float
     head_dim: int

@@ -52,8 +52,7 @@ DEFAULT_MAX_CONTEXT = 32_768
 """Tokens to reserve caches for when nobody asks for more."""
 
 PROGRESS_INTERVAL = 0.2
-"""Seconds between two reports of loading: people can't read figures faster, and who draws them takes the interpreter
-from who reads the weights."""
+"""Seconds between reports of loading: more would cost the readers the interpreter."""
 
 COMPILING_INTERVAL = 0.1
 """Seconds between two looks at whether somebody wants to stop, while kernels are still being compiled."""
@@ -97,10 +96,7 @@ class Runner:
     def load(
         cls, options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], compiler: Compiling | None = None
     ) -> Runner | None:
-        """Loads and warms a pair, telling of it as it goes; None when cancelled meanwhile.
-
-        ``compiler`` is a process that stands by to compile kernels; without one it is started when it is needed.
-        """
+        """Loads and warms a pair, emitting progress; None when cancelled. ``compiler``: one standing by."""
         try:
             return cls._load(options, emit, cancelled, compiler)
         except (FetchCancelled, LoadCancelled):
@@ -172,10 +168,7 @@ class Runner:
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
-        """Answers with ``TurnStarted`` to ``TurnFinished``. ``drain`` is asked before every round.
-
-        Raises ``UsageFailure`` before the first event for a question that can't be asked.
-        """
+        """``TurnStarted`` to ``TurnFinished``, asking ``drain`` before rounds; ``UsageFailure`` before any event."""
         started = perf_counter()
         self.text_so_far = ""
         prompt = self._prompt(ask)
@@ -235,12 +228,9 @@ class Runner:
         self.decoder.clear()
 
     def learn_costs(self) -> None:
-        """Finds out what rounds cost here, and has the verify width chosen by it from now on.
-
-        Timed at most once, which forgets the conversation in the caches. A card's times are kept on disk; a CPU is
-        shared with whatever else runs, and what it took yesterday says little. Rounds that the host runs on a GPU cost
-        what the host costs, whatever their width: nothing to choose by.
-        """
+        """Learns what rounds cost here and lets the verify width follow, timing at most once (which empties the
+        caches). A GPU's times are kept on disk, a busy CPU's are not. Host rounds on a GPU cost the same at any width:
+        nothing to choose."""
         decoder = self.decoder
         if not self._timed:
             self._timed = True
@@ -374,10 +364,6 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
 
 
 def use_fitting_threads(device: torch.device) -> None:
-    """Leaves a core to the screen, and uses few threads: a round has too little work per operation for many.
-
-    More threads than free cores make OpenMP wait in spin loops, which costs several times what it gains. Whoever
-    sets ``OMP_NUM_THREADS`` decides alone.
-    """
+    """Few threads, one core left for the screen, unless ``OMP_NUM_THREADS`` says: OpenMP's spinning costs a lot."""
     if device.type == "cpu" and "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, min(MAX_CPU_THREADS, (os.cpu_count() or 2) - 1)))

@@ -1,8 +1,4 @@
-"""The engine thread: commands in, events out, and nothing else shared with a front end.
-
-The thread owns the models. It imports torch itself, so a front end that imports this module draws its first frame
-without waiting for it. Every failure becomes an ``EngineError`` event.
-"""
+"""The engine thread: commands in, events out. Owns the models; failures become ``EngineError``."""
 
 from __future__ import annotations
 
@@ -39,11 +35,8 @@ def load_runner(
 
 
 class EngineService:
-    """A loaded pair behind a command queue.
-
-    ``emit`` is called from the engine thread, for every event in order. It should return at once. ``words`` says
-    how the front end calls options and models in the text of an ``EngineError``.
-    """
+    """A loaded pair behind a command queue. ``emit`` gets every event in order on the engine's thread and should return
+    at once; ``words`` says how the front end names options and models in an ``EngineError``."""
 
     def __init__(self, options: EngineOptions, emit: Callable[[Event], None], words: Words = str) -> None:
         self._options = options

@@ -45,11 +45,8 @@ class ChatTokenizer:
         self.special_ids = frozenset(self.thought_ids).union(i for i, token in added.items() if token.special)
 
     def prompt(self, messages: Sequence[Message], thinking: bool) -> Prompt:
-        """Renders a conversation that ends with the user's words into the ids to continue.
-
-        The template's generation prompt may hold what no later prompt will repeat (an empty thought, for instance).
-        Rendering the conversation once more with an answer in place tells how much will.
-        """
+        """Renders a conversation ending with the user's words into ids. Rendered again with an answer, it tells how
+        much of the template's generation prompt later prompts will repeat."""
         ids = self._render(messages, thinking, answering=True)
         with_answer = self._render([*messages, Message("assistant", "x")], thinking, answering=False)
         stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
@@ -92,10 +89,7 @@ class AnswerStream:
         self._opening = False
 
     def push(self, token: int, last: bool = False) -> tuple[str, Channel]:
-        """What this token adds, and where.
-
-        Bytes of an unfinished character are held back until the character is whole. ``last`` gives up waiting.
-        """
+        """What this token adds, and where. An unfinished character's bytes are held back unless it is the ``last``."""
         if token in self._tokenizer.special_ids:
             return self._push_special(token)
         if self._opening:

@@ -16,7 +16,7 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 
 from dflash_tui.core.conversation.start import Start
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import SourceFactory
 from engine.commands import GenerationSettings
 from engine.events import ErrorKind
@@ -64,8 +64,7 @@ class ChatApp(ThemedApp):
         yield from super().get_system_commands(screen)
 
     async def on_event(self, event: events.Event) -> None:
-        """The first to see a key. Where text typed in a burst goes must be decided here: once keys are on their way to
-        a part, it has them."""
+        """The first to see a key: where text typed in a burst goes can't be decided later."""
         if isinstance(event, events.Key) and not event.is_forwarded and isinstance(self.screen, ChatScreen):
             self.screen.catch_text(event)
         await super().on_event(event)

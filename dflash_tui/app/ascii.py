@@ -1,8 +1,5 @@
-"""The screen in ASCII: every character that the program draws with, replaced by one that any terminal and font has.
-
-It happens behind the widgets, on finished lines, so that no widget needs to know. A model's text passes through too:
-its letters stay as they are, and what is saved or copied is never changed.
-"""
+"""The screen in ASCII: each drawn character replaced by one that every terminal and font has, on finished lines, behind
+the widgets. A model's letters stay, and saved or copied text never changes."""
 
 from __future__ import annotations
 

@@ -20,10 +20,7 @@ class Candidate:
 
 
 def complete(text: str, actions: Iterable[Action], screen: ChatScreen) -> list[Candidate]:
-    """The candidates for a prompt, best first: commands while the name is typed, then the values it takes.
-
-    None for a text that is no command, or that is complete already.
-    """
+    """Candidates for a prompt, best first: commands, then their values. None for other or already complete text."""
     if not text.startswith("/") or text.startswith("//") or "\n" in text:
         return []
     name, blank, typed = text[1:].partition(" ")

@@ -12,18 +12,14 @@ from engine.events import EngineReady, Event, Step, TurnFinished
 
 
 class EventQueue:
-    """Carries events from the engine thread to the screen, and writes them down on the way.
-
-    The log is written first and by the engine's own thread: what reached the disk never waits for a frame.
-    """
+    """Carries events from the engine's thread, which logs them first: the disk never waits for a frame."""
 
     def __init__(self, log: SessionLog, trace: TraceWriter | None = None) -> None:
         self.log = log
         self.trace = trace
         """Records the run, if the user wants that."""
         self.diverted: Callable[[Event], None] | None = None
-        """Takes the events instead, while the engine works for something that is no part of the conversation. May
-        only change while the engine is idle."""
+        """Takes the events while the engine does something outside the conversation; changes only while it is idle."""
         self.wake: Callable[[], None] = lambda: None
         """Called by the engine thread when it is ready, and when an answer has begun or ended: somebody may wait."""
         self._events: SimpleQueue[Happening] = SimpleQueue()
@@ -54,8 +50,7 @@ class EventQueue:
         return events
 
     def renew_log(self, ready: EngineReady | None, log: SessionLog | None = None) -> None:
-        """A new conversation gets a record of its own; ``log`` is that of an older one which goes on. Must not be
-        called while a turn runs."""
+        """Begin a new log, or go on with ``log``, for another conversation. Not while a turn runs."""
         self.log.close()
         self.log = log or SessionLog.create(self.log.path.parent)
         if ready is not None:

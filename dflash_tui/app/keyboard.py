@@ -1,9 +1,6 @@
-"""What a terminal sends, read without haste and without waste.
-
-Textual's own reader waits up to 100 ms before a lone Esc is a key, takes an escape sequence that a slow line split in
-two for keys, and so never sees a paste end whose last characters came late; escape sequences *in* a paste become keys,
-Enter included; a paste costs a microsecond per character; and one byte that is no UTF-8 makes it deaf.
-"""
+"""Reads what a terminal sends. Textual's own reader delays a lone Esc by 100 ms, breaks on escape sequences or paste
+ends split by a slow line, takes sequences *in* a paste for keys, is slow on pastes, and goes deaf on bytes that are no
+UTF-8."""
 
 from __future__ import annotations
 

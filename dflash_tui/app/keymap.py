@@ -1,9 +1,11 @@
-"""The user's own keys: which are taken over, and what is wrong with the others."""
+"""Keys as people read them, and the user's own: which are taken over, and what is wrong with the others."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+
+from textual.binding import ActiveBinding
 
 from dflash_tui.core.settings.config import Entry
 
@@ -59,3 +61,25 @@ def _conflicts(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Iter
                 winner, loser = (id, other) if id in keymap else (other, id)
                 both = "; so would your other line" if loser in keymap else ""
                 yield f"{key} is now {winner} and no longer {loser}{both}"
+
+
+_NAMES = {
+    "up": "↑", "down": "↓", "left": "←", "right": "→", "escape": "Esc", "comma": ",", "full_stop": ".",
+    "left_curly_bracket": "{", "right_curly_bracket": "}", "left_square_bracket": "[", "right_square_bracket": "]",
+}  # fmt: skip
+
+
+def key_name(key: str) -> str:
+    """``ctrl+end`` as ``Ctrl+End``; a letter alone stays as it is typed."""
+    if len(key) == 1:
+        return key
+    return "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
+
+
+def keys_in_force(active: Mapping[str, ActiveBinding]) -> dict[str, str]:
+    """The first key of every action that has one, by the action's id."""
+    keys: dict[str, str] = {}
+    for each in active.values():
+        if each.binding.id:
+            keys.setdefault(each.binding.id, key_name(each.binding.key))
+    return keys

@@ -23,8 +23,7 @@ class LensView:
         self._readings: dict[int, Reading] = {}
 
     def choose(self, lens: Lens) -> None:
-        """Colour the transcript by something else. Nothing is wrapped again. Raises ``SlashError`` for what the source
-        doesn't tell."""
+        """Colour the transcript by something else. ``SlashError`` for what the source doesn't tell."""
         if lens == "confidence":
             self._screen.talk.require("draft_probabilities")
         self._screen.talk.show_tokens()  # a rendered answer has no tokens to colour

@@ -8,7 +8,7 @@ from pathlib import Path
 from dflash_tui.core.export.document import Origin
 from dflash_tui.core.lesson.pages import Page
 from dflash_tui.core.lesson.parsing import Lesson
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 
 from .screens.lesson import LessonScreen
 from .themed import ThemedApp

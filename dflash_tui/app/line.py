@@ -1,9 +1,5 @@
-"""How far behind the terminal is at the far end of a slow line.
-
-A pseudo-terminal says that it is full, and so does one whose reader is slow. Over SSH that comes late: two systems and
-the protocol hold megabytes in between, and every key's echo waits behind them. So the terminal is asked, by a question
-between frames that every terminal answers in its turn; no frame is drawn while an answer is overdue.
-"""
+"""How far behind the terminal is on a slow line. Over SSH, megabytes of buffers hide it and delay every key's echo; so
+a question that every terminal answers goes between frames, and no frame is drawn while an answer is overdue."""
 
 from __future__ import annotations
 

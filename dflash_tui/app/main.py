@@ -8,7 +8,7 @@ from pathlib import Path
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import GenerationSettings
@@ -17,8 +17,7 @@ from .application import ChatApp
 from .event_queue import EventQueue
 
 SWITCH_INTERVAL = 0.0005
-"""Seconds a thread may keep the interpreter lock while another waits: the default of 5 ms makes the engine wait for
-most of a frame."""
+"""Seconds a thread keeps the interpreter lock: at the default 5 ms the engine waits for most of a frame."""
 JOIN_SECONDS = 3.0
 """How long leaving waits for the engine's round in flight."""
 
@@ -33,12 +32,8 @@ def run_chat(
     trace: TraceWriter | None = None,
     screen_options: ScreenOptions | None = None,
 ) -> int:
-    """Show what comes from ``source`` until the user leaves; returns the exit code.
-
-    0 when the user left, 128 + the signal's number when one ended it, and the code of the engine's failure when the
-    engine had ended. ``log`` records the conversation, that which ``begin`` goes on with if there is one, and ``trace``
-    the whole run.
-    """
+    """Shows ``source`` until the user leaves; returns 0, 128 + the signal that ended it, or the engine failure's code.
+    ``log`` records the conversation, which may go on from ``begin``, and ``trace`` the whole run."""
     sys.setswitchinterval(SWITCH_INTERVAL)
     queue = EventQueue(log or SessionLog.create(), trace)
     app = ChatApp(settings, out_dir, queue, source, theme, begin, screen_options)

@@ -62,11 +62,8 @@ class FramePump:
         self._hurried.set()
 
     def keep_still(self, pause: AbstractContextManager[object]) -> None:
-        """No frame until the answer that was asked for has begun, or for a moment; meanwhile inside ``pause``.
-
-        An engine that reads a short prompt launches a thousand small operations and waits for the interpreter's lock
-        after each. Drawing the question beside it made the first token twice as late; drawn with it, both are sooner.
-        """
+        """No frame until the awaited answer has begun, or for a moment; meanwhile inside ``pause``. Drawing while the
+        engine reads a short prompt costs it the interpreter's lock and doubles the time to the first token."""
         self._stillness.enter_context(pause)
         self._still = True
         asyncio.get_running_loop().call_later(STILL_SECONDS, self.hurry)

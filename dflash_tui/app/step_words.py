@@ -9,7 +9,7 @@ from textual.binding import ActiveBinding
 from dflash_tui.core.rounds.inspection import Inspection
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 
-from .key_names import keys_in_force
+from .keymap import keys_in_force
 
 STEPPING_KEYS = (
     ("step-back", "step-forward", "round"),

@@ -95,8 +95,7 @@ class Talk:
         self._draw_queue()
 
     def return_queue(self) -> None:
-        """An answer did not end by itself: what waits for it is for the user to decide. A single question goes back
-        into an empty prompt; otherwise each can be recalled, as everything that was sent."""
+        """After a stop, a single waiting question goes back into an empty prompt; others can be recalled."""
         waiting = self._screen.chat.take_queued()
         self._draw_queue()
         if len(waiting) == 1 and not self._prompt.text:
@@ -159,8 +158,7 @@ class Talk:
         self._screen.drawing.draw_status()
 
     def resume(self, path: Path) -> None:
-        """Go on with the conversation in this file. Raises ``SlashError`` or ``ArchiveError`` when that can't be;
-        then the present one stays."""
+        """Go on with this file's conversation. ``SlashError`` or ``ArchiveError``: the present one stays."""
         self.require_idle()
         if path == self._screen.queue.log.path:
             raise SlashError("That is the conversation on the screen.")

@@ -1,5 +1,4 @@
-"""An application in the look that the user asked for. Themes are files: registered at the start, read again when they
-change, shown before chosen."""
+"""An application in the user's look. Themes are files, reread when they change, shown before chosen."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ from textual.theme import Theme
 from textual.widgets import Input
 
 from dflash_tui.core.files.places import log_file
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 
 from .ascii import AsciiFilter
 from .screens.palette import Palette
-from .screens.themes import ThemePicker
+from .screens.picker import ThemePicker
 from .theming import DEFAULT_THEME, ThemeWatcher, default_verdicts, load_themes
 
 _ASCII = AsciiFilter()
@@ -68,8 +67,7 @@ class ThemedApp(App[None]):
             self.push_screen(Palette(id="--command-palette"))
 
     def _fatal_error(self) -> None:
-        """Called by Textual while it handles what nobody else did: one sentence instead of pages of locals, which
-        nobody can read in a terminal and which may hold what was asked."""
+        """Textual's last resort: one sentence, not pages of locals that may hold what was asked."""
         _log.error("The screen ended.", exc_info=True)
         if not self._exit_renderables:
             what = f"dflash-chat ended by a mistake of its own. What is known about it is in {log_file()}"

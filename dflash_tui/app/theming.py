@@ -11,8 +11,7 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
-from dflash_tui.core.settings.config import config_directory
-from dflash_tui.core.settings.toml_lines import line_of, syntax_place
+from dflash_tui.core.settings.config import config_directory, line_of, syntax_place
 
 DARK_THEME, LIGHT_THEME = "dflash-dark", "dflash-light"
 DEFAULT_THEME = DARK_THEME
@@ -41,8 +40,7 @@ def user_themes_dir() -> Path:
 
 
 def load_themes() -> tuple[list[Theme], list[ThemeError]]:
-    """Every theme that can be read, the user's last so that they may replace a bundled one, and what is wrong with
-    the others."""
+    """Every readable theme, the user's last to replace bundled ones, and what is wrong with the others."""
     themes: list[Theme] = []
     errors: list[ThemeError] = []
     for path in theme_files():

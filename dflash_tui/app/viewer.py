@@ -1,7 +1,4 @@
-"""Where the user looks: at the live end, at a round of the past, or at rounds in slow motion.
-
-The engine runs on whatever the user looks at. Every gauge, the transcript and the step view show the same place.
-"""
+"""Where the user looks: live, a past round, or slow motion; every widget shows it, and the engine runs on."""
 
 from __future__ import annotations
 

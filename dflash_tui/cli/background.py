@@ -1,8 +1,5 @@
-"""Is the terminal dark or light? Asked of the terminal itself while the screen is still being imported.
-
-The question is OSC 11; right behind it goes one that every terminal answers (its kind, DA1), so that one without an
-answer to the first is known as soon as the second comes. Nothing waits for the reply until the imports are done.
-"""
+"""The terminal: is there one, and is it dark or light? Asked (OSC 11) while the screen is being imported, followed by a
+question that all terminals answer (DA1), so silence is noticed at once."""
 
 from __future__ import annotations
 
@@ -14,10 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+import click
+from click.core import ParameterSource
+
+from .problems import Problem
+
 QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
 PATIENCE, REMOTE_PATIENCE = 0.1, 1.0
-"""Seconds to wait for a reply that has not come while the program was busy: here, and over a line that may be slow. One
-that came later still would be typed into the prompt."""
+"""Seconds to wait for a late reply, here or over a slow line; one later still would be typed into the prompt."""
 _COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
 _KIND = re.compile(rb"\x1b\[\?[0-9;]*c")
 _MUTE = ("", "dumb", "linux", "unknown")
@@ -29,10 +30,8 @@ Darkness = Callable[[], bool | None]
 
 @contextmanager
 def terminal_background() -> Iterator[Darkness]:
-    """Asks at once; the value tells whether the background is dark, None when the terminal doesn't say.
-
-    Keys typed before the screen is there are echoed nowhere and lost, as they are once it draws.
-    """
+    """Asks at once; the value says whether the background is dark, or None. Keys typed before the screen opens are
+    lost."""
     if not _can_ask():
         yield lambda: None
         return
@@ -103,10 +102,33 @@ def is_dark(reply: bytes) -> bool | None:
 
 @contextmanager
 def suited_theme(theme: str | None) -> Iterator[Callable[[], str | None]]:
-    """The theme that was asked for; without one, or with ``auto``, the light one on a light terminal, and None for the
-    program's own choice. The imports of the screen belong into the block, the call behind them."""
+    """The theme asked for; else, or with ``auto``, the light one on a light terminal, else None."""
     if theme not in (None, AUTO):
         yield lambda: theme
         return
     with terminal_background() as is_dark:
         yield lambda: LIGHT_THEME if is_dark() is False else None
+
+
+def in_browser() -> bool:
+    """textual-serve has started the program: stdin and stdout are pipes to it, and behind it there is a browser."""
+    return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
+
+
+def has_screen() -> bool:
+    """There is a terminal, or a browser."""
+    return in_browser() or sys.stdout.isatty()
+
+
+def check_theme(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
+    """An option's ``callback``. :class:`Problem` for an unknown name that was typed; others the screen tells."""
+    typed = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    if name is None or name == AUTO or not typed:
+        return name
+    # Only those who type the flag wait for Textual, which has themes of its own.
+    from dflash_tui.app.theming import theme_names
+
+    known = theme_names()
+    if name not in known:
+        raise Problem(f"There is no theme {name!r}.", f"Choose one: {', '.join([AUTO, *known])}.")
+    return name

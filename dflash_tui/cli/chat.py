@@ -20,7 +20,7 @@ from dflash_tui.sources import Engine
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 from engine.loading.cuda_context import wake_gpu
 
-from .background import suited_theme
+from .background import check_theme, has_screen, in_browser, suited_theme
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
@@ -33,9 +33,7 @@ from .pair import DEVICE, OFFLINE
 from .plain import PlainChat
 from .problems import Problem
 from .prompt import read_prompt
-from .screen import has_screen, in_browser
 from .sessions import conversation_to_continue
-from .themes import check_theme
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -86,8 +84,7 @@ class _Command(click.Command):
 def _setting(
     name: str, metavar: str, text: str, *, common: bool = False, type: click.ParamType[Any] | None = None
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """An option for the field of ``GenerationSettings`` that has its name, with that field's default; its type too,
-    unless another is given."""
+    """An option for the field of ``GenerationSettings`` with its name, its default and, unless given, its type."""
     default = getattr(_DEFAULTS, name.removeprefix("--").replace("-", "_"))
     kind = type or click.types.convert_type(None, default)
     return flag(

@@ -1,8 +1,6 @@
-"""Settings from files and the environment: what each may be, and ``dflash-chat config`` to see where one came from.
-
-Flags come before environment variables (``DFLASH_CHAT_BLOCK_SIZE=8``), these before the project's file, that before
-the user's, and all before the defaults. The flags themselves are the schema: a setting is whatever its flag takes.
-"""
+"""Settings from files and environment, and ``dflash-chat config`` to show where each comes from. Flags beat variables
+(``DFLASH_CHAT_BLOCK_SIZE=8``), these the project's file, that the user's, all the defaults. A setting takes what its
+flag takes."""
 
 from __future__ import annotations
 
@@ -19,8 +17,16 @@ import click
 from click.core import ParameterSource
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.settings.config import KEYS_TABLE, Config, ConfigError, files, read_all, read_config, user_file
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import (
+    KEYS_TABLE,
+    Config,
+    ConfigError,
+    ScreenOptions,
+    files,
+    read_all,
+    read_config,
+    user_file,
+)
 from dflash_tui.sources import Engine
 from engine.commands import AUTO, GenerationSettings
 
@@ -114,8 +120,7 @@ class Invocation:
 
 
 def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
-    """What the flags say of the screen, and the keys that only a file can name. A terminal whose encoding is not UTF-8
-    gets ASCII without being asked."""
+    """The flags' screen options and the file's keys; ASCII on a terminal that isn't UTF-8."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
 

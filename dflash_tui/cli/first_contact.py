@@ -10,7 +10,7 @@ from dflash_tui.core.files.places import state_directory
 from engine.commands import EngineOptions
 from engine.tools.suggestion import Suggestion, suggest_pair
 
-from .screen import in_browser
+from .background import in_browser
 
 BUNDLED = "bundled"
 """In the place of MODEL: the bundled pair, whatever was answered."""
@@ -18,10 +18,8 @@ ANSWER_NAME = "first-contact.json"
 
 
 def suggest_model(options: EngineOptions) -> EngineOptions:
-    """``options`` as they are, or with the model that the user wants when they name none.
-
-    Asks at the terminal, once. Raises ``KeyboardInterrupt`` when the answer is Ctrl+C or Ctrl+D.
-    """
+    """``options``, with the model that the user picks, asked once, when they name none; ``KeyboardInterrupt`` for
+    Ctrl+C or Ctrl+D."""
     if options.target == BUNDLED:
         return replace(options, target=None)
     if options.target is not None or options.drafter is not None or options.device == "cpu" or options.offline:

@@ -51,8 +51,7 @@ class Request:
 
 
 def answer(request: Request, source: SourceFactory) -> ExitCode:
-    """Run ``request`` and print its answer. Problems on the way are shown on stderr and decide the exit code; what
-    was generated until then is printed all the same. Raises :class:`Problem` if nothing could begin."""
+    """Run ``request`` and print what came; problems decide the exit code. :class:`Problem` if nothing could begin."""
     output = _open_output(request.output_file)
     render, status, blocks = _renderer(request.output_format), StatusLine(), BlockCollector(request)
     ask = request.ask()

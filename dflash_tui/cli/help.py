@@ -47,10 +47,8 @@ def variable_of(name: str) -> str:
 
 
 class Flag(click.Option):
-    """An option that knows its topic, whether ``--help`` itself shows it, and whether it is worth keeping.
-
-    One that ``keeps`` can stand in a configuration file and in the environment; the others belong to one run.
-    """
+    """An option with a topic, maybe shown by ``--help`` itself. One that ``keeps`` may stand in a configuration file
+    and the environment."""
 
     def __init__(self, *args: Any, topic: str, common: bool = False, keeps: bool | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -8,14 +8,12 @@ import click
 
 from dflash_tui.core.exit_codes import ExitCode
 
-from .background import suited_theme
+from .background import check_theme, has_screen, suited_theme
 from .config import saved_screen_options
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
 from .logs import log_to_file
 from .output import DEFAULT_OUT
 from .problems import Problem
-from .screen import has_screen
-from .themes import check_theme
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,8 +10,7 @@ _FORMAT = "%(asctime)s %(name)s %(levelname)s %(message)s"
 
 
 def log_to_file() -> None:
-    """Append warnings and tracebacks to ``dflash-chat.log``, which appears with the first of them. Without a place
-    for it they are dropped, never printed over the screen."""
+    """Append warnings and tracebacks to ``dflash-chat.log``; dropped where there is no place for it."""
     try:
         file = log_file()
         file.parent.mkdir(parents=True, exist_ok=True)

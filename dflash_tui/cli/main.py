@@ -68,11 +68,8 @@ WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
 
 
 def program() -> NoReturn:
-    """What ``dflash-chat`` runs: :func:`main`, and out.
-
-    An engine thread that is still inside native code (importing torch, say) would abort an orderly shutdown of the
-    interpreter. Everything that must be written is written by now, so the way out needs no such shutdown then.
-    """
+    """What ``dflash-chat`` runs: :func:`main`, then out without an orderly shutdown, which an engine thread in native
+    code would abort; everything is written by now."""
     code = main()
     if any(thread.daemon for thread in threading.enumerate()):
         with suppress(OSError, ValueError):
@@ -83,8 +80,7 @@ def program() -> NoReturn:
 
 
 def main(arguments: Sequence[str] | None = None, engine: Engine = engine_source) -> int:
-    """Run the program and return its exit code. ``engine`` makes the source of the events: tests
-    put another in its place."""
+    """Run the program and return its exit code; ``engine`` makes the source of events."""
     _open_closed_streams()
     if request := os.environ.get(VARIABLE):
         return answer_shell(chat, commands, request)

@@ -39,8 +39,7 @@ def pair_flags(command: Body) -> Body:
 
 @contextmanager
 def loaded_pair(options: EngineOptions) -> Iterator[tuple[Runner, StatusLine]]:
-    """A target and its drafter on the calling thread, and the line on stderr that says how far things are. Raises
-    :class:`UsageFailure` for a target without a drafter."""
+    """A pair on this thread, and its progress line on stderr. :class:`UsageFailure` without a drafter."""
     from engine.runner import Runner
 
     status = StatusLine()

@@ -1,7 +1,5 @@
-"""A chat in lines, for screen readers and for terminals that can't draw: one line is asked, whole lines are answered.
-
-Nothing moves, blinks or is drawn over. Ctrl+C stops an answer, Ctrl+D leaves.
-"""
+"""A chat in lines, for screen readers and bare terminals: ask a line, answer in whole lines. Ctrl+C stops, Ctrl+D
+leaves."""
 
 from __future__ import annotations
 

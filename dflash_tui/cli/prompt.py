@@ -7,16 +7,12 @@ from typing import TextIO
 from .problems import Problem
 
 MAX_PROMPT_BYTES = 2 * 1024 * 1024
-"""More than the longest context holds (256 Ki tokens of four characters are 1 MiB). Reading stops here, so that an
-endless pipe can't fill the memory."""
+"""More than the longest context (256 Ki tokens of four characters); an endless pipe stops here."""
 
 
 def read_prompt(argument: str | None, stdin: TextIO | None) -> str | None:
-    """``argument``, what stdin holds, or both with an empty line between; None when neither is there, which opens
-    the chat. A terminal is not read: it is where the chat takes its input from.
-
-    Raises :class:`Problem` for a prompt that is empty, too long or not UTF-8.
-    """
+    """``argument``, piped stdin, or both with an empty line between; None, which opens the chat, for neither.
+    :class:`Problem` for a prompt that is empty, too long or not UTF-8."""
     piped = None if stdin is None or stdin.isatty() else _read_text(stdin)
     if argument is None and piped is None:
         return None

@@ -1,8 +1,6 @@
-"""``python -m dflash_tui.cli.record_lesson``: runs the bundled pair and writes the trace of the bundled lesson.
-
-Every question starts a conversation of its own. A short one goes before it, unrecorded, so that each is answered by a
-warm engine whose caches hold nothing of it.
-"""
+"""``python -m dflash_tui.cli.record_lesson``: runs the bundled pair and writes the bundled lesson's trace. Each
+question is a conversation of its own behind a short unrecorded one, so the engine is warm and its caches hold
+nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import MAX_BLOCK_SIZE, EngineOptions, GenerationSettings, Message
 from engine.events import Event, TurnFinished
 
-from .recording import Answering
+from .record_traces import Answering
 
 TRACE = Path(__file__).parents[1] / "traces" / "lesson.dft"
 CODE, TALK = "Write a quicksort in Python", "What is a compiler?"

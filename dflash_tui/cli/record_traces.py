@@ -1,7 +1,5 @@
-"""``python -m dflash_tui.cli.record_traces``: runs a pair and writes the bundled traces.
-
-Five on the bundled pair, on the CPU. The sixth is recorded where a GPU is, and copied from there: ``--device cuda``.
-"""
+"""``python -m dflash_tui.cli.record_traces``: runs a pair and writes the bundled traces, five on the CPU with the
+bundled pair; the sixth is recorded on a GPU (``--device cuda``) and copied."""
 
 from __future__ import annotations
 
@@ -10,18 +8,58 @@ from argparse import ArgumentParser
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import SimpleQueue
 
+from dflash_tui.core.advice import as_command
 from dflash_tui.core.traces.bundled import TRACES
 from dflash_tui.core.traces.format import SUFFIX
 from dflash_tui.core.traces.reader import read_trace
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.commands import AUTO, MAX_BLOCK_SIZE, EngineOptions, GenerationSettings, Message
-from engine.events import TurnFinished
-
-from .recording import Answering, RecordingError
+from engine.commands import AUTO, MAX_BLOCK_SIZE, Ask, Close, EngineOptions, GenerationSettings, Message
+from engine.events import EngineError, EngineReady, Event, TurnFinished
+from engine.service import EngineService
 
 GREEDY = GenerationSettings(block_size=MAX_BLOCK_SIZE, max_new_tokens=1024)
 SAMPLED = replace(GREEDY, temperature=1.0, seed=1)
+
+
+WARM_UP = Message("user", "Hi")
+WARM_UP_TOKENS = 16
+
+
+class RecordingError(Exception):
+    """There is no trace. ``str()`` is why."""
+
+
+class Answering:
+    """A loaded engine. ``loading`` is what it said until it was ready."""
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._inbox: SimpleQueue[Event] = SimpleQueue()
+        self._engine = EngineService(options, self._inbox.put, as_command)
+        self._engine.start()
+        self.loading = self._until(EngineReady)
+
+    def answer(self, turn: int, messages: tuple[Message, ...], settings: GenerationSettings) -> list[Event]:
+        """Everything that the engine says of one turn. Raises :class:`RecordingError` when it fails."""
+        self._engine.send(Ask(turn, messages, settings))
+        return self._until(TurnFinished)
+
+    def warm_up(self, settings: GenerationSettings) -> None:
+        """Answer something short, so that the next turn meets a warm engine whose caches hold nothing of it."""
+        self.answer(0, (WARM_UP,), replace(settings, max_new_tokens=WARM_UP_TOKENS))
+
+    def close(self) -> None:
+        self._engine.send(Close())
+        self._engine.join()
+
+    def _until(self, last: type[Event]) -> list[Event]:
+        said: list[Event] = []
+        while not said or not isinstance(said[-1], last):
+            said.append(self._inbox.get())
+            if isinstance(said[-1], EngineError):
+                raise RecordingError(said[-1].message)
+        return said
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,12 @@ from dflash_tui.sources import replay_source
 from engine.commands import GenerationSettings
 from engine.events import TurnStarted
 
-from .background import suited_theme
+from .background import check_theme, has_screen, suited_theme
 from .config import saved_screen_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, StandardOutput
 from .problems import Problem, show_problem
 from .render import render_events, render_text
-from .screen import has_screen
-from .themes import check_theme
 
 
 class Pace(click.ParamType[float]):

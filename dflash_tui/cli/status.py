@@ -40,8 +40,7 @@ class StatusLine:
         return lambda done, total: self.show(LoadProgress(phase, done, total))
 
     def finish(self) -> None:
-        """Print the figures of the turn, if it yielded any. Called when the answer is complete, so that the two do
-        not meet on one line of a terminal."""
+        """Print the turn's figures, if any, once the answer is complete: the two never share a line."""
         finished = self._finished
         self._write(f"{describe_turn(finished)}\n" if finished and finished.statistics.num_tokens else "")
 

@@ -15,8 +15,7 @@ from .pair import loaded_pair, pair_flags
 
 if TYPE_CHECKING:
     from engine.speculation.costs import CostTable
-    from engine.tuning.rates import Rate
-    from engine.tuning.sweep import Sweep
+    from engine.tuning.sweep import Rate, Sweep
 
 TEMPERATURES = (0.0, 0.7)
 FEW_PROMPTS = 8

@@ -31,12 +31,9 @@ class Ending:
 
 
 def run_turn(source: SourceFactory, ask: Ask, handle: Callable[[Event], None], timeout: float | None) -> Ending:
-    """Start the source, send ``ask`` when it is ready, and give ``handle`` every event on the calling thread.
-
-    Ctrl+C, SIGTERM and ``timeout`` (seconds, loading included) stop the turn after the round in flight, so that
-    its ``TurnFinished`` is still handled; a second Ctrl+C does not wait for it. ``BrokenPipeError`` from ``handle``
-    ends the turn quietly.
-    """
+    """Starts the source, sends ``ask`` when it is ready, and gives ``handle`` every event on this thread. Ctrl+C,
+    SIGTERM and ``timeout`` (seconds, loading included) stop after the round in flight, with its ``TurnFinished``; a
+    second Ctrl+C doesn't wait. ``BrokenPipeError`` from ``handle`` ends the turn quietly."""
     inbox: Inbox = SimpleQueue()
     engine = source(events_only(inbox.put))
     with signals_into(inbox):
@@ -127,8 +124,7 @@ def _ended_early(why: ExitCode) -> Ending:
 
 @contextmanager
 def signals_into(inbox: Inbox) -> Iterator[None]:
-    """Turn signals into entries of the queue: the main thread waits there, and ``SimpleQueue`` may be put to from
-    a signal handler."""
+    """Turn signals into entries of the queue, to which a signal handler may put."""
 
     def note(number: int, _frame: FrameType | None) -> None:
         inbox.put(_SIGNALS[signal.Signals(number)])

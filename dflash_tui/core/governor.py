@@ -9,11 +9,8 @@ SMOOTHING = 0.2
 
 
 class FrameGovernor:
-    """Stretches the frame interval until the user-interface thread stays within its share of the wall clock.
-
-    On a CPU engine both threads want the same interpreter lock and the same cores, so what the screen spends the
-    engine loses. The cost of a frame is measured (processor seconds of the thread), never assumed.
-    """
+    """Stretches the frame interval until the UI thread keeps to its share of the wall clock, by its measured processor
+    time per frame. On a CPU the engine wants the same lock and cores."""
 
     def __init__(self, share: float) -> None:
         """``share``: the part of the wall clock the screen may use, in (0, 1]."""

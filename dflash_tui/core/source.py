@@ -1,9 +1,6 @@
-"""Where events come from, and the one seam to add another place: what a :class:`Source` must do and may say.
-
-The engine of this process is a source, a recorded run is another (``dflash_tui/sources.py`` makes both), and a server
-can be a third. A front end asks a source what it *can*, never what it *is*. It sends commands, and hears events through
-the callback that the factory is given, on the source's own thread.
-"""
+"""Where events come from, and the seam for another source: the engine of this process, a recorded run
+(``dflash_tui/sources.py`` makes both), or a server. A front end asks what a :class:`Source` *can*, never what it *is*,
+sends commands, and hears events through the factory's callback, on the source's thread."""
 
 from __future__ import annotations
 
@@ -22,8 +19,7 @@ if TYPE_CHECKING:
 Feature = Literal[
     "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "drafts", "draft_probabilities",
 ]  # fmt: skip
-"""What a source may lack: questions can be asked; a setting can be changed; it tells what was drafted, and how sure the
-drafter was."""
+"""What a source may lack: questions, a setting, what was drafted, how sure the drafter was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +90,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """Steps of one turn that follow each other. It means what they mean one by one, and costs much less: nobody has to
-    decode them. Only a recording says it."""
+    """Steps of one turn in a row, from a recording: as if one by one, without decoding them."""
 
     turn: int
     history: StepHistory

@@ -25,8 +25,8 @@ from ..models.dflash.modules import DFlashDrafter
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
 from . import kernels
+from .candidates import read_tiles
 from .ceiling import Ceiling, measure_ceiling
-from .chosen import read_tiles
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .peer import PeerFigures, measure_transformers
@@ -132,10 +132,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
 
 
 def run(arguments: Sequence[str], prog: str = PROG) -> int:
-    """Measures and prints; returns the exit code.
-
-    Raises ``EngineFailure`` or ``ValueError``, both in words for people, for what can't be measured.
-    """
+    """Measures and prints; returns the exit code. ``EngineFailure`` or ``ValueError`` for what can't be."""
     options = make_parser(prog).parse_args(arguments)
     device = pick_device(options.device)
     use_fitting_threads(device)
@@ -217,10 +214,7 @@ def _make_pair(
 
 
 def choose_rounds(bench: Bench, who: str, tiles: Path | None) -> float:
-    """Sets who runs the rounds, with the choices of a sweep if there is one; returns the seconds until ready.
-
-    Left alone, a bench has the host run them.
-    """
+    """Sets who runs the rounds (the host by default) and with which tiles; returns the seconds until ready."""
     started, decoder = perf_counter(), bench.decoder
     for_target, for_drafter = target_tiles(decoder.target.config.moe), None
     if tiles is not None:

@@ -34,10 +34,7 @@ class Floor:
     """Its weights, likewise."""
 
     def verify(self, experts: float, context: int) -> float:
-        """One pass of the target over the rows of a block (or the one row of plain decoding).
-
-        ``experts``: how many distinct ones the rows touch, mean over the layers.
-        """
+        """One target pass over a block's rows, or one row; ``experts``: distinct ones touched, mean over layers."""
         return self.body + experts * self.expert + self.head + self._keys_values(self.shape.target.attention, context)
 
     def draft(self, context: int) -> float:

@@ -1,10 +1,6 @@
-"""``python -m engine.bench kernels``: each kernel alone against its floor, and with ``--sweep`` with every tile choice.
-
-Launches of one kernel over several copies of its weights are captured in a CUDA graph and replayed, so that neither
-the host nor a cache that still holds the weights takes part. Kernels are compiled beforehand by several processes. A
-choice that fails is noted and the sweep goes on; one that leaves the GPU in an error state costs its process, and the
-rest of that kernel's choices.
-"""
+"""``python -m engine.bench kernels``: each kernel alone against its floor, with ``--sweep`` under every tile choice.
+Launches over several copies of the weights are replayed from a CUDA graph, so neither the host nor a cache helps. A
+choice that fails is noted; one that breaks the GPU costs its process and the rest of that kernel's choices."""
 
 from __future__ import annotations
 

@@ -63,11 +63,8 @@ class PrefillFigures:
 
 
 def acceptance_script(mean_length: float, width: int, rounds: int) -> list[int]:
-    """How many drafts each of these rounds accepts, so that blocks of this width yield ``mean_length`` on average.
-
-    A run of accepted drafts that ends with the same probability at every position, cut off at the block's end, as in
-    real decoding; deterministic. Raises ``ValueError`` for a mean that no block of this width reaches.
-    """
+    """Drafts accepted per round, so that blocks of this width yield ``mean_length`` on average (``ValueError``: they
+    can't). Deterministic; every position is as likely to end the run, as in real decoding."""
     if not 1 <= mean_length <= width:
         raise ValueError(f"the acceptance length must be between 1 and the block's {width}, not {mean_length}")
     low, high = 0.0, 1.0
@@ -112,10 +109,7 @@ class Bench:
     def rounds(
         self, width: int, context: int, routing: Routing, count: int, acceptance: float | None = None
     ) -> RoundFigures:
-        """Times ``count`` rounds of ``width`` rows behind ``context`` tokens.
-
-        ``acceptance`` scripts the tokens per block of 16; narrower rounds accept what they have of it.
-        """
+        """Times ``count`` rounds of ``width`` rows behind ``context`` tokens; ``acceptance`` is per block of 16."""
         experts = self.force(routing, width)
         # As long as the measurement, so that the rounds that count go through it exactly once, warmed up or not.
         length = min(count, MAX_SCRIPT)
@@ -145,10 +139,7 @@ class Bench:
         )
 
     def run(self, block: BlockSize, context: int, count: int) -> tuple[float, list[Round]]:
-        """Seconds of ``count`` rounds behind a random context, and those rounds; the first few are left out.
-
-        A ``block`` of 1 decodes plainly.
-        """
+        """Seconds of ``count`` rounds behind a random context, less the first few; ``block`` 1 decodes plainly."""
         ids = self._pretend(context)
         settings = GenerationSettings(
             block_size=MIN_BLOCK_SIZE if block == 1 else block, speculation=block != 1, max_new_tokens=PLENTY

@@ -19,10 +19,9 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable
 from ..speculation.trees import chain
 from ..speculation.verify_width import Auto
-from ..tuning.costs import time_rounds
+from ..tuning.costs import RoundTimer, time_rounds
 from ..tuning.play import Anchor, Played
-from ..tuning.rates import rate_of
-from ..tuning.round_timer import RoundTimer
+from ..tuning.sweep import rate_of
 from .measure import Bench, acceptance_script
 from .report import table
 from .routing import Routing
@@ -121,10 +120,7 @@ def measure_policies(
     routing: Routing,
     count: int,
 ) -> list[PolicyFigures]:
-    """Every policy at every length of acceptance. Costs are timed first, under the same routing, as at start-up.
-
-    Raises ``ValueError`` without a drafter.
-    """
+    """Every policy at every acceptance length, with costs timed as at start-up. ``ValueError`` without a drafter."""
     decoder = bench.decoder
     bench.force(routing, 1)
     text, started = bench.random_ids(MAX_BLOCK_SIZE), perf_counter()
@@ -189,10 +185,7 @@ def _host_decision(costs: CostTable, rounds: Sequence[Round]) -> float:
 
 
 def _device_decision(decoder: Decoder, costs: CostTable, text: Sequence[int], context: int) -> float | None:
-    """Milliseconds of a choice, with what the host sends for it; None where the host runs the rounds.
-
-    An upper bound: each choice here is one of many, and sets the stage for itself.
-    """
+    """Milliseconds of a choice on the device, an upper bound; None where the host runs the rounds."""
     if not isinstance(decoder.rounds, DeviceRounds):
         return None
     launches = decoder.rounds.launches

@@ -1,8 +1,5 @@
-"""Forced routing. Random weights choose experts in a way that no trained model does, so a figure needs a stated one.
-
-Both kinds follow what public measurements report. *Uniform*: every row's scores are independent, so 16 rows of top-8
-touch 82 of 128 experts. *Correlated*: neighbouring rows share a part of their scores, and 16 rows touch 50.
-"""
+"""Forced routing: random weights don't choose experts as a trained model does, so figures state a routing. *Uniform*:
+16 rows of top-8 touch 82 of 128 experts. *Correlated*: neighbours share part of their scores, and 16 rows touch 50."""
 
 from __future__ import annotations
 
@@ -41,11 +38,8 @@ def forced_scores(routing: Routing, num_layers: int, num_experts: int, device: t
 
 
 def force_routing(target: TargetModel, scores: Sequence[Tensor] | None) -> None:
-    """Makes every layer's router use these scores instead of its own; None gives the routers back.
-
-    Scores that are in force already are overwritten where they stand: rounds that were captured in a graph read them
-    there. So force some before anything is captured.
-    """
+    """Replaces every router's scores; None gives the routers back. Scores already in force are overwritten in place,
+    where captured graphs read them: force some before anything is captured."""
     for index, router in enumerate(target.routers):
         if scores is not None and router.forced is not None:
             router.forced.copy_(scores[index])

@@ -1,9 +1,6 @@
-"""Scripted drafts, for measuring: how many of each a round accepts, and how sure the drafter seems of them.
-
-The target's words are overruled between its pass and the acceptance, and the drafter's confidence between draft and
-choice, each by a kernel of its own where the device runs the rounds. So rounds do just what they do in an answer, and
-rounds that nobody scripts know nothing of it.
-"""
+"""Scripted drafts: how many drafts each round accepts, and how sure the drafter seems. Kernels of their own overrule
+the target's tokens before acceptance and the drafter's confidence before the choice, so the rest of a round is
+untouched."""
 
 from __future__ import annotations
 
@@ -43,8 +40,7 @@ class Script:
         self.place_on_device = torch.zeros(1, dtype=torch.int32, device=device)
 
     def play(self, accepted: Sequence[int] = (), confidences: Sequence[Sequence[float]] = ()) -> None:
-        """From the next round on, from the first entry: how many drafts are accepted, and, where given, what the
-        drafter seems to give each."""
+        """From the next round on: how many drafts are accepted, and how sure the drafter seems, where given."""
         self.accepted, self.confidences = tuple(accepted), tuple(map(tuple, confidences))
         self.place = 0
         self.accepted_on_device[: len(accepted)] = torch.tensor(self.accepted, dtype=torch.int32)
@@ -126,20 +122,12 @@ def set_confidences(script: Script, probabilities: torch.Tensor) -> None:
 
 
 def overrule(script: Script, state: RoundState, ids: torch.Tensor, said: torch.Tensor, vocab: int) -> None:
-    """Makes the target say as many drafts of a chain as the entry tells, and no more; on to the next entry.
-
-    ``ids`` int64 [17], the rows; ``said`` int64 [16], what the target says behind each.
-    """
+    """Makes the target accept as many of a chain's drafts as the entry says. ``ids`` int64 [17]: the rows; ``said``
+    int64 [16]: the target's tokens."""
     _overrule[(1,)](
-        state.numbers,
-        ids,
-        said,
-        script.accepted_on_device,
-        script.length_on_device,
-        script.place_on_device,
-        VOCAB=vocab,
-        num_warps=1,
-    )
+        state.numbers, ids, said, script.accepted_on_device, script.length_on_device, script.place_on_device,
+        VOCAB=vocab, num_warps=1,
+    )  # fmt: skip
 
 
 @early_kernel

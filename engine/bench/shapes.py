@@ -58,10 +58,7 @@ class Shape:
 
 
 def read_shape(name: str, num_layers: int | None = None) -> Shape:
-    """One of ``SHAPES``, with fewer target layers if wanted (whole periods of the pattern; taps spread over those).
-
-    Raises ``ValueError`` for a number of layers that the shape can't have.
-    """
+    """One of ``SHAPES``, perhaps with fewer target layers; ``ValueError`` unless whole periods."""
     target, drafter = configs_of(name)
     if name == TINY:
         num_layers = num_layers or 2 * period_of(target)

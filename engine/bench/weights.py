@@ -19,13 +19,9 @@ Model = TypeVar("Model", bound=nn.Module)
 def random_tensor(
     name: str, shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype, branch_ends: tuple[str, ...]
 ) -> Tensor:
-    """A parameter of this name, of a size that keeps activations near one through any depth.
-
-    Norms are near one with small keys, as in trained models. What a branch adds to the residual stream is a twentieth
-    of it, and no layer shrinks the stream (at 0.9 a layer, additions soon are half of it): with more, thirty random
-    layers are chaotic, and bf16 rounding alone decorrelates the output entirely. The final norm has either sign, or
-    the tied head would only find the last token's own embedding again.
-    """
+    """A parameter that keeps activations near one at any depth. Branches add a twentieth to the residual stream: with
+    more, thirty random layers are chaotic and bf16 rounding decorrelates the output. The final norm has either sign, or
+    the tied head would repeat the last token."""
     noise = torch.randn(shape, generator=generator, device=generator.device, dtype=dtype)
     parts = name.split(".")
     if name.endswith("layer_scalar"):

@@ -1,7 +1,4 @@
-"""Launches of kernels that run without the host: captured as CUDA graphs, and their results read back behind them.
-
-On a CPU, where Triton's interpreter runs the kernels, a launch is simply called and a result simply copied.
-"""
+"""Kernel launches captured as CUDA graphs, with results read back behind them. On a CPU a launch is simply called."""
 
 from __future__ import annotations
 
@@ -18,10 +15,7 @@ Launch = Callable[[], None]
 
 
 def captured(launch: Launch, device: torch.device, what: str) -> Launch:
-    """The launch as one replay. It runs twice here, so it must leave nothing behind when it is told to do nothing.
-
-    Raises ``DeviceFailure`` when something in it waits for the host or allocates.
-    """
+    """The launch as one replay; runs twice here. ``DeviceFailure`` when it waits or allocates."""
     if device.type != "cuda":
         return launch
     try:

@@ -1,8 +1,5 @@
-"""The decoding loop: ingest, draft, verify, accept. Token ids in, rounds out.
-
-Autoregressive decoding is the same loop with nothing drafted: the target then verifies the anchor alone. The *anchor*
-is the newest token, which the caches don't hold yet; every forward pass of the target starts with it.
-"""
+"""The decoding loop: ingest, draft, verify, accept. Token ids in, rounds out. The *anchor* is the newest token, not yet
+in the caches; every target pass starts with it. Plain decoding is the same loop with nothing drafted."""
 
 from __future__ import annotations
 
@@ -72,11 +69,8 @@ class Decoder:
 
     @torch.inference_mode()
     def decode(self, prompt: Prompt, poll: Poll) -> Iterator[PrefillStarted | Prefilled | Round]:
-        """Prefills what the caches don't hold of the prompt, then runs rounds until a round has a ``finish``.
-
-        The first round holds the token that the prefill itself yields. Ends without a ``finish`` when ``poll`` says
-        stop. The prompt must be shorter than ``max_context``.
-        """
+        """Prefills what the caches lack of the prompt (shorter than ``max_context``), then runs rounds until one has a
+        ``finish`` or ``poll`` says stop. The first round holds the token that the prefill yields."""
         settings = poll()
         if settings is None:
             return
@@ -125,10 +119,7 @@ class Turn:
         return self.decoder.max_context - self.cache.length - 1
 
     def prefill(self, start: int, poll: Poll) -> Tensor | None:
-        """Runs the prompt from ``start`` on, in chunks.
-
-        Returns the last row's hidden state [1, hidden], or None when told to stop.
-        """
+        """Runs the prompt from ``start`` in chunks; the last hidden state [1, hidden], or None when told to stop."""
         ids = self.prompt.ids
         # The same prompt again must leave its last token to run, so a snapshot never lies behind that.
         stable = min(self.prompt.stable_length, len(ids) - 1)

@@ -1,9 +1,5 @@
-"""Rounds that the device runs by itself: drafting, verifying, sampling, accepting, moving the cursor, stopping.
-
-The host enqueues a round before it reads the one before, so the GPU never waits for Python. It learns what a round
-said from a small record, copied behind the round. A round enqueued after the answer has ended has no rows and changes
-nothing. ``host_rounds`` defines what a round is; this says the same tokens.
-"""
+"""Rounds that the device runs by itself; ``host_rounds`` defines what they say. The host enqueues a round before it
+reads the one before, from a small record copied behind it. Rounds after the end have no rows and change nothing."""
 
 from __future__ import annotations
 

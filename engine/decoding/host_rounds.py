@@ -117,10 +117,7 @@ class HostRounds:
         return turn.sample(output.hidden, asked)
 
     def _verify(self, turn: Turn, tree: Sequence[Node], tokens: Sequence[int], first_ids: Sequence[int]) -> Judged:
-        """The branch that the target follows furthest, whose rows then stand in the caches as a chain's do.
-
-        What the target says in a tree is what it would say in each branch alone, so each has a pass of its own.
-        """
+        """The branch followed furthest, each in a pass of its own; the caches then hold it as a chain."""
         further = 0 if is_chain(tree) else 1  # in a tree, the first choice behind a branch is asked for, too
         best: Judged | None = None
         ways = branches(tree)

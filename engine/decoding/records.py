@@ -59,8 +59,7 @@ class RoundRecord:
 
     @classmethod
     def read(cls, record: Tensor, is_tree: bool) -> RoundRecord | None:
-        """``record`` int32, on the host; ``is_tree``: whether a tree was to be drafted. None of a round after the
-        end."""
+        """``record`` int32 on the host; ``is_tree``: whether one was to be drafted. None after the end."""
         width, drafted_rows = _number(record, WIDTH), _number(record, DRAFTED)
         if width == 0:
             return None

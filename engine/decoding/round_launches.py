@@ -1,10 +1,7 @@
-"""Everything that the rounds of a device launch, over tensors that stay where they are, captured piece by piece.
-
-A round drafts and verifies a chain, or a tree; or the target writes alone. Trees pay where a row costs little: on dense
-targets. There a round drafts four choices for every position, verifies the likeliest paths through them in the rows
-that a chain would fill, and then moves the path that was accepted to where a chain would have left it. Behind that
-nothing tells one from the other.
-"""
+"""All that device rounds launch, over tensors that stay in place, captured piece by piece: a round drafts and verifies
+a chain or a tree, or the target writes alone. Trees pay on dense targets, where rows are cheap: the likeliest paths
+through four choices a position fill a chain's rows, and the accepted path is then moved to where a chain would have
+left it."""
 
 from __future__ import annotations
 
@@ -30,8 +27,7 @@ from .cuda_graphs import Launch, captured
 from .decoder import Decoder
 
 Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest"]
-"""Pieces of rounds. A round drafts and verifies, a chain or, in the next two, a tree; or the target writes alone: with
-no drafter, or while it rests."""
+"""Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting."""
 
 
 class RoundLaunches:
@@ -114,11 +110,8 @@ class RoundLaunches:
         return self._captured[kind, greedy]
 
     def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
-        """Puts the device where a round of a turn begins, to be timed: behind ``context`` positions, with the first
-        ``width`` tokens of a text of 16 to verify and ``pending`` rows to tell the drafter of.
-
-        The caches then hold nobody's conversation.
-        """
+        """Sets up a round to be timed behind ``context`` positions: ``width`` tokens of a text of 16 to verify,
+        ``pending`` rows to ingest. The caches then hold nobody's conversation."""
         state = self.state
         state.stops.fill_(-1)
         state.end.fill_(self.decoder.max_context)

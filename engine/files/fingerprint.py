@@ -1,5 +1,4 @@
-"""Short names for the exact weights in a folder, so that two runs can be told to be of the same models, and for the
-code that runs them."""
+"""Short names for the exact weights in a folder and for the code that runs them."""
 
 from __future__ import annotations
 
@@ -19,11 +18,8 @@ NO_DECODING = ("bench", "demo")
 
 
 def fingerprint(folder: Path) -> str:
-    """16 hexadecimal digits over names, sizes and contents of a checkpoint's ``.json`` and ``.safetensors`` files.
-
-    Another checkpoint, another quantisation or another step of training has another fingerprint; a few bytes changed on
-    purpose within a large file may go unnoticed. Raises ``OSError`` when a file can't be read.
-    """
+    """16 hex digits over names, sizes and contents of a checkpoint's ``.json`` and ``.safetensors`` files; ``OSError``
+    for an unreadable one. Large files are sampled: a few changed bytes may go unnoticed."""
     total = hashlib.sha256()
     for path in sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors")):
         size = path.stat().st_size

@@ -28,10 +28,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 class Fields:
-    """The fields of one JSON object. Every method raises ``WeightsFailure``, naming the field and what is wrong.
-
-    An optional field that is absent, or null, is its ``default``; without a default it must be there.
-    """
+    """The fields of a JSON object; a method raises ``WeightsFailure`` with the field and what is wrong. A missing or
+    null field is its ``default``, if it has one."""
 
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         """``where`` names the object in messages, such as ``config.json``."""

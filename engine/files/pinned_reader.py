@@ -1,9 +1,5 @@
-"""Tensors from files to a GPU as fast as the disk gives them: several readers, page-locked buffers, copies beside.
-
-A file that is mapped into memory and copied from there arrives page by page through a buffer of the driver's own, on
-one thread. Here a few threads read large pieces ahead into page-locked buffers, from which the GPU fetches them while
-the next pieces are read.
-"""
+"""Tensors from files to a GPU at the disk's speed: a few threads read large pieces ahead into page-locked buffers, from
+which the GPU copies meanwhile. Memory-mapped files would arrive page by page on one thread."""
 
 from __future__ import annotations
 
@@ -68,11 +64,8 @@ def stored_tensors(path: Path, names: Iterable[str]) -> list[StoredTensor]:
 
 
 def read_staged(tensors: Iterable[StoredTensor], device: torch.device) -> Iterator[tuple[str, Tensor]]:
-    """Yields each tensor on the device, in the dtype it is stored in and in the order given.
-
-    The host holds the buffers and nothing else: 8 pieces of 32 MB. Raises ``WeightsFailure`` for a file that ends
-    early. Stopping the iteration stops the readers.
-    """
+    """Yields each tensor on the device, in its stored dtype and the given order, through 8 host buffers of 32 MB.
+    ``WeightsFailure`` for a short file; stopping the iteration stops the readers."""
     stage = _Stage(device)
     waiting: deque[_Arriving] = deque()
     ahead = 0

@@ -1,10 +1,6 @@
-"""Files of the hub's repositories, in the cache that every ``huggingface_hub`` program shares.
-
-``huggingface_hub`` supplies addresses, credentials, the session and the cache; only the bytes of large files are
-received here. Its own download throws a partial file away when it is interrupted, and can't be interrupted from
-another thread: neither will do for 50 GB. What has arrived lies under the cache's old name for unfinished files,
-``blobs/<sha256>.incomplete``, and the next attempt asks for the rest only.
-"""
+"""Files of hub repositories, in the cache shared by all ``huggingface_hub`` programs. Only large files are received
+here: a partial one stays as ``blobs/<sha256>.incomplete`` and is resumed, and any thread can stop it; the hub's own
+download does neither."""
 
 from __future__ import annotations
 
@@ -79,11 +75,9 @@ def storage(repository: str) -> Path:
 
 
 def fetch_file(file: RemoteFile, count: Callable[[int], None], stopping: Event) -> None:
-    """Fetches a file unless it is here; returns early once ``stopping`` is set, keeping what has arrived.
-
-    ``count`` is told of bytes as they arrive; a negative number takes some back. Raises what the network, the hub
-    and the disk raise, and ``WeightsFailure`` for a file whose checksum is wrong.
-    """
+    """Fetches a file unless it is here; returns early once ``stopping`` is set, keeping what arrived. ``count`` hears
+    of bytes, negative ones when some are lost. Raises what network, hub and disk raise, and ``WeightsFailure`` for a
+    wrong checksum."""
     if file.sha256 is None:
         fetch_small_file(file)
         count(file.size)

@@ -111,10 +111,7 @@ def cached_models() -> list[CachedModel]:
 
 
 def fetch(repositories: Sequence[Repository], fetching: Fetching) -> None:
-    """Fetches what these repositories have that is wanted and not here, under one progress in bytes.
-
-    Raises ``WeightsFailure`` in words for people, and ``FetchCancelled`` when asked to stop.
-    """
+    """Fetches the missing files under one progress; ``WeightsFailure``, or ``FetchCancelled`` when stopped."""
     files = [file for repository in repositories for file in repository.wanted()]
     _check_disk(sum(file.size - file.bytes_here() for file in files))
     _Transfer(files, fetching).run()

@@ -19,8 +19,7 @@ from huggingface_hub.errors import (
 from ..errors import Fetch, Load, WeightsFailure
 
 TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
-"""The HTTP library's base of everything that goes wrong on a connection. ``huggingface_hub`` 1 is built on httpx and
-2 on httpx2; its own errors are derived from whichever it is."""
+"""The HTTP library's base error: httpx in ``huggingface_hub`` 1, httpx2 in 2."""
 
 SIGN_IN = "hf auth login            (or: export HF_TOKEN=...)"
 KEPT = "nothing was deleted, it goes on where it stopped"

@@ -45,11 +45,8 @@ class PairFolders:
 
 
 def find_pair(target: str | None, drafter: str | None, fetching: Fetching) -> PairFolders:
-    """Resolves what was asked for, folders or names, to folders on this machine, downloading what is missing.
-
-    Without a target it is the bundled pair. Without a drafter it is the one that the target's config asks for.
-    Raises ``WeightsFailure`` when something isn't there and can't be fetched.
-    """
+    """Local folders for folders or names, downloading what is missing. Default target: the bundled pair; default
+    drafter: the one for the target's config. ``WeightsFailure`` when something can't be had."""
     finder = _Finder(fetching)
     if target is None:
         return _bundled_pair(drafter, finder)

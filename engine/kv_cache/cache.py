@@ -1,7 +1,4 @@
-"""The KV cache of one model: the states of all its layers under one cursor.
-
-The cursor, ``length``, says how many positions are committed. Every pass begins there.
-"""
+"""A model's KV cache: the states of its layers under one cursor, ``length``, the committed positions."""
 
 from __future__ import annotations
 
@@ -61,8 +58,7 @@ class Cache:
         self.length = length
 
     def follow(self, length: int, written: int) -> None:
-        """Moves the cursor behind kernels, which ran rows up to ``written`` and have committed them up to ``length``
-        in the layers' states by themselves."""
+        """Moves the cursor behind kernels that ran rows up to ``written`` and committed up to ``length``."""
         self.note_written(written)
         self.length = length
 
@@ -84,10 +80,8 @@ class Cache:
         self.commit(length)
 
     def snapshot(self, length: int | None = None) -> Snapshot:
-        """Remembers this moment; costs a copy of what later passes overwrite.
-
-        Restoring it moves the cursor to ``length``, here if None, to which it must be possible to rewind now.
-        """
+        """Remembers this moment, at the cost of what later passes overwrite. Restoring moves the cursor to ``length``
+        (default: here), which must be reachable now."""
         length = self.length if length is None else length
         assert self.can_rewind_to(length), "the layers have lost what this snapshot should keep"
         return Snapshot(length, self.written, tuple(layer.snapshot(length) for layer in self.layers))

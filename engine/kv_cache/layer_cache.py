@@ -1,8 +1,5 @@
-"""The state of an attention layer: keys and values by position.
-
-Rows are written past the cursor while a block is verified. Accepting moves the cursor over them, rejecting leaves it,
-and the next block overwrites what was refused. Nothing is copied either way.
-"""
+"""An attention layer's state: keys and values by position. Rows are written past the cursor; accepting moves the cursor
+over them, refused ones are overwritten. Nothing is copied."""
 
 from __future__ import annotations
 
@@ -43,11 +40,7 @@ class LayerCache(LayerState):
             store[:, : count - head] = rows[:, head:]
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores rows as ``write`` does; returns what they see, from first_visible(start) on to the last of them.
-
-        Rows that a ring has no room for beside the keys they see are seen all the same: a long piece of a prompt
-        needs no larger ring than a block does.
-        """
+        """Stores rows as ``write``; returns what they see, first_visible(start) on, even if a ring is too small."""
         first, end = self.first_visible(start), start + k.shape[0]
         if end - first <= self.capacity:
             self.write(start, k, v)
@@ -93,11 +86,8 @@ class FullCache(LayerCache):
 
 
 class RingCache(LayerCache):
-    """The last positions, as many as a sliding window sees.
-
-    A query sees ``window - 1`` beside its own. The ring has slack for the rows of one pass: with exactly ``window``
-    rows, refused ones would have overwritten keys that are still visible.
-    """
+    """The positions a sliding window sees: ``window - 1`` beside the query's own, plus slack for one pass's rows, which
+    would else overwrite visible keys when refused."""
 
     def __init__(
         self, kv_heads: int, capacity: int, head_dim: int, dtype: torch.dtype, device: torch.device, window: int

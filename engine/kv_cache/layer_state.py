@@ -13,11 +13,8 @@ Restore = Callable[[], None]
 
 
 class LayerState(Protocol):
-    """What one layer keeps of one sequence.
-
-    A pass runs rows from the cursor on. Those that are accepted are then committed, the others refused: ``commit`` is
-    called once, behind the pass. How a layer's own forward reads and writes its state is between the two of them.
-    """
+    """What a layer keeps of a sequence. A pass runs rows from the cursor on; one ``commit`` behind it takes the
+    accepted. How the layer's forward reads and writes is its own affair."""
 
     @property
     def nbytes(self) -> int:

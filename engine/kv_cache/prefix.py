@@ -8,10 +8,7 @@ from .cache import Cache, Snapshot
 
 
 class Prefix:
-    """The text of one conversation that the caches of a target, and perhaps of its drafter, hold.
-
-    A turn uses the target's cache alone or both; the drafter's may hold less of the text than the target's.
-    """
+    """The text of one conversation in the target's cache and perhaps the drafter's, which may hold less."""
 
     def __init__(self, target: Cache, drafter: Cache | None):
         self.tokens: list[int] = []
@@ -21,11 +18,8 @@ class Prefix:
         self.caches = [target] if drafter is None else [target, drafter]
 
     def reuse(self, prompt: Sequence[int], caches: Sequence[Cache]) -> int:
-        """Takes the caches back to a prefix of the prompt that all of ``caches`` hold; returns its length.
-
-        That is the longest where they can be rewound to it, else the one that was remembered. At least the prompt's
-        last token is left to run, since its hidden state starts the answer.
-        """
+        """Takes ``caches`` back to the longest prefix of the prompt that all can rewind to, else the remembered one;
+        returns its length. At least the prompt's last token is left to run."""
         same = _common_prefix(self.tokens, prompt[:-1])
         length = min(same, *(cache.length for cache in caches))
         if all(cache.can_rewind_to(length) for cache in caches):

@@ -1,8 +1,5 @@
-"""From a name to a running pair: find the files, check every tensor against the config, load them.
-
-A model is built on the ``meta`` device first: its modules then *are* the list of names and shapes that a checkpoint
-must hold, and nothing is copied before all of them are there.
-"""
+"""From a name to a running pair: find files, check tensors against the config, load. Models are built on ``meta``
+first, so their modules are the list of what a checkpoint must hold."""
 
 from __future__ import annotations
 
@@ -73,10 +70,7 @@ def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
 
 
 def target_shape(config: TargetConfig, device: torch.device, attention: AttentionBackend = "auto") -> TargetModel:
-    """A target that will compute on a device, still on the ``meta`` device: with shapes and no weights.
-
-    Raises ``UsageFailure`` for an attention backend that can't run every layer there.
-    """
+    """A target on ``meta``; ``UsageFailure`` for an attention backend that can't run every layer."""
     backends = choose_backends(attention, config.attention, device, compute_dtype(device), "attention_backend")
     with torch.device("meta"):
         model = config.build()
@@ -96,11 +90,8 @@ def drafter_shape(config: DrafterConfig, device: torch.device, attention: Attent
 def load_target(
     folder: Path, device: torch.device, progress: Progress, attention: AttentionBackend = "auto"
 ) -> TargetModel:
-    """Loads a target's text model; vision and audio tensors stay on disk.
-
-    Raises ``WeightsFailure`` for a checkpoint that is damaged or of no family in the registry, and ``UsageFailure``
-    for an attention backend that can't run every layer here.
-    """
+    """Loads a target's text model, no vision or audio. ``WeightsFailure`` for a damaged or unknown checkpoint,
+    ``UsageFailure`` for an attention backend that can't run every layer."""
     family, config = _read_target(folder)
     model = target_shape(config, device, attention)
     names = {family.tensor_name(name): name for name, _ in model.named_parameters()}
@@ -117,11 +108,8 @@ def load_drafter(
     attention: AttentionBackend = "auto",
     noise_embed_scale: float | None = None,
 ) -> DFlashDrafter:
-    """Loads a DFlash drafter next to its target; raises ``WeightsFailure`` when the two don't belong together.
-
-    ``noise_embed_scale`` replaces the scale of the embeddings that the drafter reads. Raises ``UsageFailure`` as
-    ``load_target`` does.
-    """
+    """Loads a DFlash drafter beside its target. ``WeightsFailure`` when they don't belong together, ``UsageFailure`` as
+    ``load_target``. ``noise_embed_scale`` replaces the scale of its input embeddings."""
     config = read_drafter_config(folder, target.config)
     if noise_embed_scale is not None:
         config = replace(config, embedding_scale=noise_embed_scale)
@@ -163,10 +151,8 @@ def _load_weights(
     device: torch.device,
     progress: Callable[[int, int], None],
 ) -> None:
-    """Checks names and shapes of a checkpoint against the model, then loads tensor by tensor.
-
-    ``names`` says which parameter each tensor is; tensors whose names begin as in ``skipped`` stay on disk.
-    """
+    """Checks a checkpoint's names and shapes, then loads tensor by tensor. ``names`` maps tensors to parameters;
+    prefixes in ``skipped`` stay on disk."""
     shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     expected = {tensor: shapes[name] for tensor, name in names.items()}
     where = _locate_tensors(folder)

@@ -18,11 +18,7 @@ def has_driver() -> bool:
 
 
 def wake_gpu() -> Thread | None:
-    """Begins to set up the first GPU for this process: seconds, in which a program can import torch.
-
-    What torch sets up later is the same "primary context", and is then there; so is what a second call asks for.
-    Returns the thread that does it; None where there is no driver.
-    """
+    """Sets up the first GPU's primary context on the returned thread; None without a driver."""
     if not has_driver():
         return None
     os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")  # what torch says, which would come too late for the driver

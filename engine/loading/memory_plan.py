@@ -136,10 +136,8 @@ def plan_memory(
     device: torch.device,
     attention_backend: AttentionBackend = "auto",
 ) -> MemoryPlan:
-    """Reads the configs in these folders. ``context`` is cut to what the model was made for; None is that itself.
-
-    Raises ``WeightsFailure`` for a damaged config, or a drafter that was made for another target.
-    """
+    """Reads the folders' configs; ``context`` is cut to the model's (None: all of it). ``WeightsFailure`` for a damaged
+    config or a foreign drafter."""
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
     draft_layers = draft_config.layers if draft_config is not None else ()

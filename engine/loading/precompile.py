@@ -1,8 +1,4 @@
-"""A pair's kernels compiled beside loading its weights, by a process of its own: ``compiling.py``.
-
-Nobody needs the process; it makes a first start faster. Importing this imports nothing heavy, so that the process can
-import what it needs while the program does the same.
-"""
+"""Compiles a pair's kernels while its weights load, by a process (``precompiler.py``): a faster first start."""
 
 from __future__ import annotations
 
@@ -124,8 +120,7 @@ class Compiling:
 
 
 def standing_by(options: EngineOptions) -> AbstractContextManager[Compiling | None]:
-    """Starts the process before anybody knows what it is to compile; None where that will be nothing, as far as can be
-    told without importing torch."""
+    """Starts the process before it is known what to compile; None if nothing, as far as told without torch."""
     possible = options.target is not None and options.device != "cpu" and has_driver()
     if not possible or find_spec("triton") is None or mark_of(options).exists():
         return nullcontext()
@@ -135,8 +130,7 @@ def standing_by(options: EngineOptions) -> AbstractContextManager[Compiling | No
 def compiling_beside(
     options: EngineOptions, folders: PairFolders, plan: MemoryPlan, process: Compiling | None = None
 ) -> AbstractContextManager[Compiling | None]:
-    """Begins to compile what this pair will launch, by a process that stands by or a new one; None where it isn't
-    worth one, or was done before."""
+    """Compiles what this pair will launch, by a process; None where not worth it, or done before."""
     mark = mark_of(options)
     order = _order(folders, plan, options) if plan.device_rounds and plan.weights >= WORTHWHILE else None
     if order is None or _read(mark) == order.digest:

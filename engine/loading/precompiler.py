@@ -1,8 +1,5 @@
-"""``python -m engine.loading.precompiler``: compiles all that a pair launches, told which pair as JSON on stdin.
-
-The pair is built on the ``meta`` device and does there, once, all that decoding does. Nothing is listed by hand, so
-what is compiled is what will be launched. ``ahead.py`` is how the program sees this process.
-"""
+"""``python -m engine.loading.precompiler``: compiles all that a pair, given as JSON on stdin, launches. The pair is
+built on ``meta`` and decodes once, so nothing is listed by hand; ``precompile.py`` runs this process."""
 
 from __future__ import annotations
 

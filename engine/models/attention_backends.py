@@ -24,10 +24,7 @@ ROUNDS_LEAST_HEAD_DIM = 32
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A way to compute attention.
-
-    ``why_not`` says, in words, what keeps it from heads of some size, on a device, in a dtype; None when nothing does.
-    """
+    """A way to compute attention. ``why_not`` says what rules it out for a head size, device and dtype, or None."""
 
     name: str
     function: AttentionFunction
@@ -94,10 +91,7 @@ def _choose(
 def why_host_rounds(
     wanted: AttentionBackend, layers: Sequence[AttentionConfig], device: torch.device, dtype: torch.dtype
 ) -> str | None:
-    """What keeps decoding rounds from running on the device by themselves, in words; None when nothing does.
-
-    Their kernels compute attention themselves, so who asks for another backend gets rounds that the host runs.
-    """
+    """Why rounds can't run on the device, or None: their kernels know one attention."""
     if wanted not in ("auto", TRITON.name):
         return f"{wanted} was asked for"
     for layer in layers:

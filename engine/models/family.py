@@ -1,7 +1,4 @@
-"""What the engine asks of a target family, apart from its computation. Importing this imports no torch.
-
-A family is a folder beside this file and a line in ``registry.py``.
-"""
+"""What the engine asks of a family besides computation: a folder here, a line in ``registry.py``. No torch."""
 
 from __future__ import annotations
 

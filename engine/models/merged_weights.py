@@ -13,11 +13,8 @@ from ..kernels.weights.weight import Weight
 
 @torch.no_grad()
 def side_by_side(*modules: nn.Module) -> Weight:
-    """One weight [sum of outputs, inputs] of these layers' weights, in order, which become views of it.
-
-    Takes no memory beyond that of the largest call: the old tensors are freed. A second call finds the first's work
-    done, and returns the same memory. All layers hold weights of one kind.
-    """
+    """One weight [sum of outputs, inputs] of these layers' weights, all of one kind, which become views of it. Needs no
+    memory beyond one copy; a second call returns the first's."""
     names = [name for name, _ in modules[0].named_parameters(recurse=False)]
     return weight_from({name.removeprefix("weight"): _whole(modules, name) for name in names})
 

@@ -1,7 +1,4 @@
-"""Which family a checkpoint belongs to. A new family is a folder beside this file and a place in ``FAMILIES``.
-
-Importing this imports no torch: a family imports its modules when a model is built.
-"""
+"""Which family a checkpoint belongs to: a folder here and a place in ``FAMILIES``. No torch yet."""
 
 from __future__ import annotations
 

@@ -31,10 +31,7 @@ PrefillPass = Callable[[Tensor, int, Cache, Sequence[int]], TargetOutput]
 
 
 class DecodePass(Protocol):
-    """The forward pass of at most 16 rows as kernel launches alone, which a CUDA graph can capture.
-
-    Nothing is allocated, nothing is read back, and no launch depends on the data.
-    """
+    """A pass of at most 16 rows as launches for a CUDA graph: nothing allocated, read back or data-dependent."""
 
     ids: Tensor
     """int64 [16]: tokens of the rows."""
@@ -104,11 +101,8 @@ class TargetModel(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """Runs token ids [n] at positions start .. start + n - 1, writing what its layers keep into the cache.
-
-        ``taps`` are the layers whose outputs make up the features. The cursor stays where it is: the caller commits
-        what it accepts.
-        """
+        """Runs token ids [n] at start .. start + n - 1, writing into the cache; the caller moves the cursor. ``taps``
+        are the layers whose outputs make up the features."""
 
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
@@ -121,9 +115,6 @@ class TargetModel(nn.Module, ABC):
     def decode_pass(
         self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
     ) -> DecodePass:
-        """A decode pass bound to one cache. Only where ``has_decode_pass`` is set.
-
-        ``cursor`` and ``rows``, int32 [1] on the device: committed positions, and how many of the 16 rows count.
-        ``tiles`` other than those in use, to measure.
-        """
+        """A decode pass bound to one cache, if ``has_decode_pass``. ``cursor`` and ``rows``, int32 [1] on the device:
+        committed positions, and live rows of the 16. ``tiles`` are for measuring."""
         raise NotImplementedError

@@ -10,11 +10,8 @@ _WORD = 0xFFFFFFFF
 
 
 def uniform(seed: int, position: int) -> float:
-    """The random number of one position, in [0, 1): Philox4x32-10 with the seed as key and the position as counter.
-
-    A counter-based generator (Salmon et al. 2011) has no state to advance, so a position's number doesn't depend on
-    how the positions before it were reached.
-    """
+    """The random number of a position, in [0, 1): Philox4x32-10 (Salmon et al. 2011) with the seed as key and the
+    position as counter, so it doesn't depend on how the position was reached."""
     a, b, c, d = position & _WORD, position >> 32, 0, 0
     key_a, key_b = seed & _WORD, seed >> 32
     for _ in range(_ROUNDS):

@@ -1,10 +1,6 @@
-"""Sampling the target, the same way at every width and with or without speculation.
-
-The target samples every position itself, from its own distribution, with one uniform number that depends only on
-(seed, position). A drafted token is accepted when it *is* that sample. For a drafter that proposes its argmax this is
-exact rejection sampling (accept with probability p(draft), else a sample of p without it), and since neither block
-size nor verify width enters, the same seed gives the same text under every setting.
-"""
+"""Sampling the target, the same at every width, with or without speculation. Every position is sampled with one uniform
+number of (seed, position), and a draft is accepted when it *is* that sample: exact rejection sampling for an argmax
+drafter, and the same text under every setting."""
 
 from __future__ import annotations
 
@@ -23,14 +19,9 @@ def weight_bits(vocab: int) -> int:
 
 
 def kept_weights(logits: Tensor, temperature: float, top_k: int = 0, top_p: float = 1.0) -> Tensor:
-    """The distribution to sample from, int64 [n, vocab]: whole numbers in proportion to the probabilities.
-
-    A token weighs exp((logit - highest) / temperature) of the capped logits, times two to the ``weight_bits``, rounded
-    down. The ``top_k`` largest stay (0: all), then the smallest set, largest first, whose share reaches ``top_p``;
-    equals of the last that stays, stay. All others weigh nothing.
-
-    Sums of whole numbers don't depend on their order, so a machine that adds in another one draws the same token.
-    """
+    """The distribution to sample from, as whole numbers int64 [n, vocab], whose sums don't depend on their order. A
+    token weighs exp((logit - highest) / temperature) * 2^``weight_bits``, rounded down. The ``top_k`` largest stay (0:
+    all), then the fewest whose share reaches ``top_p``, with equals of the last."""
     scaled = (logits.double() - logits.double().amax(dim=-1, keepdim=True)) / temperature
     weights = (scaled.exp() * 2.0 ** weight_bits(logits.shape[-1])).long()
     if 0 < top_k < logits.shape[-1]:
@@ -70,11 +61,8 @@ def sample(
     top_p: float = 1.0,
     seed: int = 0,
 ) -> Samples:
-    """One token per row of fp32 logits [n, vocab]; row i is the token of position first_position + i.
-
-    Temperature 0 takes the argmax. Otherwise the position's uniform number is looked up in the cumulative weights
-    over the vocabulary.
-    """
+    """One token per row of fp32 logits [n, vocab], from position first_position on. Temperature 0 is the argmax; else
+    the position's uniform number is looked up in the cumulative weights."""
     if temperature == 0:
         probabilities = logits.softmax(dim=-1)
         ids: list[int] = logits.argmax(dim=-1).tolist()

@@ -10,12 +10,8 @@ MEMORY = 0.98
 
 
 class Calibration:
-    """What the drafter's confidence is worth, learned from what was accepted.
-
-    Drafters are sure of themselves to a different degree on different texts. Each of ten bins of confidence counts
-    how often a draft in it was accepted, given that the drafts before it were; with nothing seen yet, the confidence
-    itself is the estimate.
-    """
+    """What the drafter's confidence is worth on this text: ten bins count how often a draft was accepted, given that
+    those before it were. Without observations the confidence is the estimate."""
 
     def __init__(self) -> None:
         self.accepted = [0.0] * NUM_BINS

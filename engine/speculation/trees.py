@@ -1,11 +1,6 @@
-"""Trees of drafts: how one is built, in which rows it stands, what of it is accepted. Standard library only.
-
-A chain is a tree with one branch: first choices, one behind the other.
-
-A block-diffusion drafter gives every position of a block chances of its own, whatever the tokens before it turn out to
-be. So second choices are known in the same pass, and a tree of first and further choices can be verified in the rows
-that a chain would fill. Built best first, by the product of chances (Ringel and Romano, arXiv 2604.12989).
-"""
+"""Trees of drafts: how they are built, in which rows they stand, what is accepted. A block-diffusion drafter's chances
+don't depend on earlier tokens, so second choices come in the same pass; a tree is built best first by the product of
+chances (Ringel and Romano, arXiv 2604.12989). A chain is a tree with one branch. Standard library only."""
 
 from __future__ import annotations
 
@@ -39,11 +34,8 @@ class Node(NamedTuple):
 
 
 def best_first(chances: Chances, rows: int = ROWS) -> list[Node]:
-    """The likeliest nodes that fit into ``rows`` beside the anchor, the likeliest first.
-
-    A node taken makes way for the next choice beside it, then for the first choice behind it. Of equals the one goes
-    first for which the way was made first.
-    """
+    """The likeliest nodes that fit into ``rows`` beside the anchor, likeliest first; a node makes way for its next
+    sibling, then its first child, and equals go in that order."""
     tree: list[Node] = []
     waiting: list[tuple[float, int, int, int, int, float]] = []
     turn = count()
@@ -84,11 +76,8 @@ def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
 
 
 def in_rows(nodes: Sequence[Node]) -> list[Node]:
-    """The same nodes in the order of their rows: first choices behind first choices before all others.
-
-    These rows stand where a chain's do, so whoever runs them needs to know nothing of trees. ``nodes``: the likeliest
-    first, as ``best_first`` lists them.
-    """
+    """The same nodes, likeliest first, in row order: the chain of first choices stands where a chain does, all others
+    behind it."""
     chain, trunk = [0], {0}
     for row, node in enumerate(nodes, 1):
         if node.choice == 0 and node.parent in trunk:

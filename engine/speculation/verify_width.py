@@ -1,13 +1,7 @@
-"""How many drafted tokens to verify this round, by the drafter's confidence and by what passes cost on this machine.
-
-On a mixture of experts every verified token brings experts that no other row chose, so a pass over 16 rows costs
-several passes over one; on a dense model further rows cost little. The whole block is drafted either way (DFlash drafts
-it in one pass); the policy decides which tree of its choices the target looks at: a chain where every position has one
-choice. No decision changes the text: the target samples every position itself.
-
-A policy is pure: it sees confidences, the context's length and costs, never a tensor or a clock. Standard library
-only.
-"""
+"""How many drafted tokens to verify, by the drafter's confidence and the cost of passes here. With a mixture of experts
+every row brings further experts; on a dense model rows cost little. The whole block is drafted anyway; a policy chooses
+the tree to verify, and never the text. It is pure: confidences, context length and costs, no tensor and no clock.
+Standard library only."""
 
 from __future__ import annotations
 
@@ -46,10 +40,8 @@ class ChoiceNumbers(NamedTuple):
 
 
 class Policy:
-    """Decides every round. ``observe`` must be told of every round, also of those without a draft.
-
-    This one drafts in every round and leaves open how much is verified: on a device, all of it.
-    """
+    """Decides every round, and ``observe``s every round, also without a draft. This one always drafts and leaves the
+    width open: on a device, all of it."""
 
     __slots__ = ()
 
@@ -57,10 +49,8 @@ class Policy:
         """A new answer: what was learned of the drafter stays, what was found out about the text before it goes."""
 
     def wants_draft(self, context: int) -> bool:
-        """Whether to draft in the coming round, or to let the target write one token alone.
-
-        Asked once before every round; the round before may not have been observed yet.
-        """
+        """Whether to draft in the coming round or write one token alone. Asked once per round, perhaps before the last
+        was observed."""
         return True
 
     def pause(self, context: int) -> Choice | None:
@@ -68,11 +58,8 @@ class Policy:
         return None
 
     def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
-        """Which tree to verify, in the order of its rows, and what decided that.
-
-        ``chances``: what the drafter gave its choices at each position, of which there is one at least. The tree takes
-        ``rows`` rows at most, the anchor's included.
-        """
+        """The tree to verify in row order, of at most ``rows`` rows with the anchor, and the reason. ``chances``: of
+        the drafter's choices at each position, one at least."""
         raise NotImplementedError
 
     def numbers(self, context: int) -> ChoiceNumbers | None:
@@ -118,16 +105,10 @@ COMEBACK_ROUNDS, COMEBACK = 3, 1.5
 
 @dataclass(slots=True)
 class Auto(Policy):
-    """The tree with the best expected yield, plain decoding included: a chain where positions have one choice.
-
-    A millisecond has a price: the tokens that decoding yields in it on this text, which is at least what plain
-    decoding yields. A drafted token is verified when its chance to be kept is worth more than the milliseconds that
-    it adds. (Maximising the tokens per millisecond of each round by itself would verify too much of a bad draft: the
-    milliseconds that it costs would yield more in the rounds behind it.)
-
-    When even the best widths lose against plain decoding, the target writes alone for a while; then one draft is a
-    try.
-    """
+    """The tree with the best expected yield. A millisecond is priced at the tokens it yields on this text, at least as
+    in plain decoding; a draft is verified when its chance to be kept is worth more than the milliseconds it adds.
+    (Maximising each round's own rate would verify too much of a bad draft.) While even the best widths lose, the target
+    writes alone; then one draft is a try."""
 
     table: CostTable
     calibration: Calibration = field(default_factory=Calibration)
@@ -243,10 +224,8 @@ class Auto(Policy):
             self._next_pause = max(self._next_pause // 2, FIRST_PAUSE)
 
     def _has_changed(self, confidence: float, num_accepted: int, loss: float) -> bool:
-        """Whether too many drafts in a row have fallen at their first token for the text to be what it was.
-
-        ``loss``: what such a round loses, in rounds without a draft.
-        """
+        """Whether so many drafts in a row fell at their first token that the text must have changed; ``loss`` is what
+        such a round costs, in rounds without a draft."""
         if num_accepted:
             self._odds = 1.0
             return False

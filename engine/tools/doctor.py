@@ -1,7 +1,4 @@
-"""What this machine has for the engine to work with: facts, and which of them are in the way.
-
-Importing this module imports nothing heavy; ``examine`` imports torch, and asks no network.
-"""
+"""What this machine has for the engine, and what is in the way. Only ``examine`` imports torch; no network."""
 
 from __future__ import annotations
 

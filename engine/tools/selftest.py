@@ -1,9 +1,6 @@
-"""Is this drafter wired to this target as it was trained, and does speculation leave the text alone?
-
-A drafter that reads the wrong layers, or embeddings of the wrong scale, still drafts; nothing fails, it is only never
-right, and decoding is slow. So the target writes answers by itself and the drafter drafts behind every token of them
-(*teacher-forced*: it always reads the true text). How often each position is right says at once what is wrong.
-"""
+"""Is this drafter wired to this target as trained, and is the text the same with speculation? A miswired drafter fails
+silently and is only slow. So the target writes, and the drafter drafts behind every token of the true text
+(*teacher-forced*): acceptance by position tells what is wrong."""
 
 from __future__ import annotations
 
@@ -131,10 +128,7 @@ def self_test(
     prompts: Sequence[str] = PROMPTS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> SelfTest:
-    """Tests the pair of ``decoder`` on greedy answers of at most ``num_tokens`` tokens.
-
-    Raises ``ValueError`` when it has no drafter.
-    """
+    """Tests a decoder's pair on greedy answers of at most ``num_tokens`` tokens; ``ValueError`` without a drafter."""
     if decoder.drafter is None:
         raise ValueError("a self-test needs a drafter")
     anchors: list[Anchor] = []

@@ -1,8 +1,5 @@
-"""What rounds cost here: passes of every width, timed once on the machine that will decode.
-
-The cost of a pass hardly depends on what the caches hold, only on how much: so long contexts are timed on empty
-caches with the cursor moved there.
-"""
+"""What rounds cost here: passes of every width, timed once. Costs depend on how much the caches hold, not on what, so
+long contexts are timed on empty caches with the cursor moved."""
 
 from __future__ import annotations
 
@@ -13,11 +10,13 @@ from time import perf_counter
 
 import torch
 
+from ..decoding.cuda_graphs import Launch, Stopwatch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
+from ..decoding.round_launches import Kind, RoundLaunches
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
-from .round_timer import RoundTimer
+from ..speculation.trees import best_first, in_rows
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
 """Rows timed; what lies between two of them costs evenly more."""
@@ -32,12 +31,8 @@ TYPICAL = 8
 
 @torch.inference_mode()
 def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
-    """Times the rounds of a decoder on the tokens of ``text``, over and over again if there are fewer than 16.
-
-    On a mixture of experts the text matters: tokens that are alike choose the same experts, and seem to cost little.
-    None without a drafter, and where the context hasn't even room for one block. The conversation in the caches is
-    forgotten.
-    """
+    """Times rounds on the tokens of ``text``, repeated up to 16 (alike tokens choose the same experts and seem cheap).
+    None without a drafter or room for a block. Forgets the conversation in the caches."""
     longest = decoder.max_context - WIDTHS[-1] - 1
     if decoder.drafter is None or longest < MAX_ROWS:
         return None
@@ -104,10 +99,7 @@ def _milliseconds(work: Callable[[], None]) -> float:
 
 
 def _quickest(times: Sequence[Callable[[], float]]) -> list[float]:
-    """The least that each took, of ``REPEATS`` turns that they take; one more goes before.
-
-    Whatever else the machine does makes a run slower, never faster, and seldom the same one in every turn.
-    """
+    """The least time of each over ``REPEATS`` turns, after a warm-up: other work only makes a run slower."""
     turns = [[time() for time in times] for _ in range(REPEATS + 1)]
     return [min(took) for took in zip(*turns[1:], strict=True)]
 
@@ -120,3 +112,35 @@ def every_width(timed: Mapping[int, float]) -> tuple[float, ...]:
         start, end = spread[-1], max(timed[high], spread[-1])
         spread += [start + (end - start) * (width - low) / (high - low) for width in range(low + 1, high + 1)]
     return tuple(spread)
+
+
+TYPICAL_CHANCES = ((0.6, 0.15, 0.08, 0.05),) * (MAX_ROWS - 1)
+"""What a drafter gives its choices where a tree pays: trees of it are timed."""
+
+
+class RoundTimer:
+    """The conversation in the caches is forgotten."""
+
+    def __init__(self, launches: RoundLaunches):
+        self.launches = launches
+        self._stopwatch = Stopwatch(launches.device, 2)
+
+    def time(self, kind: Kind, text: Sequence[int], context: int, width: int = 1, pending: int = 0) -> float:
+        """Milliseconds of a piece of a greedy round behind ``context`` positions: verify the first ``width`` of 16
+        tokens, or a typical tree, or ingest ``pending`` rows."""
+        launch = self.launches.of(kind, greedy=True)
+        self.launches.pose(text, context, width, pending)
+        if self.launches.tree is not None:
+            self.launches.tree.pose(in_rows(best_first(TYPICAL_CHANCES, width)))
+        return self.milliseconds(launch)
+
+    def milliseconds(self, launch: Launch) -> float:
+        """Of one run of a launch where the device was posed; it must have been captured before."""
+        done = self.launches.state.done
+        done.zero_()
+        self._stopwatch.mark(0)
+        launch()
+        self._stopwatch.mark(1)
+        self._stopwatch.wait()
+        done.fill_(1)
+        return self._stopwatch.milliseconds(0, 1)

@@ -1,9 +1,6 @@
-"""Recorded drafts on disk.
-
-A file is lines of JSON, compressed with xz: one line an answer, with its confidences as base64 of one byte each
-(255 is certain). Where further choices were recorded, their chances stand in the same way behind one another: all of
-the second choices, all of the third. ``said`` is one byte a position then: which choice the text says, or 255.
-"""
+"""Recorded drafts on disk: xz-compressed JSON, a line an answer. Confidences are base64 of one byte each (255 is
+certain); further choices follow in the same way, all second, then all third. ``said`` is then the choice the text takes
+at each position, or 255."""
 
 from __future__ import annotations
 

@@ -17,11 +17,8 @@ from ..speculation.costs import CostTable, RoundCosts
 
 
 def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:
-    """The table kept for an identity, else the one that ``time`` finds, which is kept if there is one.
-
-    ``identity`` says whatever a cost depends on beside the engine's code: card, weights, context. A file that can't be
-    read, or holds something else, is written anew; where none can be written, the next start times again.
-    """
+    """The table kept for an identity, else what ``time`` finds, which is then kept. ``identity`` names all a cost
+    depends on: code, card, weights, context. An unreadable file is rewritten."""
     path = cache_folder() / f"{_digest(identity)}.json"
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         kept = json.loads(path.read_text("utf-8"))

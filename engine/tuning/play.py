@@ -1,8 +1,5 @@
-"""What every policy would have made of a text, in no time.
-
-A policy changes which positions a round starts at, never the text. So one recording, with a draft from every
-position, tells exactly what each policy would have accepted. Standard library only.
-"""
+"""What every policy would have made of a text. A policy changes where rounds start, never the text, so one recording
+with a draft at every position tells it exactly. Standard library only."""
 
 from __future__ import annotations
 
@@ -69,10 +66,7 @@ class Played:
 def play(
     policy: Policy, drafts: Sequence[Anchor] | Sequence[Block], table: CostTable, prompt_length: int = 0
 ) -> Played:
-    """Runs a policy over a recording, from the first token to the last, at the costs of ``table``.
-
-    A pass over a tree's rows costs what one over a chain's does.
-    """
+    """Runs a policy over a whole recording at the costs of ``table``; a tree's rows cost what a chain's do."""
     position, rounds, milliseconds = 0, 0, 0.0
     while position < len(drafts):
         context, tokens = prompt_length + position, 1
@@ -94,10 +88,7 @@ def play(
 
 
 def play_oracle(anchors: Sequence[Anchor], table: CostTable, prompt_length: int = 0) -> Played:
-    """The fastest way through a recording: what somebody yields who knows beforehand which drafts are right.
-
-    No policy can reach it; how far one stays behind is what its drafter's confidence doesn't tell.
-    """
+    """The fastest way through a recording, knowing beforehand which drafts are right: an upper bound for policies."""
     end = len(anchors)
     best: list[tuple[float, int]] = [(0.0, 0)] * (end + 1)
     """From each position to the end: milliseconds and rounds."""

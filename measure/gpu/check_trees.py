@@ -29,8 +29,7 @@ from engine.kernels.weights.int8 import Int8Weight
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES
 from engine.speculation.verify_width import Auto
-from engine.tuning.costs import TYPICAL, WIDTHS
-from engine.tuning.round_timer import RoundTimer
+from engine.tuning.costs import TYPICAL, WIDTHS, RoundTimer
 from measure.gpu.check_rounds import WAYS, answer, device_rounds, tokens_of
 from measure.gpu.report import Report
 

@@ -18,7 +18,7 @@ from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Emit
 from engine.commands import Command, GenerationSettings
 

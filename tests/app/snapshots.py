@@ -30,7 +30,7 @@ from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.lesson.bundled import open_lesson
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.traces.bundled import find_trace
 from engine.events import accepted_in
 from tests.core.sessions.test_archive import write

@@ -13,8 +13,7 @@ from dflash_tui.app.ascii import ASCII
 from dflash_tui.app.keymap import accepted_keys
 from dflash_tui.app.screens.help import HelpScreen
 from dflash_tui.cli.background import is_dark
-from dflash_tui.core.settings.config import Entry
-from dflash_tui.core.settings.screen_options import ScreenOptions
+from dflash_tui.core.settings.config import Entry, ScreenOptions
 
 from .conftest import Driver, Launch
 

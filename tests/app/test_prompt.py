@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.app import SuspendNotSupported
 
-from dflash_tui.app.screens.search import SearchScreen
+from dflash_tui.app.screens.picker import SearchScreen
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.app.widgets.starters import Starter, Starters
 from dflash_tui.core.conversation.start import STARTERS

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.files.clipboard import LONGEST_SEQUENCE
+from dflash_tui.core.files.desktop import LONGEST_SEQUENCE
 
 from .conftest import Launch
 
@@ -43,8 +43,10 @@ async def test_a_saved_file_is_a_link_that_no_name_can_break(launch: Launch) -> 
 
 async def test_open_saves_first_and_never_runs(launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
-    monkeypatch.setattr("dflash_tui.core.files.opener.shutil.which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr("dflash_tui.core.files.opener.subprocess.Popen", lambda command, **_: opened.append(command[1]))
+    monkeypatch.setattr("dflash_tui.core.files.desktop.shutil.which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(
+        "dflash_tui.core.files.desktop.subprocess.Popen", lambda command, **_: opened.append(command[1])
+    )
     async with launch(answer=TWO) as chat:
         await chat.ask_and_wait("two files")
         await chat.ask("/open 1")

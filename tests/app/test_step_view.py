@@ -10,7 +10,7 @@ from textual.geometry import Region
 
 from dflash_tui.app.theming import bundled_themes_dir
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
-from dflash_tui.app.widgets.lens_legend import SHADE_STYLES
+from dflash_tui.app.widgets.round_strip import SHADE_STYLES
 from dflash_tui.app.widgets.scrubber import Scrubber
 from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.app.widgets.step_view import StepView

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.theme import Theme
 
-from dflash_tui.app.screens.themes import ThemePicker
+from dflash_tui.app.screens.picker import ThemePicker
 from dflash_tui.app.theming import (
     VERDICTS,
     ThemeError,

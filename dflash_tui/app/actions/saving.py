@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.files.clipboard import LONGEST_SEQUENCE, copy_locally
-from dflash_tui.core.files.opener import OpeningError, open_file
+from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, OpeningError, copy_locally, open_file
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 
@@ -72,8 +71,7 @@ def copy(screen: ChatScreen, argument: Argument) -> None:
 
 
 def copy_text(screen: ChatScreen, text: str, what: str, block: CodeBlock | None = None) -> None:
-    """To the terminal's clipboard, and to this machine's where it has a tool for that. A text that terminals would
-    refuse goes into a file instead."""
+    """To the terminal's clipboard and this machine's; a text too long for terminals goes into a file."""
     if len(text.encode("utf-8", "replace")) > LONGEST_SEQUENCE:
         whole = block or CodeBlock(1, "", "", "copied.txt", text, closed=True)
         try:

@@ -23,7 +23,7 @@ from dflash_tui.core.sessions.archive import (
 )
 
 from ..notices import tell_saved
-from ..screens.search import SearchScreen
+from ..screens.picker import SearchScreen
 from ..screens.sessions import DeleteScreen, SessionsScreen
 from ..widgets.prompt import Prompt
 from .action import Action

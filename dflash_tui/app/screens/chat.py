@@ -33,15 +33,14 @@ from ..pump import FramePump
 from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.completion_menu import CompletionMenu
+from ..widgets.gauge_panel import Panel
 from ..widgets.gauges import Gauge, HistogramGauge
-from ..widgets.lens_legend import lens_legend
 from ..widgets.loading import LoadPanel
-from ..widgets.panel import Panel
 from ..widgets.prompt import MAX_CHARACTERS, Prompt
 from ..widgets.queued import QueuedQuestions
 from ..widgets.rendered import RenderedView
 from ..widgets.replay_bar import ReplayBar
-from ..widgets.round_strip import RoundStrip
+from ..widgets.round_strip import RoundStrip, lens_legend
 from ..widgets.scrubber import Scrubber
 from ..widgets.slider import BlockSlider, PaceSlider, Slider, TemperatureSlider
 from ..widgets.starters import Starter, Starters
@@ -150,8 +149,7 @@ class ChatScreen(Screen[None]):
             self.source.join(seconds)
 
     async def _on_resize(self, event: events.Resize) -> None:
-        """In Textual's place, which draws the old classes at the new size, then the new ones with the text as it was
-        wrapped before, then that. Keys that wait are heard between the parts."""
+        """In Textual's place, which draws three times: keys that wait are heard between the parts."""
         event.prevent_default()
         event.stop()
         width, height = event.size

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from ..actions.action import Action
-from ..key_names import key_name
+from ..keymap import key_name
 from ..widgets.round_strip import legend
 from .once import LeavesOnce
 

@@ -11,8 +11,7 @@ Result = TypeVar("Result")
 
 
 class LeavesOnce(Screen[Result]):
-    """Two keys may reach a screen before the first has closed it. The second would close the screen below, and hand
-    over a second result."""
+    """Closes once: a second key, arriving too late, would close the screen below."""
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """As Textual's, but only while this screen is the one on show."""

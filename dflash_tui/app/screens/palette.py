@@ -11,8 +11,7 @@ from .once import LeavesOnce
 
 
 class Palette(CommandPalette, LeavesOnce[None]):
-    """Textual's palette. Its search may start after Esc has taken its list away; that ends the search, and nothing
-    else."""
+    """Textual's palette. A search that starts after Esc ends quietly."""
 
     def run_worker(self, *arguments: Any, **options: Any) -> Worker[Any]:
         """As Textual's, but what fails in it does not end the program."""

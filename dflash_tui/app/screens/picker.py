@@ -1,10 +1,12 @@
-"""A list to choose from, narrowed down by typing: what the sessions and the search of earlier questions share."""
+"""A list to choose from, narrowed down by typing: sessions, earlier questions, recorded runs, themes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
+from rich.cells import cell_len, set_cell_size
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,6 +16,12 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from dflash_tui.core.sessions.prompts import PromptHistory
+from dflash_tui.core.text.harmless import sanitise
+from dflash_tui.core.traces.bundled import bundled_traces
+
+from ..theming import own_first
+from ..widgets.round_strip import legend
 from .once import LeavesOnce
 
 Entry = TypeVar("Entry")
@@ -131,3 +139,69 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
 
     def action_dismiss_empty(self) -> None:
         self.dismiss(None)
+
+
+LENGTH = 200
+"""Characters of a question in the list."""
+
+
+class SearchScreen(PickerScreen[str]):
+    """Gives the chosen question, or None."""
+
+    HEAD = "earlier questions"
+    KEYS = "↑ ↓ move · Enter brings it into the prompt · Esc closes"
+
+    def __init__(self, questions: PromptHistory, words: str = "") -> None:
+        super().__init__(words)
+        self._questions = questions
+
+    def find(self, words: str) -> Iterable[str]:
+        return self._questions.search(words)
+
+    def describe(self, entry: str) -> Content:
+        text = sanitise(" ".join(entry[:LENGTH].split()))
+        return Content(set_cell_size(text, min(cell_len(text), self.line_width)))
+
+
+class TracePicker(PickerScreen[Path]):
+    """The file of a trace, or None."""
+
+    HEAD = "recorded runs · a file of your own: /replay FILE"
+
+    def find(self, words: str) -> Iterable[Path]:
+        return [path for name, path in bundled_traces().items() if words.lower() in name]
+
+    def describe(self, entry: Path) -> Content:
+        size = f"{entry.stat().st_size / 1000:.1f} KB"
+        return Content.assemble(entry.stem, (f"  {size}", "$verdict-pending"))
+
+
+class ThemePicker(PickerScreen[str]):
+    """Answers with the name of the theme, or None to keep what there was."""
+
+    DEFAULT_CSS = """
+    ThemePicker { background: transparent; }
+    ThemePicker OptionList { max-height: 8; }
+    """
+    HEAD = "themes"
+    KEYS = "↑ ↓ look · Enter keeps it · Esc goes back"
+
+    def __init__(self, before: str) -> None:
+        super().__init__()
+        self._before = before
+
+    def find(self, words: str) -> Iterable[str]:
+        """The one in use, this program's others, then those that Textual brings."""
+        names = sorted(own_first(self.app.available_themes), key=lambda name: name != self._before)
+        return [name for name in names if words.lower() in name]
+
+    def describe(self, entry: str) -> Content:
+        theme = self.app.available_themes[entry]
+        ground = "dark" if theme.dark else "light"
+        line = Content.assemble(f"{entry:<21}", (f"{ground:<7}", "$verdict-pending"), legend())
+        return line.truncate(self.line_width, ellipsis=True)
+
+    @on(OptionList.OptionHighlighted)
+    def preview(self) -> None:
+        if self.chosen is not None:
+            self.app.theme = self.chosen

@@ -38,10 +38,8 @@ BAR = 20
 
 
 class RaceScreen(LeavesOnce[RaceResult | None]):
-    """Measures when it opens; leaves with the result, or None when it was stopped or failed.
-
-    The engine's events come here instead of to the chat until the engine owes none any more.
-    """
+    """Measures when it opens; leaves with the result, or None when stopped or failed. It takes the engine's events
+    until none are owed."""
 
     CSS_PATH = "race.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]

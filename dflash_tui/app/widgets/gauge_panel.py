@@ -1,4 +1,4 @@
-"""The gauges in whatever room there is: side by side in one row, or below each other; the important ones first."""
+"""The panel: sliders, and the gauges in whatever room there is, in one row or a column, the important ones first."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from textual.containers import Container
 from textual.widgets import Static
 
 from dflash_tui.core.figures.tables import GaugeFacts
+from engine.commands import MAX_TEMPERATURE, GenerationSettings
 
 from .gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
 from .meters import ContextGauge, CostGauge, GpuGauge
+from .slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 
 GAP = 2
 """Cells between two gauges in one row."""
@@ -38,8 +40,7 @@ LATER_GROWTH = (("histogram", 6), ("positions", 6), ("rate", 10), ("histogram", 
 
 
 def heights(rows: int, wanted: Sequence[str]) -> dict[str, int]:
-    """Rows for each gauge of ``wanted`` (in the order of importance) that finds room; a row is kept free to say that
-    some don't."""
+    """Rows of each gauge of ``wanted`` (by importance) that has room; one row is kept to say that some don't."""
     shown: dict[str, int] = {}
     for name in wanted:
         rest = wanted[len(shown) + 1 :]
@@ -153,3 +154,24 @@ class GaugePanel(Container):
         for place, gauge in enumerate(gauges):
             gauge.styles.width, gauge.styles.height = "1fr", shown[gauge.id or ""]
             gauge.styles.margin = (0, 0, 1 if place < min(spare, len(gauges) - 1) else 0, 0)
+
+
+TEMPERATURE_STEP = 0.05
+
+
+class Panel(Container):
+    """Where the answer is measured and steered."""
+
+    def __init__(self, settings: GenerationSettings, *, id: str) -> None:
+        super().__init__(id=id)
+        self._settings = settings
+
+    def compose(self) -> ComposeResult:
+        settings = self._settings
+        yield GaugePanel(id="gauges")
+        with Container(id="sliders"):
+            yield BlockSlider("block", settings.block_size, id="block")
+            yield TemperatureSlider(
+                "temp", 0, MAX_TEMPERATURE, TEMPERATURE_STEP, settings.temperature, id="temperature"
+            )
+            yield PaceSlider("pace", PACES[-1], id="pace")

@@ -22,8 +22,7 @@ MUTED = "$verdict-pending"
 
 
 class Gauge(Widget, can_focus=True):
-    """Shows one part of :class:`GaugeFacts`. One row draws ``compact``, more draw ``lines``. A click on it, or Enter,
-    asks for the table behind it."""
+    """A part of :class:`GaugeFacts`, ``compact`` or as ``lines``. Enter or a click asks for its table."""
 
     DEFAULT_CSS = """
     Gauge {

@@ -104,8 +104,7 @@ class Prompt(TextArea):
         return text
 
     def give_back(self, text: str) -> None:
-        """A submitted text was refused: put it before whatever was typed since. A command stands there selected, so
-        that what is typed next takes its place."""
+        """Put a refused text before what was typed since; a command stands there selected."""
         since = self.unfolded
         self.fill(text + since)
         if text.startswith("/") and not since:

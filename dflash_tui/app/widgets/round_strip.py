@@ -1,4 +1,4 @@
-"""The latest round: what was drafted, what was kept, what the target wrote instead."""
+"""The latest round: what was drafted, what was kept, what the target wrote instead; and what colours mean."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.rounds.cells import Fate, RoundCell, round_cells, round_summary, show_blanks
+from dflash_tui.core.rounds.lenses import LEGENDS, Lens, Shade
 from dflash_tui.core.text.wrapping import shortened
 from engine.events import Step
 
@@ -94,3 +95,31 @@ def probability(value: float) -> str:
         return "<.01"
     hundredths = int(value * 100 + 0.5)  # .015 is .02 for readers, whatever the float below it
     return "1" if hundredths >= 100 else f".{hundredths:02}"
+
+
+SHADE_STYLES: dict[Shade, str] = {
+    "sure-1": "bold underline $foreground on $primary 33%",
+    "sure-2": "italic underline $foreground on $primary 25%",
+    "sure-3": "underline $foreground on $primary 17%",
+    "sure-4": "italic $foreground on $primary 9%",
+    "sure-5": "$foreground",
+    "undrafted": "$verdict-pending",
+    "even": "$foreground",
+    "odd": "underline $foreground on $primary 25%",
+    "fast-1": "bold underline $foreground on $verdict-corrected 33%",
+    "fast-2": "underline $foreground on $verdict-corrected 24%",
+    "fast-3": "$foreground on $verdict-corrected 10%",
+    "fast-4": "$foreground",
+    "fast-5": "italic $foreground 75%",
+}
+"""The stronger, the more to look at; each step has attributes of its own beside the colour."""
+
+
+def lens_legend(lens: Lens) -> Content:
+    """What the colours of the transcript mean through this lens."""
+    if lens == "verdict":
+        return legend()
+    name = Content.styled(f"{lens}  ", "bold")
+    return name + Content("  ").join(
+        Content.styled(words, SHADE_STYLES[shade]) for shade, words in LEGENDS.get(lens, ())
+    )

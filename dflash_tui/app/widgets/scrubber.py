@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.message import Message
 
-from .track import Track
+from .slider import Track
 
 
 class Scrubber(Track):

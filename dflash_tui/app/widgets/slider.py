@@ -11,11 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
+from textual.widget import Widget
 
 from dflash_tui.core.figures.statistics import NOT_KNOWN
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
-
-from .track import Track
 
 TYPING_SECONDS = 1.2
 """Digits typed within this time belong to one number."""
@@ -24,11 +23,37 @@ PACES = (0.05, 0.1, 0.25, 0.5, 1.0)
 """Stops of the pace slider; typing reaches the values between."""
 
 
-class Slider(Track, can_focus=True):
-    """Arrow keys move by a step, Page keys by five, Home and End to the ends; digits type a value; the mouse drags.
+class Track(Widget):
+    """One row. Subclasses say where their track lies, and what a place on it means."""
 
-    ``Changed`` is posted only when the user moved it, never when the program sets ``value``.
-    """
+    @property
+    def track(self) -> tuple[int, int]:
+        """First column of the track and the one behind it."""
+        raise NotImplementedError
+
+    def dragged(self, share: float) -> None:
+        """The mouse holds the knob there, from 0 on the left to 1 on the right."""
+        raise NotImplementedError
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self.capture_mouse()
+        self._drag(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.app.mouse_captured is self:
+            self._drag(event)
+
+    def on_mouse_up(self) -> None:
+        self.release_mouse()
+
+    def _drag(self, event: events.MouseEvent) -> None:
+        left, right = self.track
+        self.dragged(min(max((event.x - left) / max(right - left - 1, 1), 0.0), 1.0))
+
+
+class Slider(Track, can_focus=True):
+    """Arrows move by a step, Page keys by five, Home and End to the ends; digits type, the mouse drags. ``Changed`` is
+    posted when the user moved it, not when ``value`` is set."""
 
     DEFAULT_CSS = """
     Slider {

@@ -241,8 +241,7 @@ def _split(scene: Scene) -> int | None:
 
 
 def _fit(sizes: list[list[int]], room: int, scene: Scene) -> tuple[int, list[int]]:
-    """The first column to show and the widths of those that fit: all of them if they can be made narrow enough, else
-    those around the cursor."""
+    """The first column to show, and the widths: all if narrow enough, else those around the cursor."""
     wanted = [max(column) for column in sizes]
     room -= GAP
     for longest in range(LONGEST_CELL, SHORTEST_CELL - 1, -1):

@@ -1,9 +1,6 @@
-"""The transcript: a growing text of tokens, each in the style of its verdict or of another lens.
-
-A Line-API widget: only visible rows are drawn, rows that did not change come from a cache, and appending costs the
-same after twenty thousand tokens as after twenty. A lens, the scrubber and the cursor change how rows are drawn, never
-how they are wrapped.
-"""
+"""The transcript: a growing text of tokens, each styled by its verdict or another lens. A Line-API widget: only visible
+rows are drawn, unchanged ones cached, and appending costs the same at any length. Lens, scrubber and cursor never
+change the wrapping."""
 
 from __future__ import annotations
 
@@ -31,15 +28,14 @@ from dflash_tui.core.text.marks import Mark
 from dflash_tui.core.text.spans import Span, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
-from .lens_legend import SHADE_STYLES
+from .round_strip import SHADE_STYLES
 
 CACHED_ROWS = 256
 """Drawn rows that are kept: a few screens. Each takes some kilobytes, in Textual's own caches beside it."""
 _BLANKS = re.compile(r"(\s+)")
 
 Role = Literal["after", "hidden", "step", "cursor"]
-"""What the scrubber makes of a token: it comes later, later and not to be read yet, belongs to the round on show, or
-has the cursor."""
+"""What the scrubber makes of a token: later, hidden as yet, of the round on show, or under the cursor."""
 Shader = Callable[[int, int], Shade | None]
 """A lens: how to paint (turn, token); None leaves it as plain text."""
 

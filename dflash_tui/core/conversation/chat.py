@@ -25,11 +25,8 @@ class Exchange:
 
 
 class Chat:
-    """Turns what the user wants into commands, and what the engine says into state.
-
-    A question asked while the models load waits for them. A stop pressed before the engine took the question up is
-    kept until it has.
-    """
+    """Turns the user's wishes into commands and the engine's events into state. Questions wait for loading models, a
+    stop for its question to begin."""
 
     def __init__(self, settings: GenerationSettings, send: Callable[[Command], None]) -> None:
         self.settings = settings
@@ -72,8 +69,7 @@ class Chat:
         return self._exchanges
 
     def next_queued(self) -> str | None:
-        """Take the question to ask now from the queue. None while an answer runs, or when the last one was stopped or
-        failed: then :meth:`take_queued` is for its user to look at."""
+        """Take the next queued question; None while an answer runs or after one that was stopped or failed."""
         if self.busy or not self.queued or not self._ended_well:
             return None
         return self.queued.pop(0)
@@ -131,10 +127,7 @@ class Chat:
         self.settings = replace(self.settings, speculation=speculation)
 
     def take_back(self) -> Exchange | None:
-        """Undo the newest question, with its answer if it got one; None when there is none.
-
-        Must not be called while ``busy``. The engine's caches go back to where the next question parts from this one.
-        """
+        """Undoes the newest question and answer, or None. Not while ``busy``; caches rewind at the next one."""
         if not self._exchanges:
             return None
         exchange = self._exchanges.pop()

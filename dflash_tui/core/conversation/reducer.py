@@ -160,8 +160,7 @@ class TurnState:
         )
 
     def snapshot_at(self, index: int) -> TurnSnapshot:
-        """What they showed after step ``index``: sums at that step, so that scrubbing costs the same everywhere. Raises
-        ``IndexError`` when the step isn't there."""
+        """What they showed after step ``index``, by sums: scrubbing costs the same everywhere. ``IndexError``."""
         history = self.history
         index = range(len(history))[index]
         return TurnSnapshot(
@@ -202,8 +201,7 @@ class Reducer:
         self.turns: list[TurnState] = []
         """Every turn of this chat, oldest first; those taken back too, since they were run."""
         self.plain_ms: float | None = None
-        """Milliseconds per token of the target alone, from the newest answer of this session without speculation; None
-        when there was none. What a speed-up is measured against."""
+        """Milliseconds per token of this session's newest answer without speculation, for speed-ups, or None."""
         self._spans = Spans()
 
     @property

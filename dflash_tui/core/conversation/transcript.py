@@ -8,8 +8,7 @@ from .reducer import Reducer, turn_summary
 
 
 def recall(conversation: Conversation, reducer: Reducer) -> Spans:
-    """Have ``reducer`` go through the turns as if they were just being decoded, so that everything which looks at
-    turns can look at these. What it knows of the engine stays as it is. Returns what the transcript shows."""
+    """Have ``reducer`` go through the turns as if just decoded; returns what the transcript shows."""
     phase, plain_ms = reducer.phase, reducer.plain_ms
     spans = Spans()
     for turn in conversation.turns:

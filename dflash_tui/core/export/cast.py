@@ -1,7 +1,4 @@
-"""asciicast v2: the answers as they arrived, for a terminal player.
-
-The format: https://docs.asciinema.org/manual/asciicast/v2/
-"""
+"""asciicast v2, the answers as they arrived: https://docs.asciinema.org/manual/asciicast/v2/"""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What an export shows, whatever it becomes: sections in reading order.
-
-Traces, sessions, the chat, races and lessons produce a :class:`Document`; every format is a function from one to text.
-"""
+"""What an export shows, in reading order. Traces, sessions, chats, races and lessons make a :class:`Document`; a format
+turns it into text."""
 
 from __future__ import annotations
 

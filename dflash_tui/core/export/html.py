@@ -1,8 +1,5 @@
-"""HTML: one page that stands alone, with the facts of every token on hover or focus and a scrubber over the rounds.
-
-Everything that a model or a user wrote is escaped, twice where it counts: as markup, and by a content security policy
-that runs this page's own script and style, known by their hashes, and loads nothing.
-"""
+"""HTML: one page that stands alone, with every token's facts on hover or focus and a scrubber over the rounds. All text
+is escaped, and a content security policy runs this page's own script and style by their hashes, and loads nothing."""
 
 from __future__ import annotations
 

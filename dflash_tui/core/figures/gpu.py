@@ -1,8 +1,5 @@
-"""What the graphics card is doing: utilisation, memory, power and energy, asked of NVIDIA's management library.
-
-``nvidia-ml-py`` is an optional extra. Without it, without a card or with a card that keeps something to itself, the
-figures are None; nothing here raises.
-"""
+"""The graphics card's utilisation, memory, power and energy, from NVIDIA's management library (``nvidia-ml-py``,
+optional). Whatever can't be had is None; nothing raises."""
 
 from __future__ import annotations
 
@@ -118,8 +115,7 @@ def _first_visible() -> int:
 
 
 class GpuMonitor:
-    """Reads a card twice a second in a thread of its own. ``latest`` is None until the first reading, and for ever
-    where there is no card."""
+    """Reads a card twice a second on its own thread. ``latest`` is None before, and without a card."""
 
     def __init__(self, find: Callable[[], Card | None] = find_card, seconds: float = POLL_SECONDS) -> None:
         self.latest: GpuReading | None = None

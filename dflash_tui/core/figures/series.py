@@ -56,8 +56,7 @@ class Beginning(Sequence[float]):
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 
     def resampled(self, count: int) -> list[float]:
-        """At most ``count`` values: means of neighbours when there are more. Takes ``count`` steps, however long the
-        series is."""
+        """At most ``count`` values, means of neighbours when there are more, in ``count`` steps."""
         if self._count <= count:
             return list(self)
         edges = [self._count * place // count for place in range(count + 1)]

@@ -43,10 +43,8 @@ class PositionRate:
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceStatistics:
-    """Acceptance over the speculative rounds of a turn, as the engine counts them; rounds without a draft do not count.
-
-    A draft of which nothing was verified counts as a round that accepted nothing: it was paid for.
-    """
+    """Acceptance over a turn's speculative rounds, as the engine counts them. Rounds without a draft don't count; a
+    draft of which nothing was verified accepted nothing."""
 
     num_draft_tokens: int = 0
     """Drafted tokens that the target verified."""
@@ -82,11 +80,8 @@ class AcceptanceStatistics:
 
     @property
     def positions(self) -> tuple[PositionRate, ...]:
-        """The conditional acceptance curve, one entry per draft position.
-
-        Only a correction is evidence against the next draft. A round that ended because every draft was accepted, or
-        because a stop token came, says nothing about it: it is right-censored.
-        """
+        """The conditional acceptance curve by draft position. Only a correction is evidence against the next draft: a
+        round that ended otherwise is right-censored."""
         accepted = [sum(self.histogram[position + 1 :]) for position in range(MAX_DRAFT)]
         return tuple(PositionRate(count + self.corrected[position], count) for position, count in enumerate(accepted))
 

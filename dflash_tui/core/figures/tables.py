@@ -28,8 +28,7 @@ class GaugeFacts:
 
     @property
     def speedup(self) -> float | None:
-        """Against the target alone; None while that wasn't measured under the same conditions, and for an answer of
-        the target alone."""
+        """Against the target alone; None until measured under the same conditions, and for its own answers."""
         if self.plain_ms is None or self.before_race or not self.speculation or not self.turn.rate.mean:
             return None
         return self.turn.rate.mean * self.plain_ms / 1e3

@@ -21,13 +21,9 @@ class SavingError(Failure):
 
 
 def save_block(block: CodeBlock, directory: Path, *, filename: str | None = None) -> Path:
-    """Write ``block.content`` as UTF-8 below ``directory``, which is created, and return the file's path.
-
-    The name is ``filename``, else the block's own, else ``block-N.txt``. A file that already holds the same bytes is
-    kept and returned; when the name is taken by anything else, the block goes to ``name-2``, ``name-3`` and so on.
-
-    Raises :class:`SavingError` when the name leads out of the directory or nothing can be written there.
-    """
+    """Writes ``block.content`` as UTF-8 below ``directory``, created if missing; returns the path. Named ``filename``,
+    the block's own name or ``block-N.txt``; equal files are kept, other takers of the name lead to ``name-2`` and so
+    on. :class:`SavingError` for a name outside the directory or a failed write."""
     return save_text(block.content, directory, filename or block.filename or f"block-{block.number}.txt")
 
 
@@ -99,8 +95,7 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def _link(temporary: Path, target: Path, data: bytes) -> None:
-    """Give the finished file its name. Raises ``FileExistsError`` if the name is taken, also at the last moment:
-    a hard link never replaces anything, a rename would."""
+    """Name the finished file. ``FileExistsError`` if the name is taken, even now: a hard link never replaces."""
     try:
         os.link(temporary, target)
     except OSError as error:

@@ -14,10 +14,8 @@ DEFAULT_LESSON = Path(__file__).parents[2] / "lessons" / "speculation.md"
 
 
 def open_lesson(path: Path | None) -> tuple[Lesson, tuple[Page, ...], Origin]:
-    """A lesson with its pages, and what its trace was made with; None opens the bundled one.
-
-    Raises :class:`LessonError` when the lesson or its trace can't be used.
-    """
+    """A lesson's pages and what made its trace; None is the bundled one. :class:`LessonError` when either can't be
+    used."""
     lesson = read_lesson(path or DEFAULT_LESSON)
     answers, origin = _read_answers(lesson)
     return lesson, lesson_pages(lesson, answers), origin

@@ -1,8 +1,5 @@
-"""The numbers of a trace by name, and the text of a lesson with those numbers in it.
-
-``{t2.tok_s / t1.tok_s:.1f}`` is an expression of facts and numbers with + - * / and brackets, and how to write its
-value. Nothing else is evaluated.
-"""
+"""A trace's numbers by name, and lesson texts with them. ``{t2.tok_s / t1.tok_s:.1f}``: an expression of facts and
+numbers with + - * / and brackets, and its format. Nothing else is evaluated."""
 
 from __future__ import annotations
 

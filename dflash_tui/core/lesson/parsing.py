@@ -1,7 +1,4 @@
-"""Reads a lesson file; ``FORMAT.md`` beside this module describes it for teachers.
-
-Every complaint names the file and the line.
-"""
+"""Reads a lesson file (``FORMAT.md`` beside this module). Every complaint names file and line."""
 
 from __future__ import annotations
 

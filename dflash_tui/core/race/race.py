@@ -1,9 +1,5 @@
-"""A race: the same question decoded in several ways on one engine, one after the other, then compared.
-
-Every measured run comes right after a short question of its own, asked the same way. That does two things: the lane
-is warm, and the caches hold nothing of the race's question, so that no run finds a longer prefix than another. Odd
-runs go through the lanes backwards, so that a machine that slows down or speeds up favours nobody.
-"""
+"""A race: one question decoded in several ways on one engine, in turns. A short question before each run warms the lane
+and leaves equal caches; odd runs take the lanes backwards, so that drift favours nobody."""
 
 from __future__ import annotations
 
@@ -120,8 +116,7 @@ class Divergence:
 
     @property
     def margin(self) -> float | None:
-        """How far apart the two tokens' probabilities are, each as its own lane's target pass gave it. A small one
-        says that rounding decided between near-equals. None when one of the answers had ended, or didn't tell."""
+        """How far apart the tokens' probabilities are in their lanes: small means rounding. None when unknown."""
         given = [None if token is None else token.probability for token in (self.first, self.other)]
         return None if given[0] is None or given[1] is None else abs(given[0] - given[1])
 
@@ -132,8 +127,7 @@ class RaceResult:
     lanes: tuple[LaneResult, ...]
 
     def speed_up(self, lane: LaneResult) -> float:
-        """How many times as fast as the first lane this one decodes, per token; the time to the first token is not
-        in it. 0 when the answer was too short to tell."""
+        """How many times as fast as the first lane this one decodes, per token; 0 when too short to tell."""
         base = self.lanes[0].tok_s
         return lane.tok_s / base if base else 0.0
 
@@ -177,10 +171,7 @@ class _Heat:
 
 
 class Race:
-    """Asks one heat after the other. Feed it every event of the engine; it sends the next question itself.
-
-    ``result`` appears with the last answer, ``failure`` when the engine couldn't go on.
-    """
+    """Asks heat after heat as events are fed; ``result`` comes with the last answer, or ``failure``."""
 
     def __init__(
         self,

@@ -13,8 +13,7 @@ from ..text.harmless import sanitise
 from .trees import accepted_drafts
 
 Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain"]
-"""``rejected`` is the first draft that differed; ``discarded`` are those behind it, which were never judged. Of a tree
-these are the drafter's first choices; the accepted may be others."""
+"""Of a first choice: ``rejected`` differed, ``discarded`` stood behind and was never judged."""
 
 
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})

@@ -45,11 +45,8 @@ class Differences(Sequence[int]):
 
 
 class StepHistory:
-    """Append-only. Indexing gives back steps equal to those appended (see :mod:`.packing`).
-
-    The columns have one entry per step, times in microseconds. ``..._sum`` counts everything up to and with that step,
-    so that a difference of two entries is the sum of any run of steps.
-    """
+    """Append-only; indexing gives steps equal to those appended (:mod:`.packing`). Columns have an entry per step,
+    times in microseconds; ``..._sum`` counts up to and with it, so a difference is the sum of any run of steps."""
 
     def __init__(self) -> None:
         self.time = array("q")
@@ -114,8 +111,7 @@ class StepHistory:
             frame += 1
 
     def between(self, start: int, stop: int) -> StepHistory:
-        """The steps from ``start`` to before ``stop`` as a history of its own, which may grow. Copies numbers instead
-        of decoding steps, so that it takes milliseconds whatever the length."""
+        """The steps from ``start`` to before ``stop`` as a history of its own; copies numbers, decodes nothing."""
         part = StepHistory()
         if start >= stop:
             return part
@@ -165,8 +161,7 @@ class StepHistory:
         return AcceptanceStatistics(self.verified_sum[index], histogram, corrected)
 
     def cost(self, index: int) -> RoundCost:
-        """Where the milliseconds went up to and with step ``index``, the first round left out as everywhere: the
-        prefill yields its token."""
+        """Where the milliseconds went up to and with step ``index``, without the first, the prefill's."""
         index = range(len(self))[index]
         columns = (self.draft_us_sum, self.verify_us_sum, self.total_us_sum)
         draft, verify, total = ((column[index] - column[0]) / MICROSECONDS for column in columns)
@@ -189,8 +184,7 @@ class StepHistory:
         return CORRECTED <= self._outcomes[index] < NOT_SPECULATIVE
 
     def rate(self, index: int, window: float = 1.0) -> float:
-        """Tokens per second over the ``window`` seconds before the end of step ``index``. The clock starts with the
-        first step, whose rate is 0."""
+        """Tokens per second over ``window`` seconds before the end of step ``index``; 0 at the first."""
         index = range(len(self))[index]
         now = self.time[index]
         start = max(now - microseconds(window), self.time[0])

@@ -1,9 +1,6 @@
-"""One round taken apart: what was drafted at each position, what the target chose there, and what became of it.
-
-The target samples every position itself, with one uniform number of its own (:mod:`engine.sampling.philox`), and a
-draft is accepted when it *is* that sample; at temperature 0 the choice is the most likely token. So every verdict can
-be said in one sentence.
-"""
+"""One round taken apart: each position's draft, the target's choice and the outcome in a sentence. The target samples
+every position with its own uniform number (:mod:`engine.sampling.philox`; argmax at temperature 0); a draft is accepted
+when it *is* that sample."""
 
 from __future__ import annotations
 
@@ -39,8 +36,7 @@ class Column:
     choice: EmittedToken | None
     """The target's own; None where the answer doesn't reach."""
     noise: float | None
-    """The random number that picked the choice, in [0, 1); None at temperature 0, without a choice, and where the noise
-    was not this engine's."""
+    """The number in [0, 1) that picked; None at temperature 0, without a choice, or for another's noise."""
     further: tuple[Further, ...] = ()
     """The drafter's choices of this position behind ``draft`` that were verified, the likeliest first."""
 
@@ -130,8 +126,7 @@ class Inspection:
         return place if 0 <= place < len(self.step.emitted) else None
 
     def why(self, place: int) -> str:
-        """One sentence about a column: why its draft was kept or not. Nothing about a round that has none, which only a
-        damaged trace has."""
+        """One sentence: why a column's draft was kept or not. Empty for a damaged trace's round without one."""
         if not self.columns:
             return ""
         column = self.columns[place]
@@ -197,9 +192,8 @@ class Inspection:
 def inspect(
     history: StepHistory, index: int, first_position: int, seed: int | None, plain_ms: float | None
 ) -> Inspection:
-    """Take step ``index`` of a turn apart. ``first_position`` is the answer's first token's place in the context: the
-    number of prompt tokens. ``seed`` is that of the engine's noise, None where it was another's. Raises ``IndexError``
-    when the step isn't there."""
+    """Takes step ``index`` of a turn apart (``IndexError``: no such step). ``first_position``: the number of prompt
+    tokens; ``seed``: of the engine's noise, None where it was another's."""
     step, before = history[index], history.tokens_before(index)
     found = inspect_step(step, before, first_position + before, seed, plain_ms)
     return replace(found, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))

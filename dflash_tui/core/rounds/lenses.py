@@ -1,7 +1,5 @@
-"""Lenses: what the colours of the transcript mean. A lens names a shade for a token, from the numbers of its round.
-
-The default lens, ``verdict``, needs no shade: it is the look a token came with.
-"""
+"""Lenses: which shade a token gets from its round's numbers. The default, ``verdict``, keeps the look a token came
+with."""
 
 from __future__ import annotations
 
@@ -85,8 +83,7 @@ class Reading:
         return _SURE[self._block(block, complete)[step % CHECKPOINT][place]]
 
     def _decode_block(self, block: int, end: int) -> list[bytes]:
-        """The bin of every accepted draft in the steps of a block up to ``end``: decoding one step decodes those before
-        it in its block, so all are taken at once."""
+        """The bin of every accepted draft of a block up to ``end``: decoding a step decodes those before."""
         start = block * CHECKPOINT
         steps = islice(self._history.steps(start), end - start)
         return [bytes(bin_of(token.probability) for token in accepted_drafts(step)) for step in steps]

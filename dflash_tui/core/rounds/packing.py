@@ -1,9 +1,6 @@
-"""One step in few bytes: the packing that histories in memory and trace files share. FORMAT.md describes every byte.
-
-What can be told from the step before, or from the rest of the step, is not written. Tokens are references into a table
-of (id, text) pairs that grows as tokens are first met. Probabilities are kept in steps of 1/1000 and times in
-microseconds, which is what the engine hands out, so unpacking gives back equal events.
-"""
+"""One step in few bytes, for histories and trace files (FORMAT.md). What follows from other parts or the step before
+isn't written; tokens refer to a growing table of (id, text). Probabilities in 1/1000 and microseconds are what the
+engine hands out, so events come back equal."""
 
 from __future__ import annotations
 
@@ -46,8 +43,7 @@ MOST_CHOICES = 256
 """Of a position. No drafter is asked for so many."""
 
 Piece = tuple[int | None, str | None]
-"""A token's id and the text it stands for here; None for what is not known. Half-finished characters give one id
-several texts."""
+"""A token's id and its text here, or None. Half-finished characters give one id several texts."""
 
 
 @dataclass(slots=True)

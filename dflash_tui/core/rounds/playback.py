@@ -13,8 +13,7 @@ Phase = Literal["block", "draft", "verify", "judge", "emit"]
 rejected part; the tokens join the text."""
 PHASES: tuple[Phase, ...] = get_args(Phase)
 MOMENT = 0.12
-"""The share of a round that each of the last three phases gets. They take the engine no time, and nobody would see
-them."""
+"""The share of a round that each of the last three phases gets: nobody would see their real time."""
 SLOWEST, FULL = 0.05, 1.0
 """Paces: a twentieth of the engine's, and the engine's own."""
 

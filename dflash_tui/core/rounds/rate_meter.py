@@ -13,10 +13,8 @@ from .numbers import SECOND
 
 
 class RateMeter:
-    """Tokens per second on the engine's clock: now, mean and peak, with a history for a sparkline.
-
-    The clock starts with the first round (the prefill's token), so a rate counts the tokens after it.
-    """
+    """Tokens per second on the engine's clock (now, mean, peak, history), counted after the first round, which is the
+    prefill's token."""
 
     WINDOW = 1.0
     """Seconds that *now* looks back."""
@@ -60,8 +58,7 @@ class RateMeter:
             self._peaks.append(peak)
 
     def after(self, index: int) -> Rate:
-        """As it was after round ``index``; negative ones count from the end. Raises ``IndexError`` when there is no
-        such round."""
+        """As it was after round ``index``, negative ones from the end. ``IndexError``."""
         rounds = self._rounds
         index = range(len(rounds))[index]
         seconds = (rounds.time[index] - rounds.time[0]) / SECOND

@@ -31,8 +31,7 @@ class Recorded(Protocol):
 
 
 class Traveller:
-    """Finds places. Every method returns None where there is nothing to go to. Turns without a round are passed over,
-    and those that grow meanwhile are read as they are now."""
+    """Finds places, or None. Turns without a round are passed over; growing ones are read as they are."""
 
     def __init__(self, turns: Callable[[], Sequence[Recorded]]) -> None:
         """``turns``: those of the conversation, oldest first."""

@@ -1,7 +1,5 @@
-"""Trees of drafts by position: what of each was kept, and which further choices were verified there.
-
-Rounds without a tree have one choice a position, and everything here is true of them, too.
-"""
+"""Trees of drafts by position: what was kept, which further choices were verified. Rounds without a tree have one
+choice a position."""
 
 from __future__ import annotations
 
@@ -37,10 +35,8 @@ def num_positions(step: Step) -> int:
 
 
 def further_choices(step: Step) -> list[list[Further]]:
-    """For each position that a tree reaches, the choices behind the first, the likeliest first.
-
-    A choice stands once for its position, whatever it stands behind in the tree, with the most that came of it.
-    """
+    """Each position's choices behind the first, likeliest first; each once, with the most that came of it anywhere in
+    the tree."""
     found: list[dict[int, Further]] = [{} for _ in range(num_positions(step))] if step.tree else []
     path = (0, *accepted_in(step)) if step.tree else (0,)
     corrected = bool(step.emitted) and step.emitted[-1].verdict == "corrected"

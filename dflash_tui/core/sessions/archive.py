@@ -66,10 +66,8 @@ def list_sessions(directory: Path | None = None) -> list[SessionSummary]:
 
 
 def find_session(words: str, directory: Path | None = None) -> Path:
-    """The file of the conversation whose id is ``words`` or, if there is only one, contains it; a file's path will do.
-
-    Raises :class:`ArchiveError` when there is none, or more than one.
-    """
+    """The file of the one conversation whose id is or contains ``words``, or a file's path. :class:`ArchiveError` for
+    none or several."""
     folder = directory or sessions_directory()
     if words.endswith(SUFFIX) and Path(words).is_file():
         return Path(words)
@@ -105,8 +103,7 @@ def open_session(path: Path) -> Conversation:
 
 
 def reopen(path: Path) -> tuple[Conversation, SessionLog]:
-    """The conversation in a file, and a log that goes on with it. Raises :class:`ArchiveError`, which is
-    :class:`OpenElsewhere` while another window has it."""
+    """A file's conversation and a log that goes on. :class:`ArchiveError`, :class:`OpenElsewhere` if held."""
     conversation = open_session(path)
     try:
         return conversation, SessionLog.resume(path)
@@ -118,8 +115,7 @@ def reopen(path: Path) -> tuple[Conversation, SessionLog]:
 
 
 def reopen_latest(directory: Path | None = None) -> tuple[Conversation, SessionLog]:
-    """Like :func:`reopen` where something was last said. One that is open elsewhere is told with the latest that
-    isn't, never left out silently: that would be another conversation than the one meant."""
+    """:func:`reopen` where something was last said; one open elsewhere is told, never silently left out."""
     latest = latest_session(directory)
     try:
         return reopen(latest)

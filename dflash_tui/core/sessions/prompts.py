@@ -37,8 +37,7 @@ class PromptHistory:
             _append(self._path, _encode(text))
 
     def search(self, words: str) -> list[str]:
-        """The different questions that hold every one of ``words``, the newest first. Commands are left out, unless
-        the words begin like one."""
+        """Different questions holding every one of ``words``, newest first; commands only if these begin like one."""
         wanted = words.casefold().split()
         newest = dict.fromkeys(reversed(self.entries))
         return [

@@ -14,8 +14,7 @@ from ..rounds.packing import Packer, Piece, is_partial
 from ..rounds.unpacking import Unpacker
 
 STEP_KEY, TREE_KEY, PARTIAL_KEY = "step", "tree_step", "partial_step"
-"""What the packed step is called in its line. Programs that know no trees, or no steps of which something is not known,
-find none there, and show the text alone."""
+"""The packed step's name in its line. Programs that know no trees or partial steps show the text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,7 @@ class EventLines:
         return line
 
     def _pack(self, step: Step) -> bytes | None:
-        """None for a turn whose beginning was missed, and from a step on that can't be packed: what can't be read
-        back in order is of no use."""
+        """None for a turn without its beginning, and from a step on that can't be packed: order matters."""
         if self._packer is None or step.turn != self._turn:
             return None
         try:

@@ -1,13 +1,8 @@
-"""Conversations on disk: one JSON line per thing said, written while it is said.
-
-A line reaches the operating system before the call that wrote it returns, so a program killed with SIGKILL loses at
-most the round in flight. Nothing here raises into the engine thread: a full disk ends the log, not the answer.
-
-A file holds, in order: ``session`` (version, creation time), then ``model``, ``user`` (with the system prompt, if
-there is one), ``started``, ``prefilled``, ``text`` (one per round: what it added to the answer and to the thinking, and
-the whole round, packed), ``finished`` and ``error`` lines, and between them ``title``, ``taken_back``, ``put_back`` and
-``resumed``. Lines of other types, which a newer program may write, are skipped.
-"""
+"""Conversations on disk, a JSON line per thing said, which reaches the operating system before the call returns:
+SIGKILL loses at most the round in flight. Nothing raises into the engine thread: a full disk ends the log, not the
+answer. A file holds ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``,
+``prefilled``, ``text`` (one per round, with the round packed), ``finished`` and ``error`` lines, between them
+``title``, ``taken_back``, ``put_back`` and ``resumed``; other types are skipped."""
 
 from __future__ import annotations
 
@@ -50,8 +45,7 @@ class SessionLog:
 
     @classmethod
     def create(cls, directory: Path | None = None) -> SessionLog:
-        """A log with a new name in ``directory`` (default: :func:`sessions_directory`). The file appears with the
-        first user message, so that a chat opened and closed leaves nothing behind."""
+        """A new log in ``directory`` (default: :func:`sessions_directory`); the file comes with the first question."""
         stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
         return cls((directory or sessions_directory()) / f"{stamp}-{uuid4().hex[:6]}{SUFFIX}")
 
@@ -166,8 +160,7 @@ class Turn:
         return "".join(each.thought for each in self.rounds)
 
     def events(self) -> list[Event] | None:
-        """What the engine said, as far as the log goes; a turn that the log ends in ends with an error. None where an
-        earlier version of the program kept the text only."""
+        """What the engine said; a turn cut off ends with an error. None where only the text was kept."""
         if self.started is None:
             return None
         try:
@@ -227,10 +220,8 @@ class Conversation:
 
 
 def load_session(path: Path) -> Conversation:
-    """Read a conversation back. A last line cut short, as a kill or a full disk leaves it, is left out.
-
-    Raises ``OSError`` when the file can't be read and ``ValueError`` when it is not a conversation.
-    """
+    """Reads a conversation back, without a last line cut short. ``OSError`` when unreadable, ``ValueError`` when it is
+    no conversation."""
     lines = _read_lines(path)
     head = lines[0] if lines else {}
     if head.get("type") != "session":

@@ -1,12 +1,10 @@
-"""Configuration files: where they are, and what stands in them, line by line. What the values mean is the caller's.
-
-Two files in TOML, both optional: the user's own, and one of the project, found from the current folder upwards. Each
-key is the name of a flag with underscores (``block_size = 8``); the table ``[keys]`` maps actions to keys.
-"""
+"""The two optional TOML files: the user's, and the project's, found from the current folder upwards. Keys are flags
+with underscores (``block_size = 8``); ``[keys]`` maps actions to keys. The caller knows what values mean."""
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from platformdirs import user_config_path
-
-from .toml_lines import line_of, syntax_place
 
 CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
 """Names another user file; empty means none."""
@@ -128,3 +124,43 @@ def _read(path: Path) -> str:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from error
+
+
+_TABLE = re.compile(r"\s*\[\s*([^\]]+?)\s*\]")
+_KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w-]+)\s*=""")
+
+
+def line_of(text: str, key: str, table: str = "") -> int | None:
+    """The line, from 1, on which ``key`` of ``table`` gets its value; the table's own line when the key isn't found
+    there, and None when neither is. A key of the top level may itself be a table."""
+    current, header = "", None
+    for number, line in enumerate(text.splitlines(), 1):
+        if found := _TABLE.match(line):
+            current = found[1].strip("\"'")
+            if current == (table or key):
+                header = number
+        elif current == table and (found := _KEY.match(line)) and found[1].strip("\"'") == key:
+            return number
+    return header
+
+
+def syntax_place(message: str, text: str) -> tuple[str, int | None]:
+    """``tomllib``'s complaint, such as ``Invalid value (at line 3, column 8)``, and its line in ``text``."""
+    found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    if found is None:
+        return message, None
+    return message[: found.start()], int(found[1] or len(text.splitlines()))
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenOptions:
+    """What the user asked of the screen."""
+
+    ascii: bool = False
+    """Draw with the 95 characters that every terminal has."""
+    reduced_motion: bool = False
+    """Nothing blinks, glides or plays by itself."""
+    mouse: bool = True
+    """Clicks and the wheel are the program's; without, the terminal selects text with them."""
+    keys: Mapping[str, Entry] = field(default_factory=dict)
+    """Keys instead of an action's own, by its id; where they were written is for the messages."""

@@ -70,8 +70,7 @@ class CodeBlock:
     info: str
     """What stands behind the opening fence, stripped."""
     filename: str | None
-    """From the info string, else the usual name for the language or for what the content looks like, else None. It
-    is the model's word: whoever writes a file checks it (:func:`dflash_tui.core.files.saving.save_block`)."""
+    """From the info string, else usual for language or content, else None. Unchecked: the model's word."""
     content: str
     """Between the fences, verbatim but for the fence's own indentation."""
     closed: bool
@@ -79,12 +78,8 @@ class CodeBlock:
 
 
 def find_blocks(text: str) -> list[CodeBlock]:
-    """The fenced code blocks of a Markdown text, by CommonMark's rules: backticks or tildes, closed by a fence of the
-    same character that is at least as long, so that shorter fences nest.
-
-    Unlike CommonMark a fence may be indented by more than three columns: models write fences inside lists, and a
-    chat has no indented code blocks.
-    """
+    """The fenced code blocks of a Markdown text by CommonMark's rules (backticks or tildes, closed by an equal fence at
+    least as long), but with any indent: models write fences inside lists."""
     blocks: list[CodeBlock] = []
     text, place = f"\n{text}", 0
     while opening := _OPENING.search(text, place):

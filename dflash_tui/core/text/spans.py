@@ -156,8 +156,7 @@ class SpanStore:
         self._ends.append(len(self._spans))
 
     def between(self, start: int, stop: int, turn: int) -> Spans:
-        """The spans of the steps from ``start`` to before ``stop``, all of turn number ``turn``. Makes no object per
-        token."""
+        """The spans of steps ``start`` to before ``stop`` of number ``turn``, with no object per token."""
         part = slice(self._ends[start - 1] if start else 0, self._ends[stop - 1] if stop else 0)
         labels = self._spans.labels
         styles, tokens = labels.styles[part], labels.tokens[part]

@@ -1,8 +1,5 @@
-"""Text for a grid of cells: lines wrapped by cell width, tail first.
-
-Appending to a document wraps only its last row again: greedy wrapping never moves a row before it. How the text is
-drawn does not matter here, so that a look can change without wrapping anything again.
-"""
+"""Text for a grid of cells, wrapped by cell width. Appending wraps only the last row again, since greedy wrapping never
+moves a row before it; looks don't matter here."""
 
 from __future__ import annotations
 
@@ -22,8 +19,7 @@ from .spans import Span, Spans
 
 _WORD = re.compile(r"\S+\s*|\s+")
 _WIDE = re.compile("[\u3001-\u3015\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]+")
-"""Characters of two cells that nothing combines with: Chinese and Japanese have no blanks, so that their lines are long
-words, and these are cut without a look at each character."""
+"""Characters of two cells that combine with nothing: long Chinese and Japanese words are cut quickly."""
 
 
 def width_of(text: str) -> int:
@@ -40,8 +36,7 @@ def shortened(text: str, cells: int) -> str:
 
 
 def wrap(line: str, width: int) -> list[str]:
-    """Cut one line (no newlines in it) into rows of ``width`` cells. Blanks hang over the edge rather than start a
-    row."""
+    """Cut one line into rows of ``width`` cells. Blanks hang over the edge rather than start a row."""
     if width_of(line.rstrip()) <= width:
         return [line]
     rows: list[str] = []

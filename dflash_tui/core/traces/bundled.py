@@ -19,8 +19,7 @@ def bundled_traces() -> dict[str, Path]:
 
 
 def find_trace(name: str) -> Path:
-    """The file of a bundled trace, or the file called ``name``, which wins. Raises :class:`TraceError` when there is no
-    such file, it can't be read, or it is not a trace that this program reads."""
+    """The file called ``name``, else the bundled trace. :class:`TraceError` for none that can be read."""
     path = Path(name)
     if not path.is_file():
         bundled = bundled_traces()

@@ -16,8 +16,7 @@ from .format import JsonEvent
 MAX_NAME = 200
 """Characters of what should be a line: the name of a model, a device, a version."""
 LONG_TEXTS = ("question", "text", "thought", "message", "hint", "banner")
-"""Fields of events that may be long and have several lines. The transcript, where they are drawn, lets no control
-character through."""
+"""Fields of events that may be long, with several lines; the transcript drops control characters."""
 MAX_LIST = 1024
 
 

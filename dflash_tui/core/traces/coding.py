@@ -1,8 +1,5 @@
-"""A range coder: symbols in as few bits as they are surprising. FORMAT.md describes it.
-
-What a symbol costs follows from how often it came before in the same place. Nothing is looked ahead, so that what was
-written up to any byte can be read up to there.
-"""
+"""A range coder (FORMAT.md): symbols in as few bits as they are surprising, by how often they came before in the same
+place. Nothing is looked ahead, so any prefix can be read."""
 
 from __future__ import annotations
 

@@ -46,8 +46,7 @@ class Frame(IntEnum):
     STEPS = 2
     """How many steps, then the block of a range coder."""
     PACKED = 3
-    """Each step's length and the step, packed. Steps of a turn that goes on: frames of ``STEPS`` take their place when
-    it ends."""
+    """Each step's length and the step, packed, of a running turn; ``STEPS`` frames replace them at its end."""
 
 
 JsonEvent = EngineReady | TurnStarted | PrefillDone | TurnFinished | EngineError

@@ -32,11 +32,8 @@ def damaged(what: str) -> NoReturn:
 
 
 class FrameWriter:
-    """Puts events and steps into frames, and hands those out when they are due.
-
-    Coding a step takes some ten times as long as packing it. Meanwhile a turn's steps are handed out as they are
-    packed; when something else follows them they are coded, and take the place of what was handed out.
-    """
+    """Puts events and steps into frames, handed out when due. Coding a step takes ten times as long as packing it, so a
+    turn's steps are handed out packed, and replaced by coded ones when something else follows."""
 
     def __init__(self, write: Callable[[bytes, int], None]) -> None:
         """``write(data, instead)`` puts ``data`` in the place of the last ``instead`` bytes."""

@@ -29,10 +29,8 @@ SETTINGS: tuple[Feature, ...] = ("ask", "block_size", "temperature", "seed", "sy
 
 
 class ReplaySource:
-    """A source that is its own recording. Nothing can be asked of it; ``Stop`` pauses.
-
-    Its own thread reads the trace and hands out the events. Every method may be called from any other thread.
-    """
+    """A source that is its own recording: nothing can be asked, ``Stop`` pauses. Its thread reads and hands out events;
+    every method may be called from any other."""
 
     capabilities = Capabilities(dict.fromkeys(SETTINGS, NO_MODEL), local=False, placeholder=PLACEHOLDER)
 

@@ -1,8 +1,5 @@
-"""Packed steps in fewer bits: the fields of ``packing``, each coded by what is known about its kind (FORMAT.md).
-
-One walk through the fields serves both directions: what it asks for is read from packed bytes and coded, or decoded and
-packed again.
-"""
+"""Packed steps in fewer bits: the fields of ``packing``, coded by kind (FORMAT.md). One walk serves both directions: a
+field is read from packed bytes and coded, or decoded and packed again."""
 
 from __future__ import annotations
 
@@ -143,8 +140,7 @@ class StepModel:
         self._discarded = draft[kept + own :]
 
     def _tree(self, fields: Fields, anchor: int, draft: list[int]) -> int:
-        """Through a step's tree and what of it was kept: how many tokens. What makes no sense counts for the newest
-        token: whoever unpacks the step refuses it."""
+        """A step's tree and what was kept: how many tokens. Nonsense counts for the newest; the unpacker refuses it."""
         number = fields.number
         told = {(depth, 0): piece for depth, piece in enumerate(draft, 1)}
         rows, trunk = [(0, anchor)], True

@@ -36,14 +36,9 @@ FLUSH_SECONDS = 0.5
 
 
 class TraceWriter:
-    """Writes one trace file, event by event, on a thread of its own: whoever records is held up by a queue and no more.
-
-    The thread packs what came in ``FLUSH_SECONDS`` at once, and codes a turn's steps when it has ended: whatever it
-    does while the engine decodes is done at the engine's expense, which needs the interpreter, too.
-
-    Every method may be called from any thread. Nothing here raises once the file is open: a full disk ends the trace,
-    not the answer, and ``failure`` says so.
-    """
+    """Writes a trace file on a thread of its own; any thread may call any method. It packs every ``FLUSH_SECONDS`` and
+    codes when a turn has ended, since its work slows the engine. Once open, nothing raises: a full disk ends the trace,
+    not the answer, and ``failure`` says so."""
 
     def __init__(self, path: Path, source: str = "engine") -> None:
         """Creates the file; an existing one is never overwritten. Raises ``OSError``."""
@@ -150,8 +145,7 @@ class TraceWriter:
                 self._fail(error)
 
     def _write(self, data: bytes, instead: int = 0) -> None:
-        """``data`` in the place of the file's last ``instead`` bytes. Killed in between, the program leaves the rest of
-        those behind what is whole."""
+        """``data`` in place of the file's last ``instead`` bytes; killed in between, the whole rest remains."""
         if self.failure is not None:
             return
         try:
@@ -172,8 +166,7 @@ class TraceWriter:
 
 
 def write_conversation(path: Path, ready: EngineReady | None, turns: Iterable[TurnState]) -> None:
-    """The trace of a conversation so far. Raises ``FileExistsError`` rather than overwriting, and ``OSError``; nothing
-    is left of a trace that could not be written whole."""
+    """The trace of a conversation. ``FileExistsError`` or ``OSError``; no partial file is left."""
     writer = TraceWriter(path, source="history")
     for event in (*([ready] if ready else []), *(event for turn in turns for event in turn_events(turn))):
         writer.record(event)

@@ -1,7 +1,5 @@
-"""The last step of layers with a window: a tile's last program to be done adds what all of them mixed, split by split.
-
-In one order whatever the kernel, so a row has the same bits in all of them; ``tl.fma`` says which product is fused.
-"""
+"""The last step of layers with a window: a tile's last program adds all splits, in one order whatever the kernel, so
+that a row's bits are the same in all; ``tl.fma`` says which product is fused."""
 
 from __future__ import annotations
 
@@ -36,11 +34,8 @@ def add_splits(
     GROUP_ROWS: tl.constexpr,
     ROWS: tl.constexpr,
 ) -> None:
-    """The attention of ``num_packed`` grouped rows: their ``count`` splits, added one by one in their order.
-
-    A few rows at a time, so that many splits of theirs are on the way together. A split that a row sees nothing of
-    changes nothing, bit for bit: its factor is exactly 1, its terms exactly 0.
-    """
+    """Attention of ``num_packed`` grouped rows: their ``count`` splits, added in order, a few rows at a time to overlap
+    loads. A split a row sees nothing of changes no bit: factor exactly 1, terms exactly 0."""
     lane = tl.arange(0, HEAD_DIM)
     for first in range(0, num_packed, ROWS):
         place = first + tl.arange(0, ROWS)
@@ -81,11 +76,8 @@ def add_splits_of_one_row(
     ROWS: tl.constexpr,
     MOST: tl.constexpr,
 ) -> None:
-    """``add_splits`` of a row, of whose ``count`` splits there are at most ``MOST``: it waits for memory once.
-
-    Without a loop, and with addresses that are constants apart, it is half as many instructions. The row sees something
-    of each of its splits, so that no highest score is -inf but where nothing counts.
-    """
+    """``add_splits`` of one row with at most ``MOST`` splits: one wait for memory, no loop, constant address distances.
+    The row sees something of each of its splits, so a highest score is -inf only where nothing counts."""
     lane = tl.arange(0, HEAD_DIM)
     for first in tl.static_range(0, GROUP, ROWS):
         place = first + tl.arange(0, ROWS)

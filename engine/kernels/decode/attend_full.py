@@ -1,9 +1,6 @@
-"""The kernels of ``attention.py`` for layers that see everything: every split by itself, and the splits added up.
-
-Queries are the rows of both products, 64 for each four warps however few there are: as a Hopper GPU's tensor cores take
-them. A smaller tile would be multiplied in another way, and a row's bits must not depend on how many run. A program
-reads a key once for the whole tile.
-"""
+"""Kernels of ``attention.py`` for layers that see everything: splits, then their sum. Queries are the rows of both
+products, always 64 for each four warps: a smaller tile multiplies in another way on Hopper, and bits would depend on
+the rows. A key is read once for the whole tile."""
 
 from __future__ import annotations
 
@@ -39,13 +36,9 @@ def _split_in_tree(
     SPLIT: tl.constexpr,
     TILE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """What is done as number ``item`` among the splits of this size: first those that rows share, then those of rows
-    off the trunk that hold keys from the cursor on.
-
-    Returns the cursor; the split; the position behind its last key; whose it is, a bit for each row; and packed the
-    depths of all rows, and the rows whose keys these are from the cursor on. All is loaded here, and in numbers of
-    which there is one for all threads: the sums leave no registers for more.
-    """
+    """Split ``item`` of this size: first those shared by rows, then those of rows off the trunk with keys from the
+    cursor on. Returns the cursor; the split; the position behind its last key; its rows as bits; packed depths of all
+    rows; packed rows whose keys follow the cursor. All are scalars: the sums leave no registers."""
     cursor_value = tl.load(cursor)
     num_rows = tl.load(rows)
     trunk_rows = tl.load(trunk)
@@ -74,43 +67,16 @@ def _split_in_tree(
 
 @jit
 def _attend_one_split(
-    projected: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    highest_out: tl.tensor,
-    total_out: tl.tensor,
-    mixed_out: tl.tensor,
-    cursor: tl.tensor,
-    num_rows: tl.tensor,
-    behind: tl.tensor,
-    size: tl.tensor,
-    split: tl.tensor,
-    kv_row: tl.tensor,
-    row_stride: tl.tensor,
-    first_part: tl.tensor,
-    first_packed: tl.tensor,
-    first_value: tl.tensor,
-    scale: tl.tensor,
-    zero: tl.tensor,
-    whose: tl.tensor,
-    depths: tl.tensor,
-    path: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    KEYS: tl.constexpr,
-    TILE: tl.constexpr,
-    VALUES: tl.constexpr,
-    ALONE: tl.constexpr,
-) -> None:
-    """Softmax over a split's keys, unnormalised, and its sums, for the rows whose splits have this size.
-
-    Keys are there up to the position ``behind``, that one not among them. In a tree, whose ``depths`` are packed, the
-    rows are ``whose``, and keys from the cursor on are those of the rows of the packed ``path``.
-
-    A step without a visible key changes nothing, bit for bit: its factors are exactly 1 and its terms exactly 0.
-    """
+    projected: tl.tensor, k: tl.tensor, v: tl.tensor, highest_out: tl.tensor, total_out: tl.tensor,
+    mixed_out: tl.tensor, cursor: tl.tensor, num_rows: tl.tensor, behind: tl.tensor, size: tl.tensor, split: tl.tensor,
+    kv_row: tl.tensor, row_stride: tl.tensor, first_part: tl.tensor, first_packed: tl.tensor, first_value: tl.tensor,
+    scale: tl.tensor, zero: tl.tensor, whose: tl.tensor, depths: tl.tensor, path: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, KEYS: tl.constexpr,
+    TILE: tl.constexpr, VALUES: tl.constexpr, ALONE: tl.constexpr,
+) -> None:  # fmt: skip
+    """Unnormalised softmax over a split's keys, up to position ``behind`` exclusive, for rows with splits of this size.
+    In a tree with packed ``depths`` the rows are ``whose``, and keys from the cursor on are those of the packed
+    ``path``. A step without a visible key changes no bit: factors exactly 1, terms exactly 0."""
     packed = first_packed + tl.arange(0, TILE)
     row = packed // GROUP
     query = row * row_stride + (tl.program_id(0) * GROUP + packed % GROUP) * HEAD_DIM
@@ -174,39 +140,16 @@ def _attend_one_split(
 
 @early_kernel
 def _attend_full(
-    projected: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    highest_out: tl.tensor,
-    total_out: tl.tensor,
-    mixed_out: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    capacity: tl.tensor,
-    row_stride: tl.tensor,
-    splits: tl.tensor,
-    scale: tl.tensor,
-    depths: tl.tensor,
-    paths: tl.tensor,
-    trunk: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    KEYS: tl.constexpr,
-    TILE: tl.constexpr,
-    VALUES: tl.constexpr,
-    GROUP_ROWS: tl.constexpr,
-    ALONE: tl.constexpr,
-) -> None:
-    """Program (key head, every so many-th split, tile of grouped rows and part of the values).
-
-    A row of the tile is (query row, head of the group). The rows of a launch may have splits of two sizes: then their
-    keys are gone through once for each. ``ALONE`` says that there is one row at most.
-
-    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Rows off the trunk have splits of
-    their own where there are keys from the cursor on, two at most, which programs take up behind the others.
-    """
+    projected: tl.tensor, k: tl.tensor, v: tl.tensor, highest_out: tl.tensor, total_out: tl.tensor,
+    mixed_out: tl.tensor, cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, row_stride: tl.tensor,
+    splits: tl.tensor, scale: tl.tensor, depths: tl.tensor, paths: tl.tensor, trunk: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, KEYS: tl.constexpr,
+    TILE: tl.constexpr, VALUES: tl.constexpr, GROUP_ROWS: tl.constexpr, ALONE: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (key head, every so many-th split, tile of (query row, head of group) and part of the values). Rows may
+    have splits of two sizes: keys are then read once for each. ``ALONE``: at most one row. ``depths``, ``paths`` and
+    ``trunk`` are a ``TreeRows``', or None for a chain; rows off the trunk have up to two splits of their own, which
+    come last."""
     kv_head = tl.program_id(0)
     tiles = tl.num_programs(2) // (HEAD_DIM // VALUES)
     first_packed = tl.program_id(2) % tiles * TILE
@@ -241,57 +184,22 @@ def _attend_full(
                 # in registers that the sums need. One row's are few.
                 zero = 0 if ALONE else tl.load(rows) >> 31
                 _attend_one_split(
-                    projected,
-                    k,
-                    v,
-                    highest_out,
-                    total_out,
-                    mixed_out,
-                    here,
-                    num_rows,
-                    behind,
-                    size,
-                    this,
-                    kv_head * capacity,
-                    row_stride,
-                    (kv_head * splits + this) * GROUP_ROWS,
-                    first_packed + zero,
-                    first_value,
-                    scale,
-                    zero,
-                    whose,
-                    depth,
-                    path,
-                    GROUP,
-                    HEAD_DIM,
-                    CAUSAL,
-                    SPLIT,
-                    KEYS,
-                    TILE,
-                    VALUES,
+                    projected, k, v, highest_out, total_out, mixed_out, here, num_rows, behind, size, this,
+                    kv_head * capacity, row_stride, (kv_head * splits + this) * GROUP_ROWS, first_packed + zero,
+                    first_value, scale, zero, whose, depth, path, GROUP, HEAD_DIM, CAUSAL, SPLIT, KEYS, TILE, VALUES,
                     ALONE,
-                )
+                )  # fmt: skip
                 split += tl.num_programs(1)
             size *= 2
 
 
 @early_kernel
 def _combine_splits(
-    highest_in: tl.tensor,
-    total_in: tl.tensor,
-    mixed_in: tl.tensor,
-    out: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    splits: tl.tensor,
-    depths: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    LANES: tl.constexpr,
+    highest_in: tl.tensor, total_in: tl.tensor, mixed_in: tl.tensor, out: tl.tensor, cursor: tl.tensor, rows: tl.tensor,
+    splits: tl.tensor, depths: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, LANES: tl.constexpr,
     GROUP_ROWS: tl.constexpr,
-) -> None:
+) -> None:  # fmt: skip
     """Program (row, head, part of the head): adds the row's splits, all at once. ``depths`` are a tree's, or None."""
     row = tl.program_id(0)
     head = tl.program_id(1)

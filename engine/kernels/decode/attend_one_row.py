@@ -1,8 +1,5 @@
-"""The kernel of ``attention.py`` for a layer with a window and a pass of one row: ``_attend_window``, bit for bit.
-
-A pass of one row waits for its launches more than for its bytes. So all that needs no input comes before the wait, the
-keys and values of the split among it, and what remains of norm and rope is one small tile.
-"""
+"""``_attend_window`` of ``attention.py`` for one row, bit for bit. Such a pass waits for launches more than for bytes,
+so all that needs no input, keys and values among it, comes before the wait."""
 
 from __future__ import annotations
 
@@ -23,36 +20,13 @@ def _repeated(x: tl.tensor, ROWS: tl.constexpr) -> tl.tensor:
 
 @early_kernel
 def _attend_one_row(
-    projected: tl.tensor,
-    q_weight: tl.tensor,
-    k_weight: tl.tensor,
-    frequencies: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    highest_out: tl.tensor,
-    total_out: tl.tensor,
-    mixed_out: tl.tensor,
-    arrivals: tl.tensor,
-    out: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    capacity: tl.tensor,
-    splits: tl.tensor,
-    eps: tl.tensor,
-    scale: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    VALUE_IS_KEY: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr,
-    NORM_VALUES: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    TILE: tl.constexpr,
-    GROUP_ROWS: tl.constexpr,
-    ADDED: tl.constexpr,
-    HEADS: tl.constexpr,
-) -> None:
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, k: tl.tensor, v: tl.tensor,
+    highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor, out: tl.tensor,
+    cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor, scale: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr,
+    NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
+    GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, HEADS: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (key head, split). Its ``HEADS`` heads are the group's queries, the new key and, as often as fits, the
     new value."""
     kv_head = tl.program_id(0)
@@ -104,33 +78,11 @@ def _attend_one_row(
         is_new = (key == cursor_value)[:, None]
         new_row = (key * 0 + (kv_head * capacity + new_place) * HEAD_DIM)[:, None]
         attend_split(
-            _repeated(x.to(dtype), TILE),
-            _repeated(y.to(dtype), TILE),
+            _repeated(x.to(dtype), TILE), _repeated(y.to(dtype), TILE),
             tl.load(k + new_row + pair[None, :], mask=is_new, other=keys_1),
             tl.load(k + new_row + half + pair[None, :], mask=is_new, other=keys_2),
-            tl.load(v + new_row + lane[None, :], mask=is_new, other=values),
-            key,
-            exists,
-            Parts(highest_out, total_out, mixed_out),
-            arrivals,
-            out,
-            cursor_value,
-            num_rows,
-            first_split,
-            end,
-            splits,
-            scale,
-            tl.program_id(1),
-            0,
-            None,
-            None,
-            GROUP,
-            HEAD_DIM,
-            WINDOW,
-            CAUSAL,
-            SPLIT,
-            TILE,
-            GROUP_ROWS,
-            ADDED,
+            tl.load(v + new_row + lane[None, :], mask=is_new, other=values), key, exists,
+            Parts(highest_out, total_out, mixed_out), arrivals, out, cursor_value, num_rows, first_split, end, splits,
+            scale, tl.program_id(1), 0, None, None, GROUP, HEAD_DIM, WINDOW, CAUSAL, SPLIT, TILE, GROUP_ROWS, ADDED,
             True,
-        )
+        )  # fmt: skip

@@ -1,9 +1,6 @@
-"""The kernel of ``attention.py`` for layers with a window: it norms, turns and stores the rows' heads as well.
-
-Keys are the rows of the scores and queries their columns: tensor cores of a Hopper GPU take 64 rows at a time. What is
-mixed of the values has queries as its rows, at most 32. (Values as rows and narrow weights as columns read past shared
-memory: Triton 3.6.)
-"""
+"""Kernel of ``attention.py`` for layers with a window, with norm, rope and storing of the rows' heads. Keys are the
+rows of the scores (a Hopper GPU takes 64), queries their columns; in the mix queries are rows, at most 32. (Values as
+rows with narrow weights as columns read past shared memory: Triton 3.6.)"""
 
 from __future__ import annotations
 
@@ -42,10 +39,7 @@ def _load_weight(weight: tl.tensor, HEAD_DIM: tl.constexpr) -> tuple[tl.tensor, 
 
 @jit
 def sum_in_pairs(x: tl.tensor, SIZE: tl.constexpr) -> tl.tensor:
-    """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs.
-
-    ``tl.sum`` adds in an order that depends on how a tile lies in the threads, and so on how many rows it has.
-    """
+    """Sums [N] of rows [N, SIZE]: of neighbours, then of theirs. The order of ``tl.sum`` depends on the tile's rows."""
     for level in tl.static_range(1, 16):
         if SIZE >> level > 0:
             x = tl.sum(tl.reshape(x, (x.shape[0], SIZE >> level, 2)), axis=2)
@@ -66,43 +60,17 @@ def _depth(row: tl.tensor, depths: tl.tensor) -> tl.tensor:
 
 @jit
 def attend_split(
-    queries_1: tl.tensor,
-    queries_2: tl.tensor,
-    keys_1: tl.tensor,
-    keys_2: tl.tensor,
-    values: tl.tensor,
-    key: tl.tensor,
-    exists: tl.tensor,
-    parts: Parts,
-    arrivals: tl.tensor,
-    out: tl.tensor,
-    cursor: tl.tensor,
-    num_rows: tl.tensor,
-    first_split: tl.tensor,
-    end: tl.tensor,
-    splits: tl.tensor,
-    scale: tl.tensor,
-    slot: tl.tensor,
-    others: tl.tensor,
-    whose: tl.tensor,
-    depths: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    TILE: tl.constexpr,
-    GROUP_ROWS: tl.constexpr,
-    ADDED: tl.constexpr,
-    ALONE: tl.constexpr,
-) -> None:
-    """Softmax over a split's keys, unnormalised. A tile's last program to be done adds the tile's splits.
-
-    Keys and values are [SPLIT, HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves. ``key`` [SPLIT] are the
-    keys' positions, ``exists`` says which there are; the launch goes from ``first_split`` to the position ``end``, and
-    this split is number ``slot`` of it. In a tree, whose ``depths`` are packed, the rows are ``whose``; a tile has one
-    program for each split, and ``others``.
-    """
+    queries_1: tl.tensor, queries_2: tl.tensor, keys_1: tl.tensor, keys_2: tl.tensor, values: tl.tensor, key: tl.tensor,
+    exists: tl.tensor, parts: Parts, arrivals: tl.tensor, out: tl.tensor, cursor: tl.tensor, num_rows: tl.tensor,
+    first_split: tl.tensor, end: tl.tensor, splits: tl.tensor, scale: tl.tensor, slot: tl.tensor, others: tl.tensor,
+    whose: tl.tensor, depths: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr,
+    TILE: tl.constexpr, GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, ALONE: tl.constexpr,
+) -> None:  # fmt: skip
+    """Unnormalised softmax over a split's keys; a tile's last program adds its splits. Keys and values [SPLIT,
+    HEAD_DIM], queries [TILE, HEAD_DIM], keys and queries as halves; ``key`` [SPLIT] are positions, ``exists`` which of
+    them there are. This is split ``slot`` of those from ``first_split`` to position ``end``. In a tree with packed
+    ``depths`` the rows are ``whose``; a tile has a program for each split, and ``others``."""
     kv_head = tl.program_id(0)
     first_packed = tl.program_id(2) * TILE
     row = (first_packed + tl.arange(0, TILE)) // GROUP
@@ -143,47 +111,18 @@ def attend_split(
 
 @early_kernel
 def _attend_window(
-    projected: tl.tensor,
-    q_weight: tl.tensor,
-    k_weight: tl.tensor,
-    frequencies: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    highest_out: tl.tensor,
-    total_out: tl.tensor,
-    mixed_out: tl.tensor,
-    arrivals: tl.tensor,
-    out: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    capacity: tl.tensor,
-    splits: tl.tensor,
-    eps: tl.tensor,
-    scale: tl.tensor,
-    row_stride: tl.tensor,
-    depths: tl.tensor,
-    paths: tl.tensor,
-    trunk: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    VALUE_IS_KEY: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr,
-    NORM_VALUES: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    SPLIT: tl.constexpr,
-    TILE: tl.constexpr,
-    GROUP_ROWS: tl.constexpr,
-    ADDED: tl.constexpr,
-) -> None:
-    """Program (key head, split, tile of grouped rows): softmax over its split's keys, unnormalised.
-
-    A row of the tile is (query row, head of the group). The last program of a tile to finish adds its splits.
-
-    ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Behind the splits' programs stand two
-    for each row of the tile that may be off the trunk, one for each of the splits that hold keys from the cursor on:
-    there the splits' programs leave such a row out.
-    """
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, k: tl.tensor, v: tl.tensor,
+    highest_out: tl.tensor, total_out: tl.tensor, mixed_out: tl.tensor, arrivals: tl.tensor, out: tl.tensor,
+    cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, splits: tl.tensor, eps: tl.tensor, scale: tl.tensor,
+    row_stride: tl.tensor, depths: tl.tensor, paths: tl.tensor, trunk: tl.tensor,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr,
+    NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
+    GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (key head, split, tile of (query row, head of group)): unnormalised softmax; a tile's last program adds
+    its splits. ``depths``, ``paths`` and ``trunk`` are a ``TreeRows``', or None for a chain. Behind them stand two
+    programs for each row that may be off the trunk, for the splits with keys from the cursor on, which others leave
+    out."""
     kv_head = tl.program_id(0)
     kv_heads = tl.num_programs(0)
     first_packed = tl.program_id(2) * TILE
@@ -261,33 +200,8 @@ def _attend_window(
         )
         x, y = turn_pairs(x, y, cos, sin)
         attend_split(
-            x.to(queries_1.dtype),
-            y.to(queries_2.dtype),
-            tl.where(exists[:, None], keys_1, 0.0),
-            tl.where(exists[:, None], keys_2, 0.0),
-            tl.where(exists[:, None], values, 0.0),
-            key,
-            exists,
-            Parts(highest_out, total_out, mixed_out),
-            arrivals,
-            out,
-            cursor_value,
-            num_rows,
-            first_split,
-            end,
-            splits,
-            scale,
-            slot,
-            others,
-            whose,
-            depth,
-            GROUP,
-            HEAD_DIM,
-            WINDOW,
-            CAUSAL,
-            SPLIT,
-            TILE,
-            GROUP_ROWS,
-            ADDED,
-            False,
-        )
+            x.to(queries_1.dtype), y.to(queries_2.dtype), tl.where(exists[:, None], keys_1, 0.0),
+            tl.where(exists[:, None], keys_2, 0.0), tl.where(exists[:, None], values, 0.0), key, exists,
+            Parts(highest_out, total_out, mixed_out), arrivals, out, cursor_value, num_rows, first_split, end, splits,
+            scale, slot, others, whose, depth, GROUP, HEAD_DIM, WINDOW, CAUSAL, SPLIT, TILE, GROUP_ROWS, ADDED, False,
+        )  # fmt: skip

@@ -1,9 +1,7 @@
-"""Attention of at most 16 rows over a layer's cache, with the cursor on the device, from the projection to the mix.
-
-Keys are taken in splits that start at absolute positions and are added up in their order, so that a row's bits depend
-neither on the rows beside it nor on how its keys came into the cache. Layers with a window run ``attend_window.py``,
-one launch, or ``attend_one_row.py``, which gives the same bits; the others ``rope.py`` and ``attend_full.py``, three.
-"""
+"""Attention of at most 16 rows over a layer's cache, from the projection to the mix, with the cursor on the device.
+Splits of keys start at absolute positions and are added in order, so a row's bits depend neither on other rows nor on
+how keys were cached. Window layers launch ``attend_window.py``, or ``attend_one_row.py`` with the same bits; others
+``rope.py`` and ``attend_full.py``, three launches."""
 
 from __future__ import annotations
 
@@ -57,8 +55,7 @@ class FullTiles:
     warps: int
     stages: int
     programs: int
-    """As many as a GPU holds at a time. A program for every split would be many that find out that there is nothing
-    to do."""
+    """As many as a GPU holds at a time: one for every split would mostly find nothing to do."""
 
 
 AttendTiles = WindowTiles | FullTiles
@@ -88,20 +85,14 @@ def attend_tiles(layer: AttentionConfig, capacity: int, max_rows: int = MAX_ROWS
 
 
 def _few_rows(full: FullTiles, packed: int) -> FullTiles:
-    """For ``packed`` rows, tiles of 64 instead of 128 where they all fit: the others would be multiplied in vain.
-
-    Four warps multiply 64 rows, and eight 128, by the same instructions, and a row's sums stay in its warp: it has the
-    same bits among 64 as among 128. More than 64 rows would be two tiles, and their keys read twice as often.
-    """
+    """For ``packed`` rows, tiles of 64 instead of 128 where all fit. The bits are the same: a row's sums stay in its
+    warp. More than 64 rows would be two tiles that read the keys twice."""
     return replace(full, rows=64, warps=4) if packed <= 64 < full.rows else full
 
 
 def _four_warps(tiles: WindowTiles) -> WindowTiles:
-    """For one row, four warps instead of eight, which wait for each other less, where they add alike.
-
-    Of 64 keys or fewer, eight warps compute all scores twice, four as they do alone. Of 128 keys each of the eight has
-    its own, and the order of sums would be another one.
-    """
+    """For one row, four warps instead of eight, which wait for each other less, where they add alike: up to 64 keys
+    eight warps only compute scores twice; with 128 each has its own, and sums another order."""
     return replace(tiles, warps=4, registers=255) if tiles.split <= 64 else tiles
 
 
@@ -145,11 +136,8 @@ class AttendScratch:
 
 
 def split_size(last_key: int, smallest: int) -> int:
-    """Keys of a split, without a window, for a row that sees the keys up to ``last_key``.
-
-    ``smallest`` as long as MOST_SPLITS of them hold its keys, then twice as many, and so on. A row's splits depend on
-    its position alone: not on the rows beside it, nor on the cache's size.
-    """
+    """Keys of a split, without a window, for a row that sees keys up to ``last_key``: ``smallest``, doubled until
+    MOST_SPLITS hold them all. It depends on the row's position alone."""
     while smallest * int(MOST_SPLITS) <= last_key:
         smallest *= 2
     return smallest
@@ -177,20 +165,13 @@ def attend_rows(
     max_rows: int = MAX_ROWS,
     tree: TreeRows | None = None,
 ) -> None:
-    """Norms and turns the heads of up to 16 rows, stores their keys and values, and attends over a layer's cache.
-
-    ``projected`` [16, >= width]: rows of [queries | keys | values] side by side, without the values where the layer's
-    ``value_is_key``; the queries may be changed. ``frequencies`` fp32 [head_dim / 2], see ``reference/rope.py``. Rows
-    stand at cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads, capacity, head_dim], a ring if the layer has a window;
-    ``cursor``, ``rows`` int32 [1] on the device. Neither they nor keys and values before the cursor may be written by
-    the launch just before. ``out`` [16, heads * head_dim]; rows from ``rows`` on are left as they are, and ``max_rows``
-    bounds them where a launch is recorded. Defined by ``attend_rows_reference``; a causal row's result has the same
-    bits whatever stands behind it and however its keys came into the cache.
-
-    With a ``tree`` row r stands at cursor + its depth, and sees behind the cursor its ancestors alone. Its keys and
-    values lie in slot cursor + r all the same, and its result has the bits that it has in a chain of its ancestors. The
-    tree's tensors may not be written by the launch just before either. A pass of one row is none.
-    """
+    """Norms and turns up to 16 rows' heads, stores keys and values, and attends; see ``attend_rows_reference``.
+    ``projected`` [16, >= width]: [queries | keys | values] side by side (no values with ``value_is_key``); queries may
+    change. ``frequencies`` fp32 [head_dim / 2]. Rows stand at cursor .. cursor + rows - 1; ``k``, ``v`` [kv_heads,
+    capacity, head_dim], a ring with a window; ``cursor``, ``rows`` int32 [1] on the device. The launch just before may
+    not write these, a tree's tensors, or keys and values before the cursor. ``out`` [16, heads * head_dim] keeps rows
+    from ``rows`` on; ``max_rows`` bounds them when recorded. With a ``tree`` row r stands at cursor + its depth in slot
+    cursor + r, sees its ancestors behind the cursor, and has the bits of a chain of these. One row is no tree."""
     assert tree is None or (layer.causal and max_rows > 1)
     tiles = tiles or attend_tiles(layer, k.shape[1], max_rows)
     assert tree is None or tiles.split >= MAX_ROWS, "rows of a tree reach two splits at most"
@@ -200,18 +181,9 @@ def attend_rows(
         _attend_in_window(projected, norms, frequencies, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
         return
     norm_rope_store(
-        projected,
-        norms,
-        frequencies,
-        k,
-        v,
-        cursor,
-        rows,
-        layer.num_heads,
-        value_is_key=layer.value_is_key,
-        max_rows=max_rows,
-        tree=tree,
-    )
+        projected, norms, frequencies, k, v, cursor, rows, layer.num_heads,
+        value_is_key=layer.value_is_key, max_rows=max_rows, tree=tree,
+    )  # fmt: skip
     _attend_to_all(projected, k, v, cursor, rows, layer, out, scratch, tiles, max_rows, tree)
 
 
@@ -307,25 +279,11 @@ def _attend_to_all(
     shared = {"GROUP": group, "HEAD_DIM": head_dim, "CAUSAL": layer.causal}
     shared |= {"SPLIT": tiles.split, "GROUP_ROWS": MAX_ROWS * group}
     _attend_full[(kv_heads, programs, tiles_and_parts)](
-        projected,
-        k,
-        v,
-        *parts,
-        cursor,
-        rows,
-        capacity,
-        projected.stride(0),
-        splits,
-        layer.scale * LOG2_E,
+        projected, k, v, *parts, cursor, rows, capacity, projected.stride(0), splits, layer.scale * LOG2_E,
         *_tensors(tree),
-        KEYS=tiles.keys,
-        TILE=tiles.rows,
-        VALUES=values,
-        ALONE=max_rows == 1,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-        **shared,
-    )
+        KEYS=tiles.keys, TILE=tiles.rows, VALUES=values, ALONE=max_rows == 1, num_warps=tiles.warps,
+        num_stages=tiles.stages, **shared,
+    )  # fmt: skip
     _combine_splits[(max_rows, layer.num_heads, head_dim // lanes)](
         *parts, out, cursor, rows, splits, _tensors(tree)[0], LANES=lanes, num_warps=4, **shared
     )

@@ -1,9 +1,6 @@
-"""Rows off a tree's trunk, for the attention kernels: which of a tile's rows they are, and where their keys lie.
-
-The keys of such a row's ancestors lie in the slots of those rows, not one behind the other. In the splits of keys from
-the cursor on, of which sixteen rows reach two at most, each of these rows has its keys gathered for it alone: into the
-places where they stand in plain decoding, whose sums it then has bit for bit.
-"""
+"""Rows off a tree's trunk, for attention: which rows of a tile they are, and where their keys lie. Their ancestors'
+keys are scattered over slots; in the splits from the cursor on (two at most) keys are gathered for each such row into
+the places of plain decoding, whose bits the sums then have."""
 
 from __future__ import annotations
 
@@ -58,13 +55,9 @@ def split_in_window(
     SPLIT: tl.constexpr,
     TILE: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """What a program of ``_attend_window`` does: a split that rows share, or one of a row off the trunk. No jump here,
-    so that it is known before the launch in front is done.
-
-    Returns the split's number; the position behind the last key, 0 where there is nothing to do; how many programs of
-    the tile do splits of one row; whose the split is, a bit for each row; and packed the depths of all rows, and the
-    rows whose keys these are from the cursor on.
-    """
+    """A program of ``_attend_window``: a shared split, or one of a row off the trunk; without a jump, so known before
+    the launch in front is done. Returns the split; the position behind its last key (0: nothing to do); the tile's
+    programs for single rows; its rows as bits; packed depths of all rows; packed rows whose keys follow the cursor."""
     first_packed = tl.program_id(2) * TILE
     slot = tl.program_id(1)
     row = tl.arange(0, TREE_ROWS)

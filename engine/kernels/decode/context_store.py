@@ -1,8 +1,5 @@
-"""What enters a drafter's context: keys and values of a few rows for all of its layers, stored by one launch.
-
-The layers' caches are tensors of their own, of unequal lengths. The kernel finds each by its distance in memory from
-the first, so that their addresses must stay what they are, as for every launch that a graph replays.
-"""
+"""Stores keys and values of a few rows in all layers of a drafter's context, by one launch. It finds the layers' caches
+by their distance in memory from the first, so their addresses must stay."""
 
 from __future__ import annotations
 
@@ -47,46 +44,24 @@ class ContextStores:
 
 
 def store_context(projected: Tensor, stores: ContextStores, frequencies: Tensor, start: Tensor, rows: Tensor) -> None:
-    """Norms and turns the keys of up to 16 rows, and stores them and the values in every layer's context.
-
-    ``projected`` [16, columns]: rows of the first layer's [keys | values], heads one after the other, then the next
-    layer's. ``start`` and ``rows`` int32 [1] on the device: the row r goes to (start + r) % capacity, and rows from
-    ``rows`` on go nowhere. For each layer this is ``rope.norm_rope_store`` bit for bit.
-    """
+    """Norms and turns the keys of up to 16 rows, and stores keys and values in every layer, as ``rope.norm_rope_store``
+    bit for bit. ``projected`` [16, columns]: [keys | values] of the first layer, then the next. ``start`` and ``rows``
+    int32 [1] on the device: row r goes to (start + r) % capacity, rows from ``rows`` on nowhere."""
     kv_heads, _, head_dim = stores.first.shape
     assert projected.shape == (MAX_ROWS, stores.columns) and projected.is_contiguous()
     _store_context[(MAX_ROWS, len(stores.stores) * 2 * kv_heads)](
-        projected,
-        stores.norms,
-        frequencies,
-        stores.first,
-        stores.distances,
-        stores.capacities,
-        start,
-        rows,
+        projected, stores.norms, frequencies, stores.first, stores.distances, stores.capacities, start, rows,
         stores.eps,
-        COLUMNS=stores.columns,
-        KV_HEADS=kv_heads,
-        HEAD_DIM=head_dim,
-        num_warps=1,
-    )
+        COLUMNS=stores.columns, KV_HEADS=kv_heads, HEAD_DIM=head_dim, num_warps=1,
+    )  # fmt: skip
 
 
 @early_kernel
 def _store_context(
-    projected: tl.tensor,
-    norms: tl.tensor,
-    frequencies: tl.tensor,
-    first: tl.tensor,
-    distances: tl.tensor,
-    capacities: tl.tensor,
-    start: tl.tensor,
-    rows: tl.tensor,
-    eps: tl.tensor,
-    COLUMNS: tl.constexpr,
-    KV_HEADS: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-) -> None:
+    projected: tl.tensor, norms: tl.tensor, frequencies: tl.tensor, first: tl.tensor, distances: tl.tensor,
+    capacities: tl.tensor, start: tl.tensor, rows: tl.tensor, eps: tl.tensor,
+    COLUMNS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row, head): a layer's keys, its values, the next layer's. Everything is loaded before it is used."""
     row = tl.program_id(0)
     head = tl.program_id(1)

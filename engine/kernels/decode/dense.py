@@ -1,12 +1,6 @@
-"""Products of at most 16 rows with a weight: reading the weight once, at the speed of memory, is all that matters.
-
-The kernels compute all 16 rows of their tile whatever the number of live rows: a row's sums never depend on the
-others, and no program waits for a counter before its first load. ``max_rows`` is fixed where a launch is recorded:
-rows from there on are neither read nor written.
-
-Inputs are normed already: the kernels of ``norm.py`` have whole rows in registers when they add to the residual, so
-the next norm costs nothing there, and the products can copy their inputs straight into shared memory.
-"""
+"""Products of at most 16 rows with a weight, which is read once at memory's speed. All 16 rows of a tile are computed,
+so sums don't depend on live rows and no program waits for a counter; rows from ``max_rows`` (fixed when recorded) are
+neither read nor written. Inputs are normed by the kernels of ``norm.py``, so they go straight into shared memory."""
 
 from __future__ import annotations
 
@@ -28,10 +22,7 @@ def reference_project(x: Tensor, weight: Weight) -> Tensor:
 
 
 def reference_gate_up(x: Tensor, weight: Weight, activation: Activation) -> Tensor:
-    """act(gate) * up, [n, inter] in x's dtype, for a weight [2 * inter, depth] with the gate's rows first.
-
-    Gate and up stay fp32 until their product is rounded, once.
-    """
+    """act(gate) * up, [n, inter] in x's dtype, for a weight [2 * inter, depth], gate first; fp32 until the end."""
     gate, up = reference_project(x, weight).chunk(2, dim=-1)
     gate = F.silu(gate) if activation == "silu" else F.gelu(gate, approximate="tanh")
     return (gate * up).to(x.dtype)
@@ -43,30 +34,16 @@ def partial_sums(tiles: Tiles, columns: int, device: torch.device) -> Tensor:
 
 
 def project(x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS) -> None:
-    """Products of rows x [16, depth] with a weight [columns, depth].
-
-    ``out`` is [16, columns] of any float dtype where ``tiles.splits`` is 1, or ``partial_sums``, whose sum over the
-    first dimension, in order, is the result.
-    """
+    """Products of rows x [16, depth] with a weight [columns, depth]. ``out``: [16, columns] of any float dtype if
+    ``tiles.splits`` is 1, else ``partial_sums``, to be added over the first dimension in order."""
     columns, depth = weight.shape
     assert x.shape[1] == depth and out.numel() == tiles.splits * MAX_ROWS * columns
     assert x.is_contiguous() and weight.is_contiguous and out.is_contiguous()
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
-        x,
-        weight.values,
-        weight.scales,
-        out,
-        max_rows,
-        N=columns,
-        K=depth,
-        FORMAT=weight.format,
-        SPLITS=tiles.splits,
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        x, weight.values, weight.scales, out, max_rows,
+        N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 def gate_up(
@@ -77,21 +54,10 @@ def gate_up(
     assert x.shape[1] == depth and out.shape[1] == inter
     assert x.is_contiguous() and weight.is_contiguous and out.is_contiguous()
     _gate_up[(cdiv(inter, tiles.columns),)](
-        x,
-        weight.values,
-        weight.scales,
-        out,
-        max_rows,
-        INTER=inter,
-        K=depth,
-        FORMAT=weight.format,
-        SILU=activation == "silu",
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        x, weight.values, weight.scales, out, max_rows,
+        INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 @jit
@@ -121,10 +87,8 @@ def multiply_rows(
     AHEAD: tl.constexpr,
     SPLITS: tl.constexpr = 1,
 ) -> tl.tensor:
-    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, summed over depth start .. start + DEPTH - 1.
-
-    Lets the next kernel start in the step that asks for the last tiles, AHEAD steps before they are multiplied.
-    """
+    """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1. Lets the
+    next kernel start when it asks for its last tiles, AHEAD steps before they are multiplied."""
     # Some splits may lie past the end of the depth.
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
@@ -163,19 +127,10 @@ def project_tile(
 
 @early_kernel
 def _project(
-    x: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    out: tl.tensor,
-    max_rows: tl.tensor,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    SPLITS: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     tile, split = tl.program_id(0), tl.program_id(1)
     project_tile(x, Matrix(weight, scales, N, K, FORMAT), out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, AHEAD)
@@ -183,19 +138,10 @@ def _project(
 
 @early_kernel
 def _gate_up(
-    x: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    out: tl.tensor,
-    max_rows: tl.tensor,
-    INTER: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    SILU: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     even: tl.constexpr = K % BLOCK_K == 0

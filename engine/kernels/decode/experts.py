@@ -1,9 +1,6 @@
-"""The experts of a layer, for at most 16 rows, behind ``router.gate_up_and_route``.
-
-Each chosen expert is read once, and every (row, choice) pair has its own place in the results, so that nothing depends
-on which program comes first. The dense MLP's second product runs beside the experts' first, by programs of the same
-launch: alone it would leave most of a GPU idle. ``reference/moe.py`` defines the operation.
-"""
+"""The experts of a layer for at most 16 rows, behind ``router.gate_up_and_route``; see ``reference/moe.py``. A chosen
+expert is read once, and each (row, choice) pair has its own place, so the order of programs doesn't matter. The dense
+MLP's second product shares the launch of the experts' first: alone it leaves a GPU idle."""
 
 from __future__ import annotations
 
@@ -54,74 +51,33 @@ def expert_gate_up_rows(
     assert gate_up.is_contiguous and dense.weight.is_contiguous
     assert dense.act.shape[1] == depth and dense.out.numel() == dense.tiles.splits * MAX_ROWS * columns
     _expert_gate_up[(dense.programs + _expert_programs(inter, num_experts, top_k, tiles, max_rows),)](
-        x,
-        gate_up.values,
-        gate_up.scales,
-        assignment.experts,
-        assignment.pairs,
-        out,
-        dense.act,
-        dense.weight.values,
-        dense.weight.scales,
-        dense.out,
-        max_rows,
-        EXPERTS=num_experts,
-        TOP_K=top_k,
-        INTER=inter,
-        K=hidden,
-        FORMAT=gate_up.format,
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        DENSE_N=columns,
-        DENSE_K=depth,
-        DENSE_FORMAT=dense.weight.format,
-        DENSE_SPLITS=dense.tiles.splits,
-        DENSE_BLOCK_N=dense.tiles.columns,
-        DENSE_BLOCK_K=dense.tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        x, gate_up.values, gate_up.scales, assignment.experts, assignment.pairs, out, dense.act, dense.weight.values,
+        dense.weight.scales, dense.out, max_rows,
+        EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth, DENSE_FORMAT=dense.weight.format,
+        DENSE_SPLITS=dense.tiles.splits, DENSE_BLOCK_N=dense.tiles.columns, DENSE_BLOCK_K=dense.tiles.depth,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 def expert_down_rows(
     act: Tensor, down: Weight, assignment: Assignment, out: Tensor, tiles: Tiles, max_rows: int = MAX_ROWS
 ) -> None:
-    """``out`` [16, top_k, hidden] = what each pair adds to its row: its expert's output times its weight.
-
-    In any float dtype: in x's they are half as many bytes for the one program that adds up a row, and rounded as often
-    as by the modules, whose experts' outputs have that dtype. The launch just before must not have written the
-    assignment: it is read without waiting for that one.
-    """
+    """``out`` [16, top_k, hidden] = each pair's expert output times its weight, in any float dtype; x's dtype halves
+    the bytes and rounds like the modules. The launch just before must not write the assignment, which is read early."""
     num_experts, hidden, inter = down.shape
     top_k = assignment.weights.shape[1]
     assert act.shape == (MAX_ROWS * top_k, inter) and out.shape == (MAX_ROWS, top_k, hidden)
     assert down.is_contiguous
     _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
-        act,
-        down.values,
-        down.scales,
-        assignment.experts,
-        assignment.pairs,
-        assignment.weights,
-        out,
-        EXPERTS=num_experts,
-        N=hidden,
-        K=inter,
-        FORMAT=down.format,
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out,
+        EXPERTS=num_experts, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
-    """No more programs than fit on the GPU at once: each takes every so-many-th tile of the experts that run.
-
-    A program for each tile of every expert would start, and end, thousands of programs with nothing to do.
-    """
+    """As many programs as fit on the GPU at once; each takes every so-many-th tile of the experts that run."""
     return min(tiles.programs, min(num_experts, max_rows * top_k) * cdiv(columns, tiles.columns))
 
 
@@ -129,10 +85,7 @@ def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, m
 def load_item(
     experts: tl.tensor, pairs: tl.tensor, item: tl.tensor, TILES: tl.constexpr, EXPERTS: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """The expert of a tile and the 16 places of its pairs; -1 behind the last.
-
-    Both at once, and a whole tile before they are wanted: each round trip to memory would cost as much as 3 MB.
-    """
+    """A tile's expert and its pairs' 16 places (-1: none), loaded a tile ahead: a round trip costs as 3 MB."""
     slot = item // TILES
     exists = slot < EXPERTS
     expert = tl.load(experts + slot, mask=exists, other=-1)
@@ -142,32 +95,13 @@ def load_item(
 
 @early_kernel
 def _expert_gate_up(
-    x: tl.tensor,
-    gate_up: tl.tensor,
-    scales: tl.tensor,
-    experts: tl.tensor,
-    pairs: tl.tensor,
-    out: tl.tensor,
-    dense_act: tl.tensor,
-    dense_weight: tl.tensor,
-    dense_scales: tl.tensor,
-    dense_out: tl.tensor,
-    max_rows: tl.tensor,
-    EXPERTS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    INTER: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    DENSE_N: tl.constexpr,
-    DENSE_K: tl.constexpr,
-    DENSE_FORMAT: tl.constexpr,
-    DENSE_SPLITS: tl.constexpr,
-    DENSE_BLOCK_N: tl.constexpr,
-    DENSE_BLOCK_K: tl.constexpr,
+    x: tl.tensor, gate_up: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, out: tl.tensor,
+    dense_act: tl.tensor, dense_weight: tl.tensor, dense_scales: tl.tensor, dense_out: tl.tensor, max_rows: tl.tensor,
+    EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr, DENSE_K: tl.constexpr,
+    DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr, DENSE_BLOCK_K: tl.constexpr,
     AHEAD: tl.constexpr,
-) -> None:
+) -> None:  # fmt: skip
     wait_for_inputs()
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
@@ -175,17 +109,9 @@ def _expert_gate_up(
         tile = tl.program_id(0) % dense_tiles
         split = tl.program_id(0) // dense_tiles
         project_tile(
-            dense_act,
-            Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT),
-            dense_out,
-            tile,
-            split,
-            max_rows,
-            DENSE_SPLITS,
-            DENSE_BLOCK_N,
-            DENSE_BLOCK_K,
-            AHEAD,
-        )
+            dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_out, tile, split,
+            max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, AHEAD,
+        )  # fmt: skip
     else:
         tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
         even: tl.constexpr = K % BLOCK_K == 0
@@ -220,21 +146,11 @@ def _expert_gate_up(
 
 @early_kernel
 def _expert_down(
-    act: tl.tensor,
-    down: tl.tensor,
-    scales: tl.tensor,
-    experts: tl.tensor,
-    pairs: tl.tensor,
-    weights: tl.tensor,
+    act: tl.tensor, down: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, weights: tl.tensor,
     out: tl.tensor,
-    EXPERTS: tl.constexpr,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    EXPERTS: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
     even: tl.constexpr = K % BLOCK_K == 0
     aligned: tl.constexpr = even and N % BLOCK_N == 0

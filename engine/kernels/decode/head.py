@@ -16,11 +16,8 @@ from .tiles import ROW_TILES, RowTiles, Tiles
 
 
 def capped_logits(hidden: Tensor, embedding: Tensor, softcap: float | None) -> Tensor:
-    """fp32 logits [n, vocab] of normed hidden rows [n, hidden] over a tied embedding [vocab, hidden].
-
-    The cap (``final_logit_softcapping``) bends logits into (-softcap, softcap). It keeps their order and changes
-    probabilities, so it comes before temperature, top-k and top-p.
-    """
+    """fp32 logits [n, vocab] of normed rows [n, hidden] over a tied embedding [vocab, hidden], bent into (-softcap,
+    softcap) (``final_logit_softcapping``) before temperature, top-k and top-p."""
     logits = torch.nn.functional.linear(hidden, embedding).float()
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
 
@@ -66,69 +63,34 @@ def head_rows(
     tiles: Tiles,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``capped_logits`` of normed rows [16, hidden], kept in fp32 throughout, and each tile's best token beside them.
-
-    ``tiles`` are those that ``out`` was allocated for. ``pick_rows`` makes the tokens of it.
-    """
+    """``capped_logits`` of normed rows [16, hidden] in fp32, and each tile's best token, from which ``pick_rows``
+    picks. ``tiles`` are those ``out`` was allocated for."""
     vocab, size = embedding.shape
     assert embedding.is_contiguous and hidden.shape[1] == size and out.tile_best.shape[1] == cdiv(vocab, tiles.columns)
     _head[(cdiv(vocab, tiles.columns),)](
-        hidden,
-        embedding.values,
-        embedding.scales,
-        out.logits,
-        out.tile_best,
-        out.tile_token,
-        out.tile_mass,
-        0.0 if softcap is None else softcap,
-        max_rows,
-        VOCAB=vocab,
-        K=size,
-        FORMAT=embedding.format,
-        CAPPED=softcap is not None,
-        BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        hidden, embedding.values, embedding.scales, out.logits, out.tile_best, out.tile_token, out.tile_mass,
+        0.0 if softcap is None else softcap, max_rows,
+        VOCAB=vocab, K=size, FORMAT=embedding.format, CAPPED=softcap is not None, BLOCK_N=tiles.columns,
+        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
 
 
 def pick_rows(out: HeadOutput, tiles: RowTiles = ROW_TILES, max_rows: int = MAX_ROWS) -> None:
     """The most likely token of each row and its probability, from what ``head_rows`` left of each tile."""
     count = out.tile_best.shape[1]
     _pick[(max_rows,)](
-        out.tile_best,
-        out.tile_token,
-        out.tile_mass,
-        out.token,
-        out.probability,
-        out.peak,
-        TILES=count,
-        BLOCK=power_of_two(count),
-        num_warps=tiles.warps,
-    )
+        out.tile_best, out.tile_token, out.tile_mass, out.token, out.probability, out.peak,
+        TILES=count, BLOCK=power_of_two(count), num_warps=tiles.warps,
+    )  # fmt: skip
 
 
 @early_kernel
 def _head(
-    hidden: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    logits: tl.tensor,
-    tile_best: tl.tensor,
-    tile_token: tl.tensor,
-    tile_mass: tl.tensor,
-    softcap: tl.tensor,
-    max_rows: tl.tensor,
-    VOCAB: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    CAPPED: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    hidden: tl.tensor, weight: tl.tensor, scales: tl.tensor, logits: tl.tensor, tile_best: tl.tensor,
+    tile_token: tl.tensor, tile_mass: tl.tensor, softcap: tl.tensor, max_rows: tl.tensor,
+    VOCAB: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, CAPPED: tl.constexpr, BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
     tiles: tl.constexpr = (VOCAB + BLOCK_N - 1) // BLOCK_N

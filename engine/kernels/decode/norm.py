@@ -1,11 +1,7 @@
-"""What decoding does between two products: add up the sums of splits, norm them, add them to the residual, and norm
-that for whoever reads it next. ``reference/joins.py`` defines it.
-
-Each kernel runs a program per row, with the whole row in registers. All round where the modules of ``models/`` do.
-Memory's latency is most of their time, so it is paid once: what the kernel before doesn't write is loaded while that
-still runs, then all other inputs together, and nothing is stored before the last sum, for loads and stores don't pass
-each other.
-"""
+"""Between two products of decoding: add up splits, norm, add to the residual, norm for the next reader; see
+``reference/joins.py``. A program holds a whole row in registers and rounds where ``models/`` does. Latency is paid
+once: what the kernel before doesn't write is loaded while it runs, then the rest together, and no store comes before
+the last sum."""
 
 from __future__ import annotations
 
@@ -47,18 +43,9 @@ def embed_rows(
     """``x`` [16, hidden] = scaled embeddings of ``ids`` int64 [16], and ``normed`` = x normed for the first layer."""
     hidden = x.shape[1]
     _embed_rows[(max_rows,)](
-        ids,
-        embedding,
-        scale,
-        x,
-        normed,
-        weight,
-        eps,
-        HIDDEN=hidden,
-        QWEN=style == "qwen",
-        BLOCK=power_of_two(hidden),
-        **tiles.options,
-    )
+        ids, embedding, scale, x, normed, weight, eps,
+        HIDDEN=hidden, QWEN=style == "qwen", BLOCK=power_of_two(hidden), **tiles.options,
+    )  # fmt: skip
 
 
 def after_attention(
@@ -72,29 +59,14 @@ def after_attention(
     tiles: RowTiles = ROW_TILES,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``joins.reference_after_attention`` in place: x [16, hidden] becomes the new residual, the others are filled.
-
-    ``partials`` fp32 [splits, 16, hidden]: what ``dense.project`` left of ``o_proj``. The launch just before may not
-    write x.
-    """
+    """``joins.reference_after_attention`` in place: x [16, hidden] becomes the new residual. ``partials`` fp32 [splits,
+    16, hidden] are ``dense.project``'s of ``o_proj``. The launch just before may not write x."""
     hidden = x.shape[1]
     _after_attention[(max_rows,)](
-        partials,
-        x,
-        weights.post_attention,
-        weights.pre_feed_forward,
-        weights.pre_experts,
-        weights.router_scale,
-        eps,
-        hidden**-0.5,
-        dense,
-        experts,
-        routed,
-        HIDDEN=hidden,
-        SPLITS=partials.shape[0],
-        BLOCK=power_of_two(hidden),
-        **tiles.options,
-    )
+        partials, x, weights.post_attention, weights.pre_feed_forward, weights.pre_experts, weights.router_scale, eps,
+        hidden**-0.5, dense, experts, routed,
+        HIDDEN=hidden, SPLITS=partials.shape[0], BLOCK=power_of_two(hidden), **tiles.options,
+    )  # fmt: skip
 
 
 def after_feed_forward(
@@ -109,31 +81,16 @@ def after_feed_forward(
     max_rows: int = MAX_ROWS,
 ) -> None:
     """``joins.reference_after_feed_forward`` in place: x [16, hidden] becomes the layer's output, ``normed`` is filled.
-
-    ``partials`` fp32 [splits, 16, hidden] are the dense MLP's; ``pairs`` [16, top_k, hidden], of any float dtype, the
-    experts'. ``features`` is a tapped layer's part [16, hidden] of a wider tensor, whose rows may lie apart. The launch
-    just before may write neither x nor, where there are ``pairs``, ``partials``.
-    """
+    ``partials`` fp32 [splits, 16, hidden]: the dense MLP's; ``pairs`` [16, top_k, hidden], any float dtype: the
+    experts'. ``features``: a tapped layer's strided part [16, hidden]. The launch just before may write neither x nor,
+    with ``pairs``, ``partials``."""
     hidden = x.shape[1]
     _after_feed_forward[(max_rows,)](
-        partials,
-        pairs,
-        x,
-        weights.post_dense,
-        weights.post_experts,
-        weights.post_feed_forward,
-        weights.layer_scalar,
-        weights.next_norm,
-        eps,
-        normed,
-        features,
-        0 if features is None else features.stride(0),
-        HIDDEN=hidden,
-        SPLITS=partials.shape[0],
-        TOP_K=0 if pairs is None else pairs.shape[1],
-        BLOCK=power_of_two(hidden),
-        **tiles.options,
-    )
+        partials, pairs, x, weights.post_dense, weights.post_experts, weights.post_feed_forward, weights.layer_scalar,
+        weights.next_norm, eps, normed, features, 0 if features is None else features.stride(0),
+        HIDDEN=hidden, SPLITS=partials.shape[0], TOP_K=0 if pairs is None else pairs.shape[1],
+        BLOCK=power_of_two(hidden), **tiles.options,
+    )  # fmt: skip
 
 
 def add_and_norm(
@@ -149,17 +106,9 @@ def add_and_norm(
     """``reference_add_and_norm`` in place: x [16, hidden], if there is one, becomes the sum, ``normed`` is filled."""
     hidden = normed.shape[1]
     _add_and_norm[(max_rows,)](
-        partials,
-        x,
-        weight,
-        eps,
-        normed,
-        HIDDEN=hidden,
-        SPLITS=partials.shape[0],
-        QWEN=style == "qwen",
-        BLOCK=power_of_two(hidden),
-        **tiles.options,
-    )
+        partials, x, weight, eps, normed,
+        HIDDEN=hidden, SPLITS=partials.shape[0], QWEN=style == "qwen", BLOCK=power_of_two(hidden), **tiles.options,
+    )  # fmt: skip
 
 
 @early_kernel
@@ -189,21 +138,11 @@ def _embed_rows(
 
 @early_kernel
 def _after_attention(
-    partials: tl.tensor,
-    residual: tl.tensor,
-    post_attention: tl.tensor,
-    pre_feed_forward: tl.tensor,
-    pre_experts: tl.tensor,
-    router_scale: tl.tensor,
-    eps: tl.tensor,
-    router_factor: tl.tensor,
-    dense: tl.tensor,
-    experts: tl.tensor,
-    routed: tl.tensor,
-    HIDDEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    partials: tl.tensor, residual: tl.tensor, post_attention: tl.tensor, pre_feed_forward: tl.tensor,
+    pre_experts: tl.tensor, router_scale: tl.tensor, eps: tl.tensor, router_factor: tl.tensor, dense: tl.tensor,
+    experts: tl.tensor, routed: tl.tensor,
+    HIDDEN: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     at = row * HIDDEN
@@ -229,23 +168,11 @@ def _after_attention(
 
 @early_kernel
 def _after_feed_forward(
-    partials: tl.tensor,
-    pairs: tl.tensor,
-    residual: tl.tensor,
-    post_dense: tl.tensor,
-    post_experts: tl.tensor,
-    post_feed_forward: tl.tensor,
-    layer_scalar: tl.tensor,
-    next_norm: tl.tensor,
-    eps: tl.tensor,
-    normed: tl.tensor,
-    features: tl.tensor,
-    feature_stride: tl.tensor,
-    HIDDEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    partials: tl.tensor, pairs: tl.tensor, residual: tl.tensor, post_dense: tl.tensor, post_experts: tl.tensor,
+    post_feed_forward: tl.tensor, layer_scalar: tl.tensor, next_norm: tl.tensor, eps: tl.tensor, normed: tl.tensor,
+    features: tl.tensor, feature_stride: tl.tensor,
+    HIDDEN: tl.constexpr, SPLITS: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     at = row * HIDDEN

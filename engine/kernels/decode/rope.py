@@ -15,30 +15,14 @@ from ..toolchain.jit import MAX_ROWS, tl
 
 @early_kernel
 def _norm_rope_store(
-    projected: tl.tensor,
-    q_weight: tl.tensor,
-    k_weight: tl.tensor,
-    frequencies: tl.tensor,
-    k_store: tl.tensor,
-    v_store: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    capacity: tl.tensor,
-    row_stride: tl.tensor,
-    eps: tl.tensor,
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, k_store: tl.tensor,
+    v_store: tl.tensor, cursor: tl.tensor, rows: tl.tensor, capacity: tl.tensor, row_stride: tl.tensor, eps: tl.tensor,
     depths: tl.tensor,
-    HEADS: tl.constexpr,
-    KV_HEADS: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    VALUE_IS_KEY: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr,
-    NORM_VALUES: tl.constexpr,
-) -> None:
-    """Program (row, head): the query heads first, which stay where they are, then the keys', then the values'.
-
-    Everything is loaded before anything is used, so that memory's latency is paid once: also rows that don't count.
-    ``depths`` are a tree's, or None for a chain.
-    """
+    HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr,
+    ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (row, head): queries first (in place), then keys, then values. All is loaded before anything is used,
+    dead rows too, so latency is paid once. ``depths`` are a tree's, or None for a chain."""
     row = tl.program_id(0)
     head = tl.program_id(1)
     half: tl.constexpr = HEAD_DIM // 2
@@ -92,37 +76,18 @@ def norm_rope_store(
     max_rows: int = MAX_ROWS,
     tree: TreeRows | None = None,
 ) -> None:
-    """Norms the heads of up to 16 rows and turns them: queries in place, keys and values into a layer's cache.
-
-    ``projected`` [16, >= width], rows of [queries | keys | values] side by side, one head after the other: ``heads``
-    of queries, none where only keys and values are wanted, and no values when ``value_is_key``.
-    ``k``, ``v`` [kv_heads, capacity, head_dim]; the row r goes to (cursor + r) % capacity. ``cursor`` and ``rows`` are
-    int32 [1] on the device, and rows from ``rows`` on are not written; ``max_rows`` bounds them where a launch is
-    recorded. The row r turns by the position cursor + r, in a ``tree`` by cursor + its depth. Roundings are those of
-    ``norm_rope_store_reference``.
-    """
+    """Norms and turns up to 16 rows' heads: queries in place, keys and values into a cache; rounds as
+    ``norm_rope_store_reference``. ``projected`` [16, >= width]: [queries | keys | values] side by side, with ``heads``
+    queries or none, and no values if ``value_is_key``. ``k``, ``v`` [kv_heads, capacity, head_dim]: row r goes to
+    (cursor + r) % capacity and turns by cursor + r, or cursor + its depth in a ``tree``. ``cursor``, ``rows`` int32 [1]
+    on the device; rows from ``rows`` on are not written, ``max_rows`` bounds them when recorded."""
     kv_heads, capacity, head_dim = k.shape
     _norm_rope_store[(max_rows, heads + 2 * kv_heads)](
-        projected,
-        norms.q,
-        norms.k,
-        frequencies,
-        k,
-        v,
-        cursor,
-        rows,
-        capacity,
-        projected.stride(0),
-        norms.eps,
+        projected, norms.q, norms.k, frequencies, k, v, cursor, rows, capacity, projected.stride(0), norms.eps,
         None if tree is None else tree.depths,
-        HEADS=heads,
-        KV_HEADS=kv_heads,
-        HEAD_DIM=head_dim,
-        VALUE_IS_KEY=value_is_key,
-        ROUNDED_FIRST=norms.rounded_first,
-        NORM_VALUES=norms.norm_values,
-        num_warps=1 if head_dim <= 256 else 2,
-    )
+        HEADS=heads, KV_HEADS=kv_heads, HEAD_DIM=head_dim, VALUE_IS_KEY=value_is_key, ROUNDED_FIRST=norms.rounded_first,
+        NORM_VALUES=norms.norm_values, num_warps=1 if head_dim <= 256 else 2,
+    )  # fmt: skip
 
 
 def norm_rope_store_reference(

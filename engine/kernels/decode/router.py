@@ -1,8 +1,6 @@
-"""The first launch of a layer's feed-forward part, for at most 16 rows of a model with experts.
-
-Gate and up of the dense MLP and, by further programs, the router's scores: the last of those to finish chooses the
-experts, while the others still read their weights. The choice is sorted by expert: each chosen one will be read once.
-"""
+"""First launch of a layer's feed-forward part, at most 16 rows of a model with experts: gate and up of the dense MLP
+beside the router's scores, whose last program chooses the experts. Choices are sorted by expert, so each is read
+once."""
 
 from __future__ import annotations
 
@@ -103,11 +101,8 @@ def gate_up_and_route(
     scratch: SplitScratch,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``dense.gate_up`` with GELU into ``out`` [16, inter], and ``router.found`` filled for what the router chooses.
-
-    The router's depth is split, since the choice can only begin when all scores are there: the last of its programs
-    adds up what all of them found, in the order of the splits.
-    """
+    """``dense.gate_up`` with GELU into ``out`` [16, inter], and the router's choice into ``router.found``. Its depth is
+    split; the last program adds all splits in order, since choosing needs every score."""
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     num_experts = router.weight.shape[0]
     assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
@@ -178,25 +173,13 @@ def _count_bits(bits: tl.tensor) -> tl.tensor:
 
 @jit
 def _choose_experts(
-    scores: tl.tensor,
-    forced: tl.tensor,
-    forced_rows: tl.tensor,
-    rows: tl.tensor,
-    per_expert_scale: tl.tensor,
-    experts_out: tl.tensor,
-    pairs_out: tl.tensor,
-    weights_out: tl.tensor,
-    EXPERTS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    ROWS: tl.constexpr,
-    ALONE: tl.constexpr,
-    BLOCK: tl.constexpr,
+    scores: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor,
+    experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
+    EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr,
     SPLITS: tl.constexpr,
-) -> None:
-    """Writes an assignment for the first ROWS rows, or with ALONE for the first; ``rows`` of them count.
-
-    One program does it all. A warp finds the best of a row by itself when there are at least as many rows as warps.
-    """
+) -> None:  # fmt: skip
+    """One program writes the assignment of the first ROWS rows (ALONE: one), ``rows`` of which count. With as many rows
+    as warps, a warp finds the best of a row by itself."""
     row = tl.arange(0, ROWS)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]
     exists = (expert < EXPERTS) & (row >= 0)
@@ -250,37 +233,13 @@ def _choose_experts(
 
 @early_kernel
 def _gate_up_and_route(
-    x: tl.tensor,
-    weight: tl.tensor,
-    scales: tl.tensor,
-    out: tl.tensor,
-    router_x: tl.tensor,
-    router_weight: tl.tensor,
-    forced: tl.tensor,
-    forced_rows: tl.tensor,
-    rows: tl.tensor,
-    per_expert_scale: tl.tensor,
-    experts_out: tl.tensor,
-    pairs_out: tl.tensor,
-    weights_out: tl.tensor,
-    scores: tl.tensor,
-    arrived: tl.tensor,
-    max_rows: tl.tensor,
-    INTER: tl.constexpr,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    EXPERTS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    ROWS: tl.constexpr,
-    ALONE: tl.constexpr,
-    BLOCK: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-    ROUTER_SPLITS: tl.constexpr,
-    ROUTER_BLOCK_N: tl.constexpr,
-    ROUTER_BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
-) -> None:
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, router_x: tl.tensor, router_weight: tl.tensor,
+    forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor,
+    pairs_out: tl.tensor, weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
+    INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
+    ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     # The router's programs come first, so that the choice is made while the others are still reading.
     router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
@@ -294,36 +253,16 @@ def _gate_up_and_route(
         split = program // router_tiles
         start = split * router_depth
         total = multiply_rows(
-            router_x,
-            Matrix(router_weight, None, EXPERTS, K, PLAIN),
-            columns,
-            start,
-            max_rows,
-            router_depth,
-            ROUTER_BLOCK_N,
-            ROUTER_BLOCK_K,
-            AHEAD,
-            ROUTER_SPLITS,
-        )
+            router_x, Matrix(router_weight, None, EXPERTS, K, PLAIN), columns, start, max_rows, router_depth,
+            ROUTER_BLOCK_N, ROUTER_BLOCK_K, AHEAD, ROUTER_SPLITS,
+        )  # fmt: skip
         mask = (row < max_rows) & (columns[None, :] < EXPERTS)
         tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
         if last_to_arrive(arrived, router_programs):
             _choose_experts(
-                scores,
-                forced,
-                forced_rows,
-                rows,
-                per_expert_scale,
-                experts_out,
-                pairs_out,
-                weights_out,
-                EXPERTS,
-                TOP_K,
-                ROWS,
-                ALONE,
-                BLOCK,
-                ROUTER_SPLITS,
-            )
+                scores, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out, weights_out, EXPERTS,
+                TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
+            )  # fmt: skip
     else:
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         first = (program - router_programs) * BLOCK_N

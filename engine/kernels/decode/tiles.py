@@ -1,8 +1,5 @@
-"""How the small-row kernels cut their work: one frozen choice per operation, so that a bench can sweep them.
-
-A choice changes speed and the order of sums, never what is computed. One choice holds for every width: that is what
-makes a row's result the same bits whether it runs alone or among fifteen others.
-"""
+"""How the small-row kernels cut their work: one frozen choice per operation, for a bench to sweep. It changes speed and
+the order of sums, and holds for every width, so that a row's bits don't depend on the others."""
 
 from __future__ import annotations
 

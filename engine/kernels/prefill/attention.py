@@ -1,9 +1,5 @@
-"""Attention of many rows at once, as prompts need it: flash attention for heads of up to 512 channels.
-
-PyTorch's fast kernels stop at 256 channels and know no windows; what is left to them computes every masked product.
-Here a program takes a tile of one head's queries and only the keys that one of them sees, so a window of 1024 costs
-the same in a prompt of 2000 tokens and of 200 000.
-"""
+"""Flash attention of a prompt's rows, heads of up to 512 channels. PyTorch's fast kernels stop at 256 and know no
+windows. A program reads only keys that its tile of queries sees, so a window costs the same in any prompt."""
 
 from __future__ import annotations
 
@@ -46,37 +42,18 @@ def chunk_attention(
     scale: float,
     tiles: ChunkTiles | None = None,
 ) -> Tensor:
-    """What ``attention.reference_attention`` computes, for heads whose size is a power of two from 16 to 512.
-
-    ``k`` and ``v`` may be views into longer caches: only their last dimension has to be contiguous.
-    """
+    """``attention.reference_attention`` for head sizes that are powers of two, 16 to 512. ``k`` and ``v`` may be views
+    with a contiguous last dimension."""
     n, heads, head_dim = q.shape
     kv_heads, num_keys, _ = k.shape
     tiles = tiles or chunk_tiles(head_dim)
     out = torch.empty(n, heads * head_dim, dtype=q.dtype, device=q.device)
     _attend_chunk[(cdiv(n, tiles.queries), heads)](
-        q,
-        k,
-        v,
-        out,
-        n,
-        num_keys,
-        q.stride(0),
-        q.stride(1),
-        k.stride(0),
-        k.stride(1),
-        v.stride(0),
-        v.stride(1),
+        q, k, v, out, n, num_keys, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),
         scale * LOG2_E,
-        GROUP=heads // kv_heads,
-        HEAD_DIM=head_dim,
-        WINDOW=window or 0,
-        CAUSAL=causal,
-        QUERIES=tiles.queries,
-        KEYS=tiles.keys,
-        num_warps=tiles.warps,
-        num_stages=tiles.stages,
-    )
+        GROUP=heads // kv_heads, HEAD_DIM=head_dim, WINDOW=window or 0, CAUSAL=causal, QUERIES=tiles.queries,
+        KEYS=tiles.keys, num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
     return out
 
 
@@ -88,26 +65,12 @@ def triton_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: i
 
 @jit
 def _attend_chunk(
-    q: tl.tensor,
-    k: tl.tensor,
-    v: tl.tensor,
-    out: tl.tensor,
-    num_queries: tl.tensor,
-    num_keys: tl.tensor,
-    q_row: tl.tensor,
-    q_head: tl.tensor,
-    k_head: tl.tensor,
-    k_row: tl.tensor,
-    v_head: tl.tensor,
-    v_row: tl.tensor,
+    q: tl.tensor, k: tl.tensor, v: tl.tensor, out: tl.tensor, num_queries: tl.tensor, num_keys: tl.tensor,
+    q_row: tl.tensor, q_head: tl.tensor, k_head: tl.tensor, k_row: tl.tensor, v_head: tl.tensor, v_row: tl.tensor,
     scale: tl.tensor,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    WINDOW: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    QUERIES: tl.constexpr,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, QUERIES: tl.constexpr,
     KEYS: tl.constexpr,
-) -> None:
+) -> None:  # fmt: skip
     """Program (tile of queries, head). Of causal queries the last tile sees most, so it goes first."""
     head = tl.program_id(1)
     first_row = (tl.num_programs(0) - 1 - tl.program_id(0)) * QUERIES

@@ -1,8 +1,5 @@
-"""The last step of a mixture of experts over many rows: each row's chosen experts, weighted and added up.
-
-``index_add_`` would do it with atomic additions, whose order, and so whose rounding, changes from run to run: the same
-prompt would not give the same caches twice.
-"""
+"""Adds up each row's weighted experts, over many rows. ``index_add_`` has atomic additions, whose rounding changes from
+run to run: a prompt would not give the same caches twice."""
 
 from __future__ import annotations
 
@@ -16,11 +13,9 @@ COLUMNS = 1024
 
 
 def reference_combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:
-    """[n, hidden] in out's dtype: each row's pairs times their weights, added in fp32 in the order of the choices.
-
-    ``out`` [n * top_k, hidden] holds the pairs' outputs sorted by expert; ``by_expert`` int64 [n * top_k] says which
-    pair, row * top_k + choice, stands where; ``weights`` fp32 [n, top_k].
-    """
+    """[n, hidden] in out's dtype: pairs times weights, added in fp32 in the order of the choices. ``out`` [n * top_k,
+    hidden] is sorted by expert; ``by_expert`` int64 [n * top_k]: the pair row * top_k + choice of each place;
+    ``weights`` fp32 [n, top_k]."""
     n, top_k = weights.shape
     place = places(by_expert).view(n, top_k)
     total = torch.zeros(n, out.shape[1], device=out.device)

@@ -1,9 +1,6 @@
-"""What prompts do between two products: add to the residual, and norm it for whoever reads it next.
-
-``decode/norm.py`` does this for a round's few rows, whose products come as sums of splits. A prompt's products are
-done, and its experts' outputs lie sorted by expert. Each kernel runs a program per row, with the whole row in
-registers; all round where the modules of ``models/`` do.
-"""
+"""Between two products of a prompt: add to the residual, norm for the next reader. Unlike in ``decode/norm.py``
+products come whole and experts' outputs sorted. A program holds a row in registers and rounds where ``models/``
+does."""
 
 from __future__ import annotations
 
@@ -31,26 +28,14 @@ class ExpertOutputs(NamedTuple):
 def join_attention(
     attended: Tensor, x: Tensor, weights: AttentionJoin, eps: float, dense: Tensor, routed: Tensor | None
 ) -> None:
-    """``joins.reference_after_attention`` in place, for any number of rows, all [n, hidden].
-
-    ``attended`` is what ``o_proj`` made; x becomes the new residual; ``dense`` takes that normed for the dense MLP,
-    ``routed`` for the router. The experts' input is left to ``spread``.
-    """
+    """``joins.reference_after_attention`` in place, all [n, hidden]: ``attended`` is ``o_proj``'s output, x becomes the
+    residual, ``dense`` and ``routed`` take it normed for MLP and router (the experts' input: ``spread``)."""
     n, hidden = x.shape
     _join_attention[(n,)](
-        attended,
-        x,
-        weights.post_attention,
-        weights.pre_feed_forward,
-        weights.router_scale,
-        eps,
-        hidden**-0.5,
-        dense,
+        attended, x, weights.post_attention, weights.pre_feed_forward, weights.router_scale, eps, hidden**-0.5, dense,
         routed,
-        HIDDEN=hidden,
-        BLOCK=power_of_two(hidden),
-        num_warps=8,
-    )
+        HIDDEN=hidden, BLOCK=power_of_two(hidden), num_warps=8,
+    )  # fmt: skip
 
 
 def join_feed_forward(
@@ -62,32 +47,16 @@ def join_feed_forward(
     normed: Tensor,
     features: Tensor | None,
 ) -> None:
-    """``joins.reference_after_feed_forward`` in place, for any number of rows, all [n, hidden].
-
-    ``dense`` is what the dense MLP made; x becomes the layer's output; ``normed`` takes that normed for the next
-    reader. ``features`` is a tapped layer's part of a wider tensor, whose rows may lie apart.
-    """
+    """``joins.reference_after_feed_forward`` in place, all [n, hidden]: ``dense`` is the MLP's output, x becomes the
+    layer's, ``normed`` takes it normed for the next reader; ``features``: a tapped layer's strided part."""
     n, hidden = x.shape
     _join_feed_forward[(n,)](
-        dense,
-        None if sparse is None else sparse.out,
-        None if sparse is None else sparse.places,
-        None if sparse is None else sparse.weights,
-        x,
-        weights.post_dense,
-        weights.post_experts,
-        weights.post_feed_forward,
-        weights.layer_scalar,
-        weights.next_norm,
-        eps,
-        normed,
-        features,
+        dense, None if sparse is None else sparse.out, None if sparse is None else sparse.places,
+        None if sparse is None else sparse.weights, x, weights.post_dense, weights.post_experts,
+        weights.post_feed_forward, weights.layer_scalar, weights.next_norm, eps, normed, features,
         0 if features is None else features.stride(0),
-        HIDDEN=hidden,
-        TOP_K=0 if sparse is None else sparse.places.shape[1],
-        BLOCK=power_of_two(hidden),
-        num_warps=8,
-    )
+        HIDDEN=hidden, TOP_K=0 if sparse is None else sparse.places.shape[1], BLOCK=power_of_two(hidden), num_warps=8,
+    )  # fmt: skip
 
 
 def spread(x: Tensor, norm: Tensor, eps: float, places: Tensor) -> Tensor:
@@ -130,24 +99,11 @@ def _join_attention(
 
 @jit
 def _join_feed_forward(
-    dense: tl.tensor,
-    pairs: tl.tensor,
-    places: tl.tensor,
-    weights: tl.tensor,
-    residual: tl.tensor,
-    post_dense: tl.tensor,
-    post_experts: tl.tensor,
-    post_feed_forward: tl.tensor,
-    layer_scalar: tl.tensor,
-    next_norm: tl.tensor,
-    eps: tl.tensor,
-    normed: tl.tensor,
-    features: tl.tensor,
-    feature_stride: tl.tensor,
-    HIDDEN: tl.constexpr,
-    TOP_K: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    dense: tl.tensor, pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, residual: tl.tensor,
+    post_dense: tl.tensor, post_experts: tl.tensor, post_feed_forward: tl.tensor, layer_scalar: tl.tensor,
+    next_norm: tl.tensor, eps: tl.tensor, normed: tl.tensor, features: tl.tensor, feature_stride: tl.tensor,
+    HIDDEN: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row)."""
     row = tl.program_id(0).to(tl.int64)
     at = row * HIDDEN

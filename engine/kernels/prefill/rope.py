@@ -1,8 +1,5 @@
-"""Norm, rotary embedding and storage of the heads of many rows: what stands between a prompt's product and attention.
-
-``rope.norm_rope_store`` does this for a round's few rows, a program per head. Here a program takes a whole row, so the
-angles' sines are worked out once for all of its heads.
-"""
+"""Norm, rotary embedding and storage of many rows' heads, between product and attention. A program takes a whole row
+(``decode/rope.py``: a head), so sines are computed once for all heads."""
 
 from __future__ import annotations
 
@@ -24,44 +21,21 @@ def norm_rope_split(
     value_is_key: bool = False,
 ) -> None:
     """Splits rows [n, ...] of [queries | keys | values] at positions end - n .. end - 1; norms and turns their heads.
-
-    ``projected`` and ``value_is_key`` are what ``rope.norm_rope_store`` takes; ``q`` [n, heads, head_dim] takes the
-    queries, of which there are none without it. Keys and values go to ``stores`` [kv_heads, capacity, head_dim],
-    position p to row p % capacity, the last that fit; and to ``seen`` [kv_heads, n, head_dim], whose heads may lie
-    apart, where attention can't read the stores themselves.
-    """
+    ``projected``, ``value_is_key`` as in ``rope.norm_rope_store``; ``q`` [n, heads, head_dim] or None takes the
+    queries. Keys and values go to ``stores`` [kv_heads, capacity, head_dim], position p to row p % capacity, the last
+    that fit; and to ``seen`` [kv_heads, n, head_dim], strided, where attention can't read the stores."""
     k_store, v_store = stores
     k_seen, v_seen = stores if seen is None else seen
     kv_heads, capacity, head_dim = k_store.shape
     heads = 0 if q is None else q.shape[1]
     assert k_seen.stride() == v_seen.stride() and projected.stride(1) == 1
     _norm_rope_split[(projected.shape[0],)](
-        projected,
-        norms.q,
-        norms.k,
-        frequencies,
-        q,
-        k_store,
-        v_store,
-        k_seen,
-        v_seen,
-        projected.shape[0],
-        end,
-        capacity,
-        projected.stride(0),
-        k_seen.stride(0),
-        norms.eps,
-        HEADS=heads,
-        KV_HEADS=kv_heads,
-        HEAD_DIM=head_dim,
-        BLOCK_Q=power_of_two(heads),
-        BLOCK_KV=power_of_two(kv_heads),
-        VALUE_IS_KEY=value_is_key,
-        ROUNDED_FIRST=norms.rounded_first,
-        NORM_VALUES=norms.norm_values,
-        SEEN=seen is not None,
-        num_warps=4 if max(heads, kv_heads) * head_dim <= 8192 else 8,
-    )
+        projected, norms.q, norms.k, frequencies, q, k_store, v_store, k_seen, v_seen, projected.shape[0], end,
+        capacity, projected.stride(0), k_seen.stride(0), norms.eps,
+        HEADS=heads, KV_HEADS=kv_heads, HEAD_DIM=head_dim, BLOCK_Q=power_of_two(heads), BLOCK_KV=power_of_two(kv_heads),
+        VALUE_IS_KEY=value_is_key, ROUNDED_FIRST=norms.rounded_first, NORM_VALUES=norms.norm_values,
+        SEEN=seen is not None, num_warps=4 if max(heads, kv_heads) * head_dim <= 8192 else 8,
+    )  # fmt: skip
 
 
 @jit
@@ -110,31 +84,12 @@ def _store_halves(
 
 @jit
 def _norm_rope_split(
-    projected: tl.tensor,
-    q_weight: tl.tensor,
-    k_weight: tl.tensor,
-    frequencies: tl.tensor,
-    q_out: tl.tensor,
-    k_store: tl.tensor,
-    v_store: tl.tensor,
-    k_seen: tl.tensor,
-    v_seen: tl.tensor,
-    max_rows: tl.tensor,
-    num_keys: tl.tensor,
-    capacity: tl.tensor,
-    row_stride: tl.tensor,
-    seen_stride: tl.tensor,
-    eps: tl.tensor,
-    HEADS: tl.constexpr,
-    KV_HEADS: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_Q: tl.constexpr,
-    BLOCK_KV: tl.constexpr,
-    VALUE_IS_KEY: tl.constexpr,
-    ROUNDED_FIRST: tl.constexpr,
-    NORM_VALUES: tl.constexpr,
-    SEEN: tl.constexpr,
-) -> None:
+    projected: tl.tensor, q_weight: tl.tensor, k_weight: tl.tensor, frequencies: tl.tensor, q_out: tl.tensor,
+    k_store: tl.tensor, v_store: tl.tensor, k_seen: tl.tensor, v_seen: tl.tensor, max_rows: tl.tensor,
+    num_keys: tl.tensor, capacity: tl.tensor, row_stride: tl.tensor, seen_stride: tl.tensor, eps: tl.tensor,
+    HEADS: tl.constexpr, KV_HEADS: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_KV: tl.constexpr,
+    VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr, NORM_VALUES: tl.constexpr, SEEN: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row). ``max_rows`` is the number of rows, ``num_keys`` the position behind the last of them."""
     half: tl.constexpr = HEAD_DIM // 2
     row = tl.program_id(0)

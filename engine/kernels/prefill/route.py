@@ -1,8 +1,6 @@
-"""Which experts the rows of a prompt go to, and where each (row, choice) pair stands when all are sorted by expert.
-
-Three launches, none of which the host waits for, instead of softmax, top-k, a radix sort and a search. Every pair's
-place follows from counts, so nothing depends on which program comes first: of one expert's rows the first come first.
-"""
+"""Which experts a prompt's rows go to, and each (row, choice) pair's place when sorted by expert: three launches
+without a wait, instead of softmax, top-k, sort and search. Places follow from counts, so programs may run in any
+order."""
 
 from __future__ import annotations
 
@@ -45,10 +43,7 @@ def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> R
 
 
 def router_scores(x: Tensor, weight: Tensor) -> Tensor:
-    """fp32 scores [n, experts] of rows [n, hidden] and a router's weight [experts, hidden], summed in fp32.
-
-    Products of two bf16 numbers are exact in fp32, so tensor cores lose nothing.
-    """
+    """fp32 scores [n, experts] of rows [n, hidden] and weight [experts, hidden]; bf16 products are exact."""
     if x.is_cuda and x.dtype != torch.float32:
         scores: Tensor = torch.mm(x, weight.mT, out_dtype=torch.float32)
         return scores
@@ -73,19 +68,10 @@ def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor) -> 
 
 @jit
 def _choose(
-    scores: tl.tensor,
-    per_expert_scale: tl.tensor,
-    ids: tl.tensor,
-    weights: tl.tensor,
-    counts: tl.tensor,
-    max_rows: tl.tensor,
-    num_queries: tl.tensor,
-    EXPERTS: tl.constexpr,
-    TOP_K: tl.constexpr,
-    RANKS: tl.constexpr,
-    TILE: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    scores: tl.tensor, per_expert_scale: tl.tensor, ids: tl.tensor, weights: tl.tensor, counts: tl.tensor,
+    max_rows: tl.tensor, num_queries: tl.tensor,
+    EXPERTS: tl.constexpr, TOP_K: tl.constexpr, RANKS: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (tile of rows). ``max_rows`` is the number of rows, ``num_queries`` that of rows of scores."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)[:, None]
     expert = tl.arange(0, BLOCK)[None, :]

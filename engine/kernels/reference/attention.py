@@ -1,9 +1,6 @@
-"""Attention of a few query rows over cached keys: grouped queries, sliding windows, causal or not.
-
-``reference_attention`` defines the operation; the others compute the same with faster kernels. All are called alike:
-queries q [n, heads, d] stand at the last n positions of the keys k and values v, [kv_heads, keys, d] each, and heads
-is a multiple of kv_heads. They return [n, heads * d] in q's dtype.
-"""
+"""Attention of query rows over cached keys: grouped queries, sliding windows, causal or not. ``reference_attention``
+defines it, the others are faster. Queries q [n, heads, d] stand at the last n positions of k and v [kv_heads, keys, d];
+heads is a multiple of kv_heads. The result is [n, heads * d] in q's dtype."""
 
 from __future__ import annotations
 
@@ -22,10 +19,7 @@ class AttentionFunction(Protocol):
 
 
 def visible_keys(query_positions: Tensor, key_positions: Tensor, *, causal: bool, window: int | None) -> Tensor:
-    """Which keys each query sees, bool [queries, keys].
-
-    Causal: keys at or before the query. Windowed: fewer than ``window`` positions away, on either side.
-    """
+    """Keys each query sees, bool [queries, keys]: causal at or before, windowed fewer than ``window`` away."""
     distance = query_positions[:, None] - key_positions[None, :]
     visible = distance >= 0 if causal else torch.ones_like(distance, dtype=torch.bool)
     if window is not None:

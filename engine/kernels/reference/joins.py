@@ -1,7 +1,5 @@
-"""What a layer does between two products: add to the residual, and norm that for whoever reads it next.
-
-Defined here once, for the kernels of a round's few rows (``decode/norm.py``) and of a prompt (``prefill/norm.py``).
-"""
+"""What a layer does between two products: add to the residual, norm for the next reader. ``decode/norm.py`` and
+``prefill/norm.py`` are its kernels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Mixture of experts: choose experts per row, run each chosen expert once over the rows that chose it.
-
-For any number of rows; ``decode/router.py`` and ``decode/experts.py`` hold kernels for at most 16.
-"""
+"""Mixture of experts for any number of rows; ``decode/router.py`` and ``decode/experts.py`` are kernels for 16."""
 
 from __future__ import annotations
 
@@ -14,24 +11,17 @@ from ..toolchain.jit import HAS_TRITON
 
 
 def route(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> tuple[Tensor, Tensor]:
-    """The experts of each row and their weights.
-
-    ``scores`` fp32 [n, experts]. The softmax runs over all experts, the ``top_k`` largest are renormalised to sum
-    to one, then each is multiplied by its expert's own scale. Returns weights fp32 and ids int64, both [n, top_k].
-    """
+    """Weights fp32 and ids int64 of each row's experts, both [n, top_k], from ``scores`` fp32 [n, experts]: softmax
+    over all, the ``top_k`` largest renormalised to one, times each expert's own scale."""
     weights, ids = scores.softmax(dim=-1).topk(top_k, dim=-1)
     weights = weights / weights.sum(dim=-1, keepdim=True)
     return weights * per_expert_scale.float()[ids], ids
 
 
 def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
-    """Weighted sum of each row's experts, accumulated in fp32.
-
-    ``x`` [n, hidden]; ``weights``, ``ids`` [n, top_k]; ``gate_up`` [experts, 2 * inter, hidden], the gate's rows
-    first; ``down`` [experts, hidden, inter]. Returns [n, hidden] in x's dtype.
-
-    Rows are sorted by expert, so that each touched expert is read once however many rows chose it.
-    """
+    """Weighted sum [n, hidden] of each row's experts in x's dtype, accumulated in fp32. ``x`` [n, hidden]; ``weights``,
+    ``ids`` [n, top_k]; ``gate_up`` [experts, 2 * inter, hidden], gate first; ``down`` [experts, hidden, inter]. Each
+    touched expert is read once."""
     n, top_k = ids.shape
     chosen, by_expert = ids.flatten().sort(stable=True)
     row = by_expert // top_k

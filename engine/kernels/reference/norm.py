@@ -7,10 +7,7 @@ from torch import Tensor
 
 
 def rms_norm(x: Tensor, weight: Tensor | None, eps: float) -> Tensor:
-    """Gemma 4's norm: scale in fp32 by a plain weight (not 1 + weight), round once at the end.
-
-    ``x`` is [..., n] of any float dtype, ``weight`` [n] or None; the result has x's shape and dtype.
-    """
+    """Gemma 4's norm of x [..., n], scaled in fp32 by ``weight`` [n] (not 1 + weight) or None, rounded once."""
     # Where the dtypes agree, PyTorch does just that: fp32 inside and one rounding. On a GPU it is one kernel then.
     if weight is None or weight.dtype == x.dtype:
         return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)

@@ -9,11 +9,8 @@ from ...layer_config import RopeConfig
 
 
 def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
-    """Angle per position of each pair, fp32 [head_dim / 2]; zero for the pairs that don't turn.
-
-    Gemma 4's *proportional* kind divides by the whole head size and zeroes the slow pairs; it is not the partial
-    rotary of other models, which turns the first dimensions as if they were a smaller head.
-    """
+    """Angle per position of each pair, fp32 [head_dim / 2], zero where it doesn't turn. Gemma 4's *proportional* kind
+    divides by the whole head size and zeroes the slow pairs, unlike other models' partial rotary."""
     half = rope.head_dim // 2
     exponents = torch.arange(0, rope.head_dim, 2, dtype=torch.float32, device=device) / rope.head_dim
     frequencies = 1.0 / rope.theta**exponents

@@ -1,8 +1,5 @@
-"""Where a round ends: which drafts the target says, where the cursor moves, when to stop.
-
-A chain and a tree end alike; only which rows a draft's path takes is read in another way. A chain's rows are their own
-path, so that kernel reads none: one source, two pieces of machine code.
-"""
+"""The end of a round: which drafts are accepted, where the cursor moves, when to stop. Chain and tree share one source;
+a chain's rows are their own path, so its kernel reads none."""
 
 from __future__ import annotations
 
@@ -86,10 +83,7 @@ class DraftTree:
 
 
 def reference_path(tree: Sequence[Node], tokens: Sequence[int], said: Sequence[int]) -> list[int]:
-    """Rows of the drafts that the target says, one behind the other.
-
-    ``tokens`` and ``said`` of each row, the anchor's first: what stands there, and what the target says behind it.
-    """
+    """Rows of accepted drafts. ``tokens``: what stands in each row, the anchor first; ``said``: next."""
     path = [0]
     while True:
         children = [row for row, node in enumerate(tree, 1) if node.parent == path[-1]]
@@ -102,11 +96,9 @@ def reference_path(tree: Sequence[Node], tokens: Sequence[int], said: Sequence[i
 def accept_rows(
     state: RoundState, ids: Tensor, head: HeadOutput, sampled: SampledRows | None, drafter_probability: Tensor
 ) -> None:
-    """Accepts a chain while it is what the target says, up to a stop token; moves the cursor; fills the record.
-
-    ``ids`` int64 [17]: the rows, of which the last is never read. ``sampled`` is None at temperature 0, where the
-    head's most likely tokens are the target's. ``drafter_probability`` fp32 [16] of the drafts.
-    """
+    """Accepts a chain while it is what the target says, up to a stop token; moves the cursor; fills the record. ``ids``
+    int64 [17]: the rows, the last unread. ``sampled`` is None at temperature 0 (the head's best token).
+    ``drafter_probability`` fp32 [16]."""
     _launch(state, ids, head, sampled, drafter_probability, None)
 
 
@@ -127,27 +119,13 @@ def _launch(
     assert head.logits is not None
     said = head if sampled is None else sampled
     _accept[(1,)](
-        state.numbers,
-        ids,
-        said.token,
-        said.probability,
-        head.peak if sampled is None else sampled.draft_probability,
-        drafter_probability,
-        head.logits,
-        head.peak,
-        None if tree is None else tree.choices.tokens,
-        None if tree is None else tree.rows.depths,
-        None if tree is None else tree.rows.paths,
-        None if tree is None else tree.parents,
-        None if tree is None else tree.path.rows,
-        None if tree is None else tree.path.count,
-        None if tree is None else tree.path.before,
-        VOCAB=head.logits.shape[1],
-        GREEDY=sampled is None,
-        TREE=tree is not None,
-        CHOICES=CHOICES,
-        num_warps=1,
-    )
+        state.numbers, ids, said.token, said.probability, head.peak if sampled is None else sampled.draft_probability,
+        drafter_probability, head.logits, head.peak, None if tree is None else tree.choices.tokens,
+        None if tree is None else tree.rows.depths, None if tree is None else tree.rows.paths,
+        None if tree is None else tree.parents, None if tree is None else tree.path.rows,
+        None if tree is None else tree.path.count, None if tree is None else tree.path.before,
+        VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, CHOICES=CHOICES, num_warps=1,
+    )  # fmt: skip
 
 
 @jit
@@ -160,23 +138,11 @@ def _path_rows(right: tl.tensor, depth: tl.tensor, wanted: tl.tensor) -> tl.tens
 
 @jit
 def _end_round(
-    state: tl.tensor,
-    before: tl.tensor,
-    waiting: tl.tensor,
-    last: tl.tensor,
-    stop: tl.tensor,
-    width: tl.tensor,
-    accepted: tl.tensor,
-    token: tl.tensor,
-    row: tl.tensor,
-    by_drafter: tl.tensor,
-    given: tl.tensor,
-    of_draft: tl.tensor,
-) -> tl.tensor:
-    """Moves the cursor behind the accepted ones of ``token`` [16] and one more, up to a stop token; fills the record.
-
-    Returns how many these are, at least 1 also in a round that is none, where nothing is stored but its width.
-    """
+    state: tl.tensor, before: tl.tensor, waiting: tl.tensor, last: tl.tensor, stop: tl.tensor, width: tl.tensor,
+    accepted: tl.tensor, token: tl.tensor, row: tl.tensor, by_drafter: tl.tensor, given: tl.tensor, of_draft: tl.tensor,
+) -> tl.tensor:  # fmt: skip
+    """Moves the cursor behind the accepted of ``token`` [16] and one more, up to a stop token; fills the record.
+    Returns their number, at least 1 also in an idle round, which stores only its width."""
     lane = tl.arange(0, 16)
     record = state + AT_RECORD
     ends = tl.max((token[:, None] == stop[None, :]).to(tl.int32), 1) > 0
@@ -202,26 +168,11 @@ def _end_round(
 
 @early_kernel
 def _accept(
-    state: tl.tensor,
-    ids: tl.tensor,
-    sampled: tl.tensor,
-    probability: tl.tensor,
-    draft_probability: tl.tensor,
-    drafter_probability: tl.tensor,
-    logits: tl.tensor,
-    peak: tl.tensor,
-    choice_tokens: tl.tensor,
-    depths: tl.tensor,
-    paths: tl.tensor,
-    parents: tl.tensor,
-    path_rows: tl.tensor,
-    path_count: tl.tensor,
-    path_before: tl.tensor,
-    VOCAB: tl.constexpr,
-    GREEDY: tl.constexpr,
-    TREE: tl.constexpr,
-    CHOICES: tl.constexpr,
-) -> None:
+    state: tl.tensor, ids: tl.tensor, sampled: tl.tensor, probability: tl.tensor, draft_probability: tl.tensor,
+    drafter_probability: tl.tensor, logits: tl.tensor, peak: tl.tensor, choice_tokens: tl.tensor, depths: tl.tensor,
+    paths: tl.tensor, parents: tl.tensor, path_rows: tl.tensor, path_count: tl.tensor, path_before: tl.tensor,
+    VOCAB: tl.constexpr, GREEDY: tl.constexpr, TREE: tl.constexpr, CHOICES: tl.constexpr,
+) -> None:  # fmt: skip
     wait_for_inputs()
     let_next_start()
     lane = tl.arange(0, 16)

@@ -38,46 +38,23 @@ def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
 def pick_choices(
     out: HeadOutput, choices: Choices, tiles: Tiles, row_tiles: RowTiles = ROW_TILES, max_rows: int = MAX_ROWS
 ) -> None:
-    """``pick_rows``, and beside it the four best tokens of each row, the first of which is the one that it picks.
-
-    ``tiles`` are those of ``head_rows``, which must have kept its logits.
-    """
+    """``pick_rows``, with each row's four best tokens. ``tiles`` are those of ``head_rows``."""
     assert out.logits is not None and out.logits.shape[1] >= CHOICES
     count = out.tile_best.shape[1]
     _pick_choices[(max_rows,)](
-        out.logits,
-        out.tile_best,
-        out.tile_mass,
-        out.token,
-        out.probability,
-        out.peak,
-        choices.tokens,
+        out.logits, out.tile_best, out.tile_mass, out.token, out.probability, out.peak, choices.tokens,
         choices.probabilities,
-        VOCAB=out.logits.shape[1],
-        COLUMNS=tiles.columns,
-        CHOICES=CHOICES,
-        TILES=count,
-        BLOCK=1 << (count - 1).bit_length(),
-        num_warps=row_tiles.warps,
-    )
+        VOCAB=out.logits.shape[1], COLUMNS=tiles.columns, CHOICES=CHOICES, TILES=count,
+        BLOCK=1 << (count - 1).bit_length(), num_warps=row_tiles.warps,
+    )  # fmt: skip
 
 
 @early_kernel
 def _pick_choices(
-    logits: tl.tensor,
-    tile_best: tl.tensor,
-    tile_mass: tl.tensor,
-    token: tl.tensor,
-    probability: tl.tensor,
-    peak: tl.tensor,
-    choice_tokens: tl.tensor,
-    choice_probabilities: tl.tensor,
-    VOCAB: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    CHOICES: tl.constexpr,
-    TILES: tl.constexpr,
-    BLOCK: tl.constexpr,
-) -> None:
+    logits: tl.tensor, tile_best: tl.tensor, tile_mass: tl.tensor, token: tl.tensor, probability: tl.tensor,
+    peak: tl.tensor, choice_tokens: tl.tensor, choice_probabilities: tl.tensor,
+    VOCAB: tl.constexpr, COLUMNS: tl.constexpr, CHOICES: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row): as many tiles as choices, those with the highest best logits, hold all of these."""
     wait_for_inputs()
     row = tl.program_id(0)

@@ -1,8 +1,5 @@
-"""Which tree of drafts to verify, decided on the device: the choice of ``speculation.verify_width.Auto``, of trees.
-
-Between draft and pass, like ``verify_width``, whose numbers it reads. That one has no need of this one's fifteen steps:
-trees grow one node at a time, fifteen at most, so one program of one warp is as fast as any.
-"""
+"""Which tree of drafts to verify, decided on the device as ``speculation.verify_width.Auto`` does for trees. Runs after
+``verify_width``, whose numbers it reads. A tree grows node by node, fifteen at most, so one warp is as fast as any."""
 
 from __future__ import annotations
 
@@ -41,26 +38,15 @@ from .verify_width import (
 
 
 def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree) -> None:
-    """Puts the drafts worth verifying into rows: narrows ``state.width`` to these; fills record and what follows.
-
-    ``tree.choices``: row j those of position cursor + 1 + j. ``ids`` int64 [16 or more], with the anchor in place 0,
-    gets the tokens of the rows behind it; where these stand goes into ``tree``. It has at most as many rows as
-    ``state.width`` allowed, and is at most as deep as a chain of these.
-    """
+    """Puts the drafts worth verifying into rows: narrows ``state.width``, fills record and ``tree``. ``tree.choices``:
+    row j those of position cursor + 1 + j. ``ids`` int64 [16 or more], the anchor in place 0, gets the rows' tokens.
+    The tree has at most ``state.width`` rows and the depth of a chain of these."""
     assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_NUMBERS,)
     _grow[(1,)](
-        state.numbers,
-        numbers,
-        tree.choices.tokens,
-        tree.choices.probabilities,
-        ids,
-        tree.parents,
-        tree.rows.depths,
-        tree.rows.paths,
-        tree.rows.trunk,
-        CHOICES=CHOICES,
-        num_warps=1,
-    )
+        state.numbers, numbers, tree.choices.tokens, tree.choices.probabilities, ids, tree.parents, tree.rows.depths,
+        tree.rows.paths, tree.rows.trunk,
+        CHOICES=CHOICES, num_warps=1,
+    )  # fmt: skip
 
 
 @jit

@@ -1,7 +1,4 @@
-"""Keeps the features of a token that the target wrote alone until the drafter takes in sixteen of them at once.
-
-Telling the drafter of a token reads all weights that make its context, whether of one token or of sixteen.
-"""
+"""Keeps features of tokens written alone until sixteen are ingested at once, at the cost of one."""
 
 from __future__ import annotations
 
@@ -20,10 +17,8 @@ def reference_keep_features(features: Tensor, waiting: int, live: bool) -> None:
 
 
 def keep_features(features: Tensor, waiting: Tensor, width: Tensor) -> None:
-    """``reference_keep_features`` with int32 [1] on the device: rows that wait, and rows of this round (0: it is none).
-
-    More than sixteen wait only while nobody drafts: those are lost, and nobody asks for them.
-    """
+    """``reference_keep_features`` with int32 [1] on the device: rows that wait, and rows of this round (0: none). More
+    than sixteen wait only while nobody drafts, and are lost."""
     columns = features.shape[1]
     _keep_features[(-(-columns // BLOCK),)](features, waiting, width, COLUMNS=columns, BLOCK=BLOCK, MAX_ROWS=MAX_ROWS)
 

@@ -1,7 +1,4 @@
-"""Accepted rows of a tree move to where the same tokens stand in a chain: keys, values and features, by one launch.
-
-Behind that, nothing of a round that was verified as a tree differs from one that was not.
-"""
+"""Accepted rows of a tree move, in one launch, to where a chain's keys, values and features stand."""
 
 from __future__ import annotations
 
@@ -29,20 +26,15 @@ there are, in a ring; whether row 0 is the cursor's slot, as in a cache, or the 
 
 
 def reference_move(store: Tensor, path: Sequence[int], before: int) -> None:
-    """Slot before + path[i] of store [heads, capacity, head_dim] is copied to slot before + i; both in a ring.
-
-    ``path``: the committed rows of a tree, the anchor's, 0, first.
-    """
+    """Copies slot before + path[i] of store [heads, capacity, head_dim] to slot before + i, in a ring; ``path`` starts
+    with the anchor's 0."""
     slots = [(before + row) % store.shape[1] for row in path]
     store[:, [(before + row) % store.shape[1] for row in range(len(path))]] = store[:, slots]
 
 
 class RowStores:
-    """Whatever the target's pass leaves of its rows: keys and values of all layers, and features.
-
-    The kernel finds them by their distance in memory from the first, so that their addresses must stay what they are,
-    as for every launch that a graph replays.
-    """
+    """All that a target pass leaves of its rows: every layer's keys and values, and features. The kernel finds them by
+    their distance from the first, so addresses must stay."""
 
     def __init__(self, caches: Sequence[LayerCache], features: Tensor):
         """``features`` [17, columns]: rows by their numbers."""
@@ -70,20 +62,12 @@ class RowStores:
 
 
 def move_accepted(stores: RowStores, path: AcceptedPath) -> None:
-    """``reference_move`` for all stores; features as if they were a store at cursor 0.
-
-    A row is never less than its place in the path, and each program reads all its rows before it writes any. Where the
-    path is the trunk, and where the answer had ended, nothing is read or written.
-    """
+    """``reference_move`` for all stores, features as a store at cursor 0. Rows never stand before their place in the
+    path, and a program reads all before it writes. Nothing moves along the trunk or after the end."""
     _move_accepted[(stores.table.shape[0],)](
-        stores.first,
-        stores.table,
-        path.rows,
-        path.count,
-        path.before,
-        COLUMNS=stores.columns,
-        num_warps=4,
-    )
+        stores.first, stores.table, path.rows, path.count, path.before,
+        COLUMNS=stores.columns, num_warps=4,
+    )  # fmt: skip
 
 
 @early_kernel

@@ -1,9 +1,6 @@
-"""Sampling at a temperature above zero: the tokens that ``sampling.py`` defines, found on the device.
-
-The thresholds of top-k and top-p are found digit by digit: a histogram over the highest bits of the logits, then one
-over the next bits of those in the bin where the threshold lies, and a third. The sums are of whole numbers, so
-neither atomic additions nor the shape of a tile can change a token.
-"""
+"""Sampling above temperature zero, on the device, as ``sampling.py`` defines it. Thresholds of top-k and top-p are
+found digit by digit, by histograms over the logits' bits. Sums are of whole numbers, so atomics and tiles change no
+token."""
 
 from __future__ import annotations
 
@@ -91,23 +88,11 @@ def _weight(logit: tl.tensor, peak: tl.tensor, temperature: tl.tensor, BITS: tl.
 
 @early_kernel
 def _count_digits(
-    logits: tl.tensor,
-    peak: tl.tensor,
-    bins: tl.tensor,
-    threshold: tl.tensor,
-    outer_threshold: tl.tensor,
-    temperature: tl.tensor,
-    top_k: tl.tensor,
-    top_p: tl.tensor,
-    rows: tl.tensor,
-    VOCAB: tl.constexpr,
-    BITS: tl.constexpr,
-    BY_WEIGHT: tl.constexpr,
-    SHIFT: tl.constexpr,
-    SHIFT_BEFORE: tl.constexpr,
-    BINS: tl.constexpr,
-    TILE: tl.constexpr,
-) -> None:
+    logits: tl.tensor, peak: tl.tensor, bins: tl.tensor, threshold: tl.tensor, outer_threshold: tl.tensor,
+    temperature: tl.tensor, top_k: tl.tensor, top_p: tl.tensor, rows: tl.tensor,
+    VOCAB: tl.constexpr, BITS: tl.constexpr, BY_WEIGHT: tl.constexpr, SHIFT: tl.constexpr, SHIFT_BEFORE: tl.constexpr,
+    BINS: tl.constexpr, TILE: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (tile, row): adds up tokens, or the weight that top-k left them, by one digit of their keys."""
     wait_for_inputs()
     row = tl.program_id(1)
@@ -199,27 +184,12 @@ def _weigh_tiles(
 
 @early_kernel
 def _draw(
-    logits: tl.tensor,
-    peak: tl.tensor,
-    threshold: tl.tensor,
-    tile_weight: tl.tensor,
-    temperature: tl.tensor,
-    seed: tl.tensor,
-    cursor: tl.tensor,
-    rows: tl.tensor,
-    drafted: tl.tensor,
-    depths: tl.tensor,
-    token_out: tl.tensor,
-    probability_out: tl.tensor,
-    draft_probability_out: tl.tensor,
-    VOCAB: tl.constexpr,
-    TILES: tl.constexpr,
-    TILES_BLOCK: tl.constexpr,
-    BITS: tl.constexpr,
-    TILE: tl.constexpr,
-    TREE: tl.constexpr,
-    DRAFTED_STRIDE: tl.constexpr,
-) -> None:
+    logits: tl.tensor, peak: tl.tensor, threshold: tl.tensor, tile_weight: tl.tensor, temperature: tl.tensor,
+    seed: tl.tensor, cursor: tl.tensor, rows: tl.tensor, drafted: tl.tensor, depths: tl.tensor, token_out: tl.tensor,
+    probability_out: tl.tensor, draft_probability_out: tl.tensor,
+    VOCAB: tl.constexpr, TILES: tl.constexpr, TILES_BLOCK: tl.constexpr, BITS: tl.constexpr, TILE: tl.constexpr,
+    TREE: tl.constexpr, DRAFTED_STRIDE: tl.constexpr,
+) -> None:  # fmt: skip
     """Program (row): the tile at which the row's random number falls, and the token in it."""
     wait_for_inputs()
     let_next_start()
@@ -262,12 +232,9 @@ def sample_rows(
     scratch: SampleScratch,
     tree: TreeRows | None = None,
 ) -> None:
-    """Samples a token after each of up to 16 rows: the token of position cursor + 1 + the row's depth.
-
-    In a chain, for which ``tree`` is None, row i has depth i. ``head`` holds fp32 logits [16, vocab] and their peaks;
-    ``cursor`` and ``rows`` int32 [1] on the device; ``drafted`` int64 [16], of any stride, the tokens that
-    ``out.draft_probability`` is about: entry d for rows of depth d. Defined by ``sampling.sample``.
-    """
+    """Samples the token of position cursor + 1 + depth behind each of up to 16 rows (depth i for row i of a chain).
+    ``head``: fp32 logits [16, vocab] and their peaks; ``cursor``, ``rows`` int32 [1] on the device; ``drafted`` int64
+    [16], strided: the tokens of ``out.draft_probability`` by depth. Defined by ``sampling.sample``."""
     logits = head.logits
     assert logits is not None
     vocab = logits.shape[1]
@@ -279,71 +246,22 @@ def sample_rows(
         for digit, shift in enumerate(SHIFTS):
             bins, threshold = scratch.bins[stage, digit], scratch.threshold[stage]
             _count_digits[(tiles, MAX_ROWS)](
-                logits,
-                head.peak,
-                bins,
-                threshold,
-                scratch.threshold[0],
-                temperature,
-                top_k,
-                top_p,
-                rows,
-                VOCAB=vocab,
-                BITS=bits,
-                BY_WEIGHT=stage == 1,
-                SHIFT=shift,
-                SHIFT_BEFORE=before,
-                BINS=BINS,
-                TILE=TILE,
+                logits, head.peak, bins, threshold, scratch.threshold[0], temperature, top_k, top_p, rows,
+                VOCAB=vocab, BITS=bits, BY_WEIGHT=stage == 1, SHIFT=shift, SHIFT_BEFORE=before, BINS=BINS, TILE=TILE,
                 num_warps=4,
-            )
+            )  # fmt: skip
             _find_digit[(MAX_ROWS,)](
-                bins,
-                threshold,
-                scratch.wanted[stage],
-                top_k,
-                top_p,
-                rows,
-                VOCAB=vocab,
-                BY_WEIGHT=stage == 1,
-                SHIFT=shift,
-                FIRST=digit == 0,
-                BINS=BINS,
-                num_warps=8,
-            )
+                bins, threshold, scratch.wanted[stage], top_k, top_p, rows,
+                VOCAB=vocab, BY_WEIGHT=stage == 1, SHIFT=shift, FIRST=digit == 0, BINS=BINS, num_warps=8,
+            )  # fmt: skip
             before = shift
     _weigh_tiles[(tiles, MAX_ROWS)](
-        logits,
-        head.peak,
-        scratch.threshold,
-        scratch.tile_weight,
-        temperature,
-        rows,
-        VOCAB=vocab,
-        BITS=bits,
-        TILE=TILE,
-        num_warps=4,
-    )
+        logits, head.peak, scratch.threshold, scratch.tile_weight, temperature, rows,
+        VOCAB=vocab, BITS=bits, TILE=TILE, num_warps=4,
+    )  # fmt: skip
     _draw[(MAX_ROWS,)](
-        logits,
-        head.peak,
-        scratch.threshold,
-        scratch.tile_weight,
-        temperature,
-        settings.seed,
-        cursor,
-        rows,
-        drafted,
-        None if tree is None else tree.depths,
-        out.token,
-        out.probability,
-        out.draft_probability,
-        VOCAB=vocab,
-        TILES=tiles,
-        TILES_BLOCK=1 << (tiles - 1).bit_length(),
-        BITS=bits,
-        TILE=TILE,
-        TREE=tree is not None,
-        DRAFTED_STRIDE=drafted.stride(0),
-        num_warps=8,
-    )
+        logits, head.peak, scratch.threshold, scratch.tile_weight, temperature, settings.seed, cursor, rows, drafted,
+        None if tree is None else tree.depths, out.token, out.probability, out.draft_probability,
+        VOCAB=vocab, TILES=tiles, TILES_BLOCK=1 << (tiles - 1).bit_length(), BITS=bits, TILE=TILE,
+        TREE=tree is not None, DRAFTED_STRIDE=drafted.stride(0), num_warps=8,
+    )  # fmt: skip

@@ -1,8 +1,5 @@
-"""What passes from round to round on the device, what the host reads of a round, and where a round begins.
-
-A round is begun and ended by single programs that read and write numbers on the device alone, so that rounds can
-follow one another without the host. A round after the last one has no rows, and changes nothing.
-"""
+"""What passes from round to round on the device, what the host reads of a round, and where one begins. Single programs
+begin and end a round, so rounds follow one another without the host; after the last they have no rows."""
 
 from __future__ import annotations
 
@@ -126,11 +123,8 @@ class RoundState:
 
 
 def begin_round(state: RoundState, ids: Tensor, block: Tensor, mask_token: int, *, alone: bool, ingests: bool) -> None:
-    """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks behind it.
-
-    ``alone``: the target writes this token by itself, whatever the block size. ``ingests``: what is pending enters the
-    drafter's context; otherwise it stays pending.
-    """
+    """Decides how many rows run; ``ids`` and ``block``, int64 [16] each, become the anchor and masks. ``alone``: the
+    target writes this token by itself. ``ingests``: pending rows enter the drafter's context, or else stay pending."""
     _begin[(1,)](state.numbers, ids, block, mask_token, ALONE=alone, INGESTS=ingests, num_warps=1)
 
 

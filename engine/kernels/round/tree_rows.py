@@ -1,8 +1,5 @@
-"""Where the rows of a pass stand when they are a tree: what attention, sampling and acceptance read of it.
-
-A row's keys and values always go to slot cursor + row of the caches. Its position is cursor + its depth, and what it
-sees behind the cursor are its ancestors alone, in the order of their depths.
-"""
+"""Where a tree's rows stand, for attention, sampling and acceptance: keys and values in slot cursor + row, the position
+at cursor + depth, seeing behind the cursor its ancestors alone, in order of depth."""
 
 from __future__ import annotations
 
@@ -23,8 +20,7 @@ class TreeRows:
     depths: Tensor
     """[16]: 0 for the anchor; never more than the row's number."""
     paths: Tensor
-    """[16, 16]: entry (r, d) is the row at depth d on the path to row r, for d up to the depth of r, which is r itself.
-    Behind that, any row."""
+    """[16, 16]: entry (r, d) is the row at depth d on the path to r, up to r's depth; behind it, any row."""
     trunk: Tensor
     """[1]: so many rows, the anchor included, have just the rows before them as ancestors. The others come behind."""
 

@@ -1,8 +1,5 @@
-"""How much of a draft to verify, decided on the device: the choice of ``speculation.verify_width.Auto`` for a chain.
-
-The host would have to wait for the draft to decide, and the GPU for the host. So the host only sends what the choice
-is made by (prices, costs, and what the drafter's confidence was worth so far), one round behind.
-"""
+"""How much of a draft to verify, decided on the device as ``speculation.verify_width.Auto`` does for a chain. The host
+only sends prices, costs and calibration, one round behind, so neither waits for the other."""
 
 from __future__ import annotations
 

@@ -11,11 +11,9 @@ from ..toolchain.jit import jit, tl
 
 @dataclass(frozen=True, slots=True)
 class HeadNorms:
-    """How the heads of one attention layer are normed before they turn.
-
-    ``q`` and ``k`` are weights [head_dim]; ``rounded_first`` is the drafters' order (``reference/norm.py``). Values are
-    normed without a weight (Gemma 4) or taken as they are (DFlash).
-    """
+    """How an attention layer's heads are normed before they turn: ``q``, ``k`` weights [head_dim]; ``rounded_first``:
+    the drafters' order (``reference/norm.py``). Values are normed without weight (Gemma 4) or taken as they are
+    (DFlash)."""
 
     q: Tensor
     k: Tensor
@@ -26,11 +24,8 @@ class HeadNorms:
 
 @jit
 def cos_sin(angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Both to 1e-7, for fp32 angles from 0 to a million.
-
-    The library's, each with a branch for larger angles, were two thirds of a small kernel's instructions, which a GPU
-    fetches anew at every launch, and took local memory.
-    """
+    """Both to 1e-7, for fp32 angles from 0 to a million. The library's branches for larger angles were two thirds of a
+    small kernel's instructions, and took local memory."""
     # The nearest quarter turn: in numbers of this size the last bit is worth 1.
     shifted = tl.fma(angle, 0.6366197723675814, 12582912.0)
     quarter = shifted.to(tl.int32, bitcast=True)
@@ -71,8 +66,6 @@ def norm_pairs(
 
 @jit
 def turn_pairs(x: tl.tensor, y: tl.tensor, cos: tl.tensor, sin: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The halves of a head, each pair turned by an angle of this cosine and sine; all fp32.
-
-    Two products and a sum leave the compiler a choice of which to fuse, and kernels would differ in the last bit.
-    """
+    """Each pair of a head's halves turned by an angle's cosine and sine, fp32; fusing is spelt out, or kernels differ
+    in the last bit."""
     return tl.fma(x, cos, -(y * sin)), tl.fma(y, cos, x * sin)

@@ -1,10 +1,6 @@
-"""Compiling kernels ahead of their launches, in processes of their own that leave the GPU alone.
-
-Triton compiles a kernel when it is first launched with arguments of some types, one kernel after the other, and keeps
-the machine code on disk under a name made of the kernel's source and those types. So what will be launched is launched
-here first, with tensors that have types and shapes and no memory; the launches are noted instead, and several
-processes compile what was noted. Whoever launches the same later finds it on the disk.
-"""
+"""Compiles kernels ahead of their launches, without the GPU. Triton compiles at first launch, one kernel after the
+other, and caches machine code by source and argument types. So launches are made here with tensors without memory and
+noted, and several processes compile them into the cache."""
 
 from __future__ import annotations
 
@@ -68,10 +64,7 @@ def noted_launches(run: Callable[[], None]) -> list[str]:
 
 
 def compile_all(noted: Sequence[str], processes: int) -> None:
-    """Puts the machine code of noted launches, and the small libraries that launch it, into Triton's cache on disk.
-
-    Forks: only for a process that has neither threads nor a GPU.
-    """
+    """Puts noted launches' machine code into Triton's cache. Forks: no threads or GPU before."""
     # Kernels of long sources take longest: begun first, none of them is waited for alone.
     in_order = sorted(noted, key=lambda launch: len(_kernel(launch).src), reverse=True)
     with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:

@@ -1,7 +1,5 @@
-"""Triton's cache on disk: that it finds a kernel again whatever was launched before, and tells when it doesn't.
-
-This reaches into Triton, and what it wants is speed alone: a Triton without these parts is left as it is.
-"""
+"""Makes Triton's disk cache find a kernel whatever was launched before, and says when it doesn't. Speed alone: a Triton
+without the parts patched here is left as it is."""
 
 from __future__ import annotations
 
@@ -13,12 +11,8 @@ log = logging.getLogger(__name__)
 
 
 def make_keys_independent_of_order() -> None:
-    """A kernel's key is made of its source and of the constants that it and the functions it calls refer to.
-
-    Triton 3.6 collects a called function's constants before it has looked into that function, unless a kernel that was
-    launched before calls it too. So a kernel had several keys, and what one process compiled another compiled again.
-    Here every function is looked into first.
-    """
+    """Triton 3.6 puts a called function's constants into a kernel's key before it has looked into that function, unless
+    an earlier launch did: one kernel, several keys. Here every function is looked into first."""
     with suppress(ImportError, AttributeError):
         from triton.runtime.jit import DependenciesFinder
 

@@ -1,12 +1,7 @@
-"""Triton as an optional import: every kernel file takes ``tl`` and ``jit`` from here.
-
-On a machine without Triton the files still import, so that the PyTorch references work; launching a kernel there
-raises ``TritonMissing``. With ``TRITON_INTERPRET=1`` set before the first import, kernels run on the CPU in Triton's
-interpreter: slow, and exact enough to test them.
-
-The interpreter knows no bf16 arithmetic with constants (kernels cast to fp32 first). Arguments of kernels are
-annotated ``tl.tensor`` (pointers and scalars) or ``tl.constexpr``: the compiler looks every annotation up.
-"""
+"""Triton as an optional import: kernel files take ``tl`` and ``jit`` from here. Without Triton they still import, for
+the references, and launching raises ``TritonMissing``. With ``TRITON_INTERPRET=1`` kernels run on the CPU: slow, exact
+enough to test, without bf16 arithmetic with constants (cast to fp32 first). Annotate arguments ``tl.tensor`` or
+``tl.constexpr``."""
 
 from __future__ import annotations
 
@@ -39,8 +34,7 @@ INTERPRETED = HAS_TRITON and os.environ.get("TRITON_INTERPRET") == "1"
 """Whether kernels run in the interpreter: then tensors live on the CPU, and nothing can be captured in a graph."""
 
 if INTERPRETED:
-    from .interpreter import allow_computed_loop_bounds, describe_types_once, round_as_gpus_do
-    from .quick_interpreter import remember
+    from .interpreter import allow_computed_loop_bounds, describe_types_once, remember, round_as_gpus_do
 
     round_as_gpus_do()
     allow_computed_loop_bounds()
@@ -74,11 +68,8 @@ UNSPECIALISED = ["max_rows", "num_queries", "num_keys"]
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """``triton.jit``; the result is launched as ``kernel[grid](...)``.
-
-    ``UNSPECIALISED`` arguments get no machine code of their own where they are 1 or divisible by 16: one code for all
-    widths gives the same bits, and a prompt of another length compiles nothing.
-    """
+    """``triton.jit``. ``UNSPECIALISED`` arguments get no machine code of their own where they are 1 or divisible by 16:
+    one code for all widths gives the same bits, and other prompt lengths compile nothing."""
     return triton.jit(function, do_not_specialize=UNSPECIALISED) if HAS_TRITON else _Missing(function.__name__)
 
 

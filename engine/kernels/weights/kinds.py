@@ -25,10 +25,7 @@ def bytes_of(*models: nn.Module) -> int:
 
 
 def weight_from(tensors: Mapping[str, Tensor]) -> Weight:
-    """The weight that tensors make up, by the endings of their names: {"": values} is a plain one.
-
-    Raises ``ValueError`` when they are of no kind.
-    """
+    """The weight of tensors by their names' endings ({"": values}: plain); ``ValueError`` for no kind."""
     for kind in KINDS:
         if set(kind.endings) == tensors.keys():
             return kind(*(tensors[ending] for ending in kind.endings))

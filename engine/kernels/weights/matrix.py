@@ -1,8 +1,6 @@
-"""A weight inside a kernel: tiles of it in the dtype of what they are multiplied with, whatever the kind.
-
-Kernels take a weight as two pointers and a constant, ``weight.values, weight.scales, FORMAT=weight.format``. Functions
-hand them on as one ``Matrix``, written where it is passed: a local variable would make numbers of its constants.
-"""
+"""Tiles of a weight of any kind, in the dtype they are multiplied in. Kernels take ``weight.values, weight.scales,
+FORMAT=weight.format`` and hand them on as a ``Matrix`` made where it is passed: in a local variable its constants would
+become numbers."""
 
 from __future__ import annotations
 
@@ -29,10 +27,8 @@ class Matrix(NamedTuple):
 def load_factor(
     weight: Matrix, first: tl.tensor, columns: tl.tensor, at: tl.tensor, x: tl.tensor, ALIGNED: tl.constexpr
 ) -> tl.tensor:
-    """A tile [columns, at] of a weight, as what rows x are multiplied by. Its rows are counted from ``first`` on.
-
-    ALIGNED says that no tile reaches past an edge. Products with some formats are not done before ``scaled``.
-    """
+    """A tile [columns, at] of a weight to multiply rows x by, rows counted from ``first``. ALIGNED: no tile crosses an
+    edge. Some formats need ``scaled`` after the product."""
     pointers = (weight.data + first * weight.K) + columns[:, None] * weight.K + at[None, :]
     if ALIGNED:
         tile = tl.load(pointers)

@@ -1,8 +1,5 @@
-"""A weight as products take it, whatever its kind.
-
-To add a kind: a file beside this one (the class, and how a kernel unpacks a tile), a branch in ``matrix.py``, and a
-line in ``kinds.py``. Products, memory plan and byte floors then need no change.
-"""
+"""A weight as products take it. To add a kind: a file here (class, and how a kernel unpacks a tile), a branch in
+``matrix.py``, a line in ``kinds.py``; products, memory plan and byte floors follow."""
 
 from __future__ import annotations
 
@@ -18,11 +15,8 @@ from torch.nn import functional as F
 
 @dataclass(frozen=True, slots=True)
 class Weight(ABC):
-    """A matrix [rows, depth], or one for each expert [experts, rows, depth]; a product has a result for each row.
-
-    Modules hold the tensors of a weight as parameters, named as in the checkpoint; a ``Weight`` is a view of them
-    (``kinds.weight_of``).
-    """
+    """A matrix [rows, depth], or [experts, rows, depth]; a product has a result per row. A view of a module's
+    parameters, which are named as in the checkpoint (``kinds.weight_of``)."""
 
     values: Tensor
     """What a kernel reads first, [..., rows, columns]: as many columns as the depth, or fewer where they are packed."""
@@ -73,6 +67,5 @@ class Weight(ABC):
         return F.linear(x, self.restored().to(x.dtype))
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
-        """Products [n, rows] of rows x [n, depth] that are sorted by expert. ``ends`` int32 [experts]: where each one's
-        rows end."""
+        """Products [n, rows] of x [n, depth] sorted by expert. ``ends`` int32 [experts]: where each's rows end."""
         return F.grouped_mm(x, self.restored().to(x.dtype).mT, offs=ends)

@@ -57,8 +57,7 @@ class DrafterConfig:
         return cls(
             hidden_size=merged.integer("hidden_size", 1, MAX_SIZE),
             intermediate_size=merged.integer("intermediate_size", 1, MAX_SIZE),
-            rms_norm_eps=merged.number("rms_norm_eps", 0, 1),
-            layers=_layers(merged),
+            rms_norm_eps=merged.number("rms_norm_eps", 0, 1), layers=_layers(merged),
             block_size=merged.integer("block_size", 2, MAX_SIZE),
             mask_token_id=merged.integer("mask_token_id", 0, MAX_VOCABULARY),
             target_layer_ids=merged.integers("target_layer_ids", 0, MAX_LAYERS),
@@ -66,7 +65,7 @@ class DrafterConfig:
             vocab_size=optional_integer(merged, "vocab_size", MAX_VOCABULARY),
             embedding_scale=optional_number(merged, "input_embedding_scale"),
             logit_softcap=optional_number(merged, "final_logit_softcapping"),
-        )
+        )  # fmt: skip
 
     def build(self) -> DFlashDrafter:
         """A drafter of this shape whose weights are not set yet; under ``torch.device("meta")`` it takes no memory."""
@@ -87,15 +86,10 @@ def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
     # Unless the config says otherwise, sliding layers are causal inside the block and full layers see all of it.
     causal = merged.flag("is_causal", merged.flag("causal", sliding))
     return AttentionConfig(
-        kind=kind,
-        num_heads=read_num_heads(merged, num_kv_heads),
-        num_kv_heads=num_kv_heads,
-        head_dim=head_dim,
-        rope=RopeConfig(_rope(merged).number("rope_theta", 1, MAX_THETA), head_dim),
-        scale=head_dim**-0.5,
-        window=merged.integer("sliding_window", 1, MAX_POSITIONS) if sliding else None,
-        causal=causal,
-    )
+        kind=kind, num_heads=read_num_heads(merged, num_kv_heads), num_kv_heads=num_kv_heads, head_dim=head_dim,
+        rope=RopeConfig(_rope(merged).number("rope_theta", 1, MAX_THETA), head_dim), scale=head_dim**-0.5,
+        window=merged.integer("sliding_window", 1, MAX_POSITIONS) if sliding else None, causal=causal,
+    )  # fmt: skip
 
 
 def _rope(merged: Fields) -> Fields:

@@ -1,8 +1,5 @@
-"""The drafter as kernel launches alone: committed rows enter its context, and a block is drafted behind the anchor.
-
-``modules.DFlashDrafter`` holds the weights and defines what is computed. Like ``decode_pass`` this allocates nothing
-and reads nothing back, so both steps can be captured in a CUDA graph.
-"""
+"""The drafter as kernel launches: committed rows enter its context, a block is drafted behind the anchor.
+``modules.DFlashDrafter`` defines both; like ``decode_pass``, nothing is allocated or read back."""
 
 from __future__ import annotations
 
@@ -67,13 +64,9 @@ class DraftPass:
         head: Int8Weight | None = None,
         choices: Choices | None = None,
     ):
-        """``features`` [16, taps * hidden]: what the target's last pass left; ``tokens`` int64 [16] takes the drafts,
-        the first of them in place 0. ``head`` is a copy of the target's in 8 bits, to be used instead; with it, the
-        drafter's own products are copied in 8 bits too. ``choices`` take the further choices of each position, where
-        they are wanted. ``tiles`` other than those in use, to measure.
-
-        Lays the merged weights side by side, which the drafter's modules keep using.
-        """
+        """``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16] takes the drafts, the first in place
+        0. With ``head``, an 8-bit copy of the target's, the drafter's products are in 8 bits too. ``choices`` take
+        further choices; ``tiles`` are for measuring. Merges the drafter's weights in place."""
         in_8_bits = head is not None
         tiles = tiles or draft_tiles(in_8_bits)
         config = drafter.config
@@ -128,17 +121,9 @@ class DraftPass:
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         project(buffers.normed, layer.weights.qkv, qkv, tiles.qkv)
         attend_rows(
-            qkv,
-            layer.head_norms,
-            self._drafter.frequencies,
-            cache.k,
-            cache.v,
-            rows.cursor,
-            rows.draft_width,
-            config,
-            mixed,
-            self._scratch,
-        )
+            qkv, layer.head_norms, self._drafter.frequencies, cache.k, cache.v, rows.cursor, rows.draft_width, config,
+            mixed, self._scratch,
+        )  # fmt: skip
         project(mixed, layer.weights.output, buffers.output, tiles.output)
 
 

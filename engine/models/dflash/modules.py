@@ -1,9 +1,6 @@
-"""The DFlash drafter (``z-lab/*-DFlash``): a small block-diffusion model that drafts a whole block in one pass.
-
-It has no embedding and no head of its own: it borrows the target's. What it knows of the text so far comes from the
-target's hidden states (*features*), which every layer turns into context keys and values with the same weights it
-uses for the block (*KV injection*).
-"""
+"""The DFlash drafter (``z-lab/*-DFlash``): a block-diffusion model that drafts a whole block in one pass. It borrows
+the target's embedding and head. Every layer turns the target's hidden states (*features*) into context keys and values
+with the weights it uses for the block (*KV injection*)."""
 
 from __future__ import annotations
 
@@ -45,10 +42,8 @@ class DraftAttention(AttentionModule):
         return apply_rope(k, rope), self.v_proj(x).view(n, -1, head_dim)
 
     def store(self, x: Tensor, end: int, cache: LayerCache, frequencies: Tensor) -> None:
-        """Writes the ``keys_values`` of context rows x [n, hidden] up to ``end`` into the cache, in two launches.
-
-        Lays the projections' weights side by side, as ``DraftPass`` does.
-        """
+        """Writes the ``keys_values`` of context rows x [n, hidden] up to ``end`` into the cache, in two launches;
+        merges the projections' weights in place."""
         qkv = side_by_side(self.q_proj, self.k_proj, self.v_proj)
         weight = qkv.rows(self.q_proj.out_features, qkv.shape[0])
         norms = HeadNorms(
@@ -57,10 +52,8 @@ class DraftAttention(AttentionModule):
         norm_rope_split(weight.linear(x), norms, frequencies, (cache.k, cache.v), None, end)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
-        """Attends block rows x [n, hidden] at start .. start + n - 1 over the context before start and the block.
-
-        The block's own keys and values are not kept: only context, made of features, enters the cache.
-        """
+        """Attends block rows x [n, hidden] at start .. start + n - 1 over the context and the block, whose own keys and
+        values are not kept."""
         n = x.shape[0]
         q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, self.config.head_dim)), rope)
         block_k, block_v = self.keys_values(x, rope)
@@ -151,10 +144,8 @@ class DFlashDrafter(nn.Module):
         return capped_logits(rows, target.head, self.config.logit_softcap)
 
     def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        """Normed hidden states [block_size - 1, hidden] of the positions behind the anchor: row j predicts position j.
-
-        The slots are masks, denoised in one pass; there is no shift by one as in autoregressive models.
-        """
+        """Normed hidden states [block_size - 1, hidden]: row j predicts the j-th position behind the anchor, without
+        the shift by one of autoregressive models."""
         ids = torch.full((block_size,), self.config.mask_token_id, device=self.fc.weight.device)
         ids[0] = anchor
         return self.hidden(self.embed(target, ids), cache)[1:]

@@ -28,11 +28,9 @@ class Picker(Protocol):
         """Of fp32 logits [block - 1, vocab] and the rows [block - 1, hidden] that they were made of."""
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
-        """Fills ``token`` and ``probability`` of ``out``, which ``head_rows`` left with these ``tiles``.
-
-        ``rows`` [16, hidden] are what the head read, ``block`` int64 [16] begins with the anchor. ``choices`` take
-        each position's further choices, where they are wanted.
-        """
+        """Fills ``token`` and ``probability`` of ``out``, which ``head_rows`` left with these ``tiles``, and
+        ``choices`` where wanted. ``rows`` [16, hidden] are what the head read; ``block`` int64 [16] begins with the
+        anchor."""
 
 
 class ArgmaxPicker:

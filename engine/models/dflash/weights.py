@@ -1,7 +1,5 @@
-"""A drafter's weights as the kernels of a round read them: merged, and in 8 bits where there is room for a copy.
-
-Drafts are guesses: what 8 bits change of them costs a token now and then, and every draft reads half the bytes.
-"""
+"""A drafter's weights for the kernels: merged, and in 8 bits where a copy fits. That costs a token now and then, and
+every draft reads half the bytes."""
 
 from __future__ import annotations
 

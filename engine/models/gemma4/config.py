@@ -36,25 +36,20 @@ class Gemma4Config(TargetConfig):
 
     @classmethod
     def from_json(cls, config: Json, generation: Json | None = None) -> Gemma4Config:
-        """Reads ``config.json`` and, for the stop tokens, ``generation_config.json``.
-
-        Raises ``WeightsFailure`` for a Gemma 4 that the engine doesn't compute.
-        """
+        """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported."""
         whole = Fields(config, "config.json")
         text = whole.nested("text_config") if "text_config" in whole else whole
         _require_what_the_engine_computes(whole, text)
         vocab_size = text.integer("vocab_size", 1, MAX_VOCABULARY)
         return cls(
             hidden_size=text.integer("hidden_size", 1, MAX_SIZE),
-            intermediate_size=text.integer("intermediate_size", 1, MAX_SIZE),
-            vocab_size=vocab_size,
+            intermediate_size=text.integer("intermediate_size", 1, MAX_SIZE), vocab_size=vocab_size,
             rms_norm_eps=text.number("rms_norm_eps", 0, 1),
             logit_softcap=optional_number(text, "final_logit_softcapping"),
-            max_context=text.integer("max_position_embeddings", 1, MAX_POSITIONS),
-            layers=_layers(text),
+            max_context=text.integer("max_position_embeddings", 1, MAX_POSITIONS), layers=_layers(text),
             moe=_moe(text) if text.flag("enable_moe_block", False) else None,
             stop_token_ids=read_stops(whole, generation, vocab_size),
-        )
+        )  # fmt: skip
 
     def build(self) -> Gemma4:
         from .modules import Gemma4

@@ -1,9 +1,6 @@
-"""The target's forward pass of at most 16 rows, as kernel launches alone: what a decoding round runs.
-
-``modules.Gemma4`` holds the weights and defines what is computed; prompts go through ``prefill_pass``. Here nothing is
-allocated, nothing is read back and no launch depends on the data, so a pass can be captured in a CUDA graph. Rows
-come from ``ids``, stand at the cursor, and their number may change from one replay to the next.
-"""
+"""The target's pass of at most 16 rows as kernel launches, for decoding rounds; ``modules.Gemma4`` defines it. Nothing
+is allocated or read back and no launch depends on the data, so a CUDA graph can capture it. Rows come from ``ids`` and
+stand at the cursor; their number may change between replays."""
 
 from __future__ import annotations
 
@@ -68,10 +65,8 @@ class DecodePass:
         taps: Sequence[int] = (),
         tiles: TargetTiles | None = None,
     ):
-        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and how many of the 16 rows count.
-
-        Lays the target's merged weights side by side, which its modules keep using. ``taps`` as in ``Gemma4.forward``.
-        """
+        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and live rows of the 16. ``taps`` as
+        in ``Gemma4.forward``. Merges the target's weights in place."""
         device, dtype = target.device, target.dtype
         self.cursor, self.rows = cursor, rows
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
@@ -89,13 +84,9 @@ class DecodePass:
         self._layers = kernel_layers(target, cache)
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
-        """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor.
-
-        ``max_rows``, fixed when a pass is captured, bounds the rows that any replay of it may ask for; fewer read
-        less. A row's results have the same bits whatever the bound and whatever stands in the other rows. ``beside``:
-        the features of a pass over one row go behind the sixteen places, which hold what the drafter has yet to see.
-        The rows stand as ``tree`` says, or in a chain.
-        """
+        """Runs the rows of ``ids``, in a chain or as ``tree`` says: fills ``out`` and ``features``, writes keys and
+        values past the cursor. ``max_rows`` bounds the rows of any replay and changes no bit of a row. ``beside``:
+        features of a one-row pass go behind the sixteen places, which hold what the drafter has yet to see."""
         self._embed(max_rows)
         softcap, head = self._target.config.logit_softcap, PlainWeight(self._target.head)
         for index, layer in enumerate(self._layers):
@@ -109,16 +100,10 @@ class DecodePass:
         first = target.layers[0]
         assert isinstance(first, DecoderLayer)
         embed_rows(
-            self.ids,
-            target.embed_tokens.weight,
-            target.embedding_scale,
-            buffers.x,
-            buffers.normed,
-            first.input_layernorm.weight,
-            target.config.rms_norm_eps,
-            tiles=self.tiles.rows,
-            max_rows=max_rows,
-        )
+            self.ids, target.embed_tokens.weight, target.embedding_scale, buffers.x, buffers.normed,
+            first.input_layernorm.weight, target.config.rms_norm_eps,
+            tiles=self.tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
 
     def _attend(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         """From the normed residual to the residual after attention, normed for what follows."""
@@ -126,31 +111,16 @@ class DecodePass:
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         project(buffers.normed, layer.qkv, qkv, tiles.qkv, max_rows)
         attend_rows(
-            qkv,
-            layer.head_norms,
-            layer.frequencies,
-            cache.k,
-            cache.v,
-            self.cursor,
-            self.rows,
-            config,
-            mixed,
+            qkv, layer.head_norms, layer.frequencies, cache.k, cache.v, self.cursor, self.rows, config, mixed,
             self._scratch,
-            max_rows=max_rows,
-            tree=tree,
-        )
+            max_rows=max_rows, tree=tree,
+        )  # fmt: skip
         project(mixed, layer.output, buffers.output, tiles.output, max_rows)
         after_attention(
-            buffers.output,
-            buffers.x,
-            layer.attention_join,
-            layer.head_norms.eps,
-            buffers.normed,
-            buffers.expert_input if layer.routed else None,
-            buffers.router_input if layer.routed else None,
-            tiles=tiles.rows,
-            max_rows=max_rows,
-        )
+            buffers.output, buffers.x, layer.attention_join, layer.head_norms.eps, buffers.normed,
+            buffers.expert_input if layer.routed else None, buffers.router_input if layer.routed else None,
+            tiles=tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
 
     def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
         """From the residual after attention to the layer's output, normed for the next."""
@@ -161,16 +131,10 @@ class DecodePass:
         else:
             self._run_experts(layer, routed, max_rows)
         after_feed_forward(
-            buffers.down,
-            buffers.pairs if routed else None,
-            buffers.x,
-            layer.feed_forward_join,
-            layer.head_norms.eps,
-            buffers.normed,
-            features,
-            tiles=tiles.rows,
-            max_rows=max_rows,
-        )
+            buffers.down, buffers.pairs if routed else None, buffers.x, layer.feed_forward_join, layer.head_norms.eps,
+            buffers.normed, features,
+            tiles=tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
 
     def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
         """The dense MLP and the experts beside it."""

@@ -1,8 +1,5 @@
-"""The Gemma 4 text model (``google/gemma-4-*``), for verification and prefill of one sequence.
-
-Every module and parameter carries the name of its tensor in the published checkpoints, so this file is also the
-list of what a checkpoint must hold. Shapes: n rows of one sequence, no batch dimension.
-"""
+"""The Gemma 4 text model (``google/gemma-4-*``), one sequence, no batch dimension. Modules and parameters are named as
+in the published checkpoints, so this file lists what a checkpoint must hold."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The target's forward pass over a piece of a prompt, with fused kernels between the products.
-
-``modules.Gemma4`` holds the weights and defines what is computed. Its modules take some eighty small operations a
-layer, which cost a GPU as much as the products, and its host more than a short prompt; here it is sixteen.
-"""
+"""The target's pass over a piece of a prompt, with fused kernels between products: sixteen operations a layer instead
+of the eighty of ``modules.Gemma4``, which defines it."""
 
 from __future__ import annotations
 
@@ -31,11 +28,8 @@ class PrefillPass:
         self._layers = kernel_layers(target, cache)
 
     def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """What ``Gemma4.forward`` does, but that ``hidden`` [1, hidden] is the last row's alone.
-
-        That is all that a prompt's answer needs, so the last layer runs its other rows no further than their keys,
-        unless it is tapped.
-        """
+        """``Gemma4.forward``, with the last row's ``hidden`` [1, hidden] alone: the last layer, unless tapped, runs
+        other rows only up to their keys."""
         assert cache is self._cache
         target = self._target
         slots = {layer: slot for slot, layer in enumerate(taps)}
@@ -74,22 +68,13 @@ class PrefillPass:
                     part[:, : start - first].copy_(before)
             seen = k[:, start - first :], v[:, start - first :]
         norm_rope_split(
-            layer.qkv.linear(normed),
-            layer.head_norms,
-            layer.frequencies,
-            (cache.k, cache.v),
-            seen,
-            end,
-            q,
+            layer.qkv.linear(normed), layer.head_norms, layer.frequencies, (cache.k, cache.v), seen, end, q,
             value_is_key=config.value_is_key,
-        )
+        )  # fmt: skip
         return q, k, v
 
     def _finish(self, layer: KernelLayer, mixed: Tensor, x: Tensor, features: Tensor | None, skipped: int) -> Tensor:
-        """From attention's heads to the layer's output, which x [n, hidden] becomes; returns it normed for the next.
-
-        ``skipped`` rows of the piece stand before these.
-        """
+        """From attention's heads to the layer's output, in x [n, hidden], ``skipped`` rows in; returns it normed."""
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
         join_attention(layer.output.linear(mixed), x, layer.attention_join, eps, normed, routed)

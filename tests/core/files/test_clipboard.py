@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.files.clipboard import copy_locally, local_tool
-from dflash_tui.core.files.opener import OpeningError, open_file
+from dflash_tui.core.files.desktop import OpeningError, copy_locally, local_tool, open_file
 
 
 def program(folder: Path, name: str, script: str) -> None:

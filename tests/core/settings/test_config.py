@@ -14,11 +14,11 @@ from dflash_tui.core.settings.config import (
     PROJECT_FILE,
     ConfigError,
     files,
+    line_of,
     project_file,
     read_all,
     read_config,
 )
-from dflash_tui.core.settings.toml_lines import line_of
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ import pytest
 import torch
 
 from engine.bench import kernels
-from engine.bench.candidates import refinements
+from engine.bench.candidates import best_for_all, read_tiles, refinements
 from engine.bench.cases import Case, cases_of
-from engine.bench.chosen import best_for_all, read_tiles
 from engine.bench.command import main
 from engine.bench.shapes import read_shape
 from engine.kernels.decode.tiles import TargetTiles, Tiles

@@ -39,7 +39,7 @@ from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
 from engine.models.attention_backends import TRITON
 from engine.service import EngineService
-from engine.tuning.round_timer import RoundTimer
+from engine.tuning.costs import RoundTimer
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import prompt_ids, run_turn, settings

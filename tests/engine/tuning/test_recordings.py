@@ -17,8 +17,7 @@ from engine.speculation.trees import CHOICES
 from engine.speculation.verify_width import Auto, Fixed
 from engine.tuning.files import Recording, load_recordings, save_recordings
 from engine.tuning.play import Anchor, Block
-from engine.tuning.rates import rate, rate_of
-from engine.tuning.sweep import sweep
+from engine.tuning.sweep import rate, rate_of, sweep
 from measure.engine.played_auto import AHEAD, SIZES, TREES, behind, chains, play_auto, tok_s
 from measure.engine.record_drafts import FILE as DRAFTS
 from measure.engine.recorded_costs import recorded_tables
