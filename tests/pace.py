@@ -19,3 +19,8 @@ def sampled(items: Sequence[Any], every: int) -> Sequence[Any]:
 def only_in_ci(*values: object) -> object:
     """A parameter of a test that CI alone looks at."""
     return pytest.param(*values, marks=pytest.mark.ci)
+
+
+def examples(count: int) -> int:
+    """Of a property: elsewhere a quarter of them, at least five."""
+    return count if IN_CI else max(5, count // 4)

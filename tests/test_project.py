@@ -145,6 +145,7 @@ def run_unpacked(wheel: zipfile.ZipFile, folder: Path, *arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.ci
 def test_the_library_and_the_chat_work_from_the_wheel(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     code = (
         "import engine\n"

@@ -10,12 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.traces.reader import TraceError, read_trace
 
 PIPE = subprocess.PIPE
 
@@ -49,10 +50,17 @@ def test_a_signal_stops_the_turn_and_keeps_what_was_written(number: int, code: E
     assert errors.decode().rstrip().endswith("stopped")
 
 
+def is_recorded(trace: Path) -> bool:
+    with suppress(OSError, TraceError):
+        return len(read_trace(trace)) > 0
+    return False
+
+
 def test_an_interrupted_turn_is_still_an_object_and_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "answer.json"
-    with started("endless", "--json", "-o", str(path)) as process:
-        time.sleep(1.0)
+    path, trace = tmp_path / "answer.json", tmp_path / "run.dft"
+    with started("endless", "--json", "-o", str(path), "--trace", str(trace)) as process:
+        while not is_recorded(trace):  # it tells nobody else that it answers
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         process.wait(10)
     answer = json.loads(path.read_text())

@@ -121,6 +121,7 @@ def test_scripts_parse_in_a_javascript_engine(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.ci
 @pytest.mark.slow
 def test_pages_run_in_a_browser_without_errors(tmp_path: Path) -> None:
     """A page of each family: no console errors, and every canvas moves."""

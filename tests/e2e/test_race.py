@@ -44,6 +44,7 @@ def test_drafts_change_no_token(greedy: dict[str, Any]) -> None:
     check_that_drafts_change_no_token(greedy)
 
 
+@pytest.mark.ci
 @pytest.mark.terminal
 def test_the_screen_shows_what_is_measured_without_one(chat: OpenChat, greedy: dict[str, Any]) -> None:
     """Within 5 % on a quiet machine. Within a factor of two here, where other programs take the processor in the middle

@@ -12,6 +12,7 @@ from engine.commands import Message
 from engine.errors import WeightsFailure
 from engine.tokenizer import AnswerStream, ChatTokenizer
 from tests.engine.checkpoints import VOCAB_SIZE, write_tokenizer
+from tests.pace import examples
 
 BOS, MASK, THINK, OPEN, CLOSE, TURN, TURN_END, NEWLINE = 2, 4, 98, 100, 101, 105, 106, 107
 FIRST_BYTE_ID = VOCAB_SIZE - 256
@@ -88,7 +89,7 @@ def test_a_line_break_in_a_thought_stays(tokenizer: ChatTokenizer) -> None:
 # --- text
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=60))
 def test_any_text_arrives_whole(text: str, tokenizer: ChatTokenizer) -> None:
     ids = [token for token in encode(tokenizer, text) if token not in tokenizer.special_ids]
@@ -101,7 +102,7 @@ ORDINARY = st.integers(0, FIRST_BYTE_ID - 1).map(lambda token: [token])
 SPELLED = st.characters(exclude_categories=["Cs"]).map(lambda c: [FIRST_BYTE_ID + byte for byte in c.encode()])
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(ORDINARY | SPELLED, max_size=30))
 def test_tokens_arrive_as_their_decoding(parts: list[list[int]], tokenizer: ChatTokenizer) -> None:
     """Ordinary tokens, and characters spelled in bytes: the pieces joined are the decoded whole."""
@@ -114,7 +115,7 @@ def is_subsequence(part: str, whole: str) -> bool:
     return all(character in rest for character in part)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ids=st.lists(ANY_TOKEN | A_BYTE, max_size=40))
 def test_malformed_bytes_cost_nothing_else(ids: list[int], tokenizer: ChatTokenizer) -> None:
     """The tokenizer blanks a whole run of bytes when any of them is malformed, also those before it. Text that
@@ -126,7 +127,7 @@ def test_malformed_bytes_cost_nothing_else(ids: list[int], tokenizer: ChatTokeni
     assert len(channels["answer"]) <= sum(len(tokenizer.piece(token)) for token in ids)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ids=st.lists(ANY_TOKEN | st.sampled_from([OPEN, CLOSE, NEWLINE, TURN_END, MASK, TURN]), max_size=40))
 def test_special_tokens_never_leak(ids: list[int], tokenizer: ChatTokenizer) -> None:
     channels = stream(tokenizer, ids)

@@ -15,10 +15,11 @@ from dflash_tui.core.export.document import Answer, Heading, Prose, conversation
 from dflash_tui.core.sessions.sessions import CUT_OFF, Conversation, SessionLog, load_session
 from dflash_tui.core.text.spans import Span
 from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics
+from tests.pace import examples
 
 from ..events_for_tests import make_step, rounds
 
-QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+QUICKLY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 STARTED = TurnStarted(1, 5, 2, {"seed": 3, "speculation": True}, "question")
 OLD = (
     '{"type": "session", "version": 1, "created": "2026-11-20T10:00:00.000+00:00"}\n'

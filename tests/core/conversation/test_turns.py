@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from engine.events import Step, TurnFinished, TurnStarted
+from tests.pace import examples
 
 from ..events_for_tests import make_step, rounds
 
-FEW = settings(max_examples=30, deadline=None)
+FEW = settings(max_examples=examples(30), deadline=None)
 
 
 def figures(snapshot: TurnSnapshot) -> list[float]:

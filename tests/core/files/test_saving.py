@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.text.fences import CodeBlock
+from tests.pace import examples
 
 
 def block(content: str, filename: str | None = "index.html") -> CodeBlock:
@@ -68,7 +69,7 @@ _path_parts = st.sampled_from(["..", ".", "/", "\\", "a", "link", "b.html", "~",
 
 
 @given(parts=st.lists(_path_parts, min_size=1, max_size=6))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(200))
 def test_no_name_escapes(tmp_path: Path, parts: list[str]) -> None:
     inside, outside = tmp_path / "in", tmp_path / "outside"
     inside.mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ from dflash_tui.core.rounds.history import CHECKPOINT, StepHistory
 from engine.events import Step
 from tests.core.events_for_tests import make_step, rounds
 from tests.core.traces.steps import turns
+from tests.pace import examples
 
 
 def kept(steps: list[Step]) -> StepHistory:
@@ -22,7 +23,7 @@ def kept(steps: list[Step]) -> StepHistory:
 
 
 @given(turns, st.randoms())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_every_step_comes_back_in_any_order(steps: list[Step], random: Random) -> None:
     history = kept(steps)
     order = list(range(len(steps)))
@@ -33,7 +34,7 @@ def test_every_step_comes_back_in_any_order(steps: list[Step], random: Random) -
 
 
 @given(turns)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_tokens_find_their_step(steps: list[Step]) -> None:
     history = kept(steps)
     owners = [index for index, step in enumerate(steps) for _ in step.emitted]
@@ -45,7 +46,7 @@ def test_tokens_find_their_step(steps: list[Step]) -> None:
 
 
 @given(rounds())
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_numbers_at_any_step_are_those_of_counting_up_to_it(steps: list[Step]) -> None:
     history, counted = kept(steps), AcceptanceStatistics()
     for index, step in enumerate(steps):
@@ -64,7 +65,7 @@ def rate_of(steps: list[Step]) -> float:
 
 
 @given(turns, st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_a_part_is_what_appending_its_steps_would_be_and_goes_on(steps: list[Step], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(steps)))
     stop = data.draw(st.integers(start, len(steps)))

@@ -13,10 +13,11 @@ from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import Inspection, inspect, inspect_step
 from engine.events import DraftToken, EmittedToken, Step, WidthChoice
 from engine.sampling.philox import uniform
+from tests.pace import examples
 
 from ..events_for_tests import make_step, rounds
 
-FEW = settings(max_examples=30, deadline=None)
+FEW = settings(max_examples=examples(30), deadline=None)
 
 
 SEED = 7

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.lenses import LEGENDS, LENSES, Lens, Reading, bin_of, next_lens
 from engine.events import DraftToken, EmittedToken, Step
+from tests.pace import examples
 
-FEW = settings(max_examples=30, deadline=None)
+FEW = settings(max_examples=examples(30), deadline=None)
 
 
 PROBABILITIES = st.integers(0, 1000).map(lambda thousandths: thousandths / 1000)

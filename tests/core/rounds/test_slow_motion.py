@@ -8,10 +8,11 @@ from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Player, Quiz, phase_starts, round_seconds
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 from engine.events import Step
+from tests.pace import examples
 
 from ..events_for_tests import make_step, rounds
 
-FEW = settings(max_examples=30, deadline=None)
+FEW = settings(max_examples=examples(30), deadline=None)
 
 
 def packed(steps: list[Step]) -> StepHistory:

@@ -9,10 +9,11 @@ from dflash_tui.core.figures.statistics import is_corrected
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.travel import Place, Traveller
 from engine.events import Step
+from tests.pace import examples
 
 from ..events_for_tests import rounds
 
-FEW = settings(max_examples=30, deadline=None)
+FEW = settings(max_examples=examples(30), deadline=None)
 
 
 @dataclass

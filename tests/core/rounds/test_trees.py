@@ -25,6 +25,7 @@ from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.trees import accepted_drafts, further_choices, num_positions
 from engine.events import EmittedToken, Step, TurnFinished, TurnStarted, WidthChoice, event_from_dict
 from engine.statistics import TurnMeter
+from tests.pace import examples
 
 from ..events_for_tests import CHANCES, CHOICES, make_step, make_tree_step
 
@@ -156,7 +157,7 @@ def test_the_game_asks_for_positions() -> None:
 
 
 @given(trees)
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
     history = StepHistory()
     history.append(step)

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.sessions.prompts import HISTORY_NAME, READ, PromptHistory
+from tests.pace import examples
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50))
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), max_size=8))
 def test_any_questions_come_back(tmp_path: Path, questions: list[str]) -> None:
     path = tmp_path / "history"

@@ -25,7 +25,7 @@ from dflash_tui.core.traces.step_coding import Coding, StepModel
 from engine.events import EngineReady, PrefillDone, Step, TurnStarted
 from tests.core.events_for_tests import make_step
 from tests.core.traces.test_traces import long_run, read, state
-from tests.pace import only_in_ci
+from tests.pace import examples, only_in_ci
 
 
 def frame(kind: int, content: bytes) -> bytes:
@@ -103,7 +103,7 @@ def test_a_trace_whose_turns_are_muddled_jumps_as_it_plays() -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_random_bytes_are_refused_or_read(noise: bytes) -> None:
     frames = (lines(noise), frame(Frame.STEPS, b"\x05" + noise), frame(Frame.PACKED, noise), packed(FIRST, noise))
     for data in (noise, FIRST_LINE + noise, file_of(noise), *(file_of(STARTED, each) for each in frames)):
@@ -115,7 +115,7 @@ def test_random_bytes_are_refused_or_read(noise: bytes) -> None:
 
 @pytest.mark.parametrize("kind", [Frame.STEPS, Frame.PACKED])
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_flipped_byte_never_raises_anything_else(kind: Frame, data: st.DataObject) -> None:
     whole = bytearray(FLIPPABLE[kind])
     place = data.draw(st.integers(len(MAGIC), len(whole) - 1))
@@ -244,7 +244,7 @@ def report_each(files: dict[str, Callable[[], bytes]]) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux to say what the peak was")
-@pytest.mark.parametrize("files", ["HOSTILE", only_in_ci("CODED")])
+@pytest.mark.parametrize("files", [only_in_ci("HOSTILE"), only_in_ci("CODED")])
 def test_hostile_files_take_little_memory_and_time(files: str) -> None:
     script = f"from tests.core.traces.test_hostile_traces import *; report_each({files})"
     done = subprocess.run(

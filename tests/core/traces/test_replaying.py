@@ -27,6 +27,7 @@ from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 from tests.core.events_for_tests import make_step
+from tests.pace import examples
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
 
@@ -148,7 +149,7 @@ def test_it_pauses_steps_and_goes_on(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 def test_going_anywhere_shows_what_playing_up_to_there_shows(data: st.DataObject) -> None:
     """Jumps ahead and back, in any order, by a source that stands still; then everything to the end."""
     run = conversation()

@@ -29,7 +29,7 @@ from engine.events import (
 )
 from tests.core.events_for_tests import make_step
 from tests.core.traces.steps import turns
-from tests.pace import sampled
+from tests.pace import examples, sampled
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.25, "Hello", "sdpa", "sdpa", "0a1b", "2c3d")
 SETTINGS = {"block_size": 16, "temperature": 0.5, "seed": 3}
@@ -82,7 +82,7 @@ def state(reducer: Reducer) -> tuple[object, ...]:
 
 
 @given(runs())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 def test_a_replay_shows_what_the_run_showed_at_every_step(events: list[Event]) -> None:
     trace = replayed(events)
     assert trace.problem is None and trace.header.source == "engine"
@@ -97,7 +97,7 @@ def test_a_replay_shows_what_the_run_showed_at_every_step(events: list[Event]) -
 
 
 @given(runs(), st.data())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 def test_a_jump_leads_to_what_playing_leads_to(events: list[Event], data: st.DataObject) -> None:
     """From any event to any later one: the same state, and playing on from there stays the same."""
     trace = replayed(events)
@@ -116,7 +116,7 @@ def test_a_jump_leads_to_what_playing_leads_to(events: list[Event], data: st.Dat
 
 
 @given(runs(), st.data())
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow])
 def test_a_batch_holds_the_steps_it_stands_for(events: list[Event], data: st.DataObject) -> None:
     trace = replayed(events)
     start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(trace))] * 2)))
@@ -129,7 +129,7 @@ def test_a_batch_holds_the_steps_it_stands_for(events: list[Event], data: st.Dat
 
 
 @given(runs())
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.too_slow])
 def test_steps_of_a_turn_are_found_in_the_trace(events: list[Event]) -> None:
     trace = replayed(events)
     reducer = Reducer()
@@ -143,7 +143,7 @@ def test_steps_of_a_turn_are_found_in_the_trace(events: list[Event]) -> None:
 
 
 @given(runs(), st.data())
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 def test_reading_can_begin_anywhere(events: list[Event], data: st.DataObject) -> None:
     trace = replayed(events)
     start = data.draw(st.integers(0, len(trace)))

@@ -22,7 +22,7 @@ from tests.core.events_for_tests import Choice, make_step, make_tree_step
 from tests.core.traces.steps import tree_steps
 from tests.core.traces.test_hostile_traces import FIRST, STARTED, Steps, file_of, packed
 from tests.core.traces.test_traces import READY, SETTINGS, read, recorded
-from tests.pace import sampled
+from tests.pace import examples, sampled
 
 
 def run_of(*steps: Step) -> list[Event]:
@@ -172,7 +172,7 @@ def test_a_packed_tree_of_absurd_size_ends_the_trace() -> None:
 
 @pytest.mark.parametrize("frame_of", FRAMES)
 @given(data=st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_a_flipped_byte_never_raises_anything_else(frame_of: Callable[..., bytes], data: st.DataObject) -> None:
     packer = Packer()
     whole = bytearray(file_of(STARTED, frame_of(*(packer.pack(step) for step in TREES[:10]))))
@@ -186,7 +186,7 @@ def test_a_flipped_byte_never_raises_anything_else(frame_of: Callable[..., bytes
 
 
 @given(st.lists(tree_steps(), min_size=1, max_size=12))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_packed_or_coded_a_tree_comes_back(steps: list[Step]) -> None:
     steps = [replace(step, turn=1, time=0.0) for step in steps]
     for frame_of in FRAMES:

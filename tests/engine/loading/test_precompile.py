@@ -44,6 +44,7 @@ from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_targe
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
 from tests.kernels.test_ahead import python, write_libcuda
+from tests.pace import only_in_ci
 
 if INTERPRETED:
     from triton.runtime.driver import driver
@@ -87,7 +88,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("experts", [False, True], ids=["dense", "experts"])
+@pytest.mark.parametrize("experts", [only_in_ci(False), True], ids=["dense", "experts"])
 def test_what_is_compiled_is_what_turns_launch(
     experts: bool, tmp_path: Path, launched: Callable[[Callable[[], object]], set[str]]
 ) -> None:
