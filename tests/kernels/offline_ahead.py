@@ -20,6 +20,7 @@ from triton.runtime.jit import JITFunction
 from engine.kernels.decode.dense import project
 from engine.kernels.decode.head import HeadOutput, head_rows
 from engine.kernels.decode.tiles import Tiles
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.compile_ahead import compile_all, compile_for, noted_launches
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
@@ -43,7 +44,7 @@ def launch_some() -> None:
 
 
 def main() -> None:
-    compile_for(90)
+    compile_for(HOPPER)
     noted = noted_launches(launch_some)
     compile_all(noted, processes=2)
     found: Counter[bool] = Counter()

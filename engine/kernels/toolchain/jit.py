@@ -41,6 +41,9 @@ if INTERPRETED:
     describe_types_once()
     remember()
 elif HAS_TRITON:
+    # Of Blackwell's two ways to multiply the one that older cards have too: sums are added in one order whatever the
+    # rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same with and without.
+    os.environ.setdefault("DISABLE_MMA_V5", "1")
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
 
     make_keys_independent_of_order()
