@@ -60,6 +60,7 @@ class TargetModel(nn.Module, ABC):
 
     config: TargetConfig
     embed_tokens: nn.Embedding
+    layers: nn.ModuleList
     embedding_scale: float = 1.0
     """What embeddings are multiplied by, once; a drafter that borrows them does the same."""
 

@@ -10,9 +10,10 @@ from torch.nn import functional as F
 
 from ..shared.activation import Activation, activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, constexpr_function, dot, jit, tl
-from ..weights.matrix import Matrix, load_factor, scaled
+from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
+from ..weights.matrix import INT4, Matrix, load_factor, scaled
 from ..weights.weight import Weight
+from .groups import last_asked, multiply_groups, multiply_pairs
 from .tiles import Tiles
 
 
@@ -68,12 +69,6 @@ def load_rows(x: tl.tensor, max_rows: tl.tensor, at: tl.tensor, K: tl.constexpr,
     return tl.load(x + row * K + at[None, :], mask=live if ALIGNED else live & (at[None, :] < K), other=0.0)
 
 
-@constexpr_function
-def last_asked(depth: int, step: int, ahead: int) -> int:
-    """Where a loop over ``depth`` stands when it asks for its last tiles, ``ahead`` steps before it multiplies them."""
-    return max(0, -(-depth // step) - 1 - ahead) * step
-
-
 @jit
 def multiply_rows(
     x: tl.tensor,
@@ -89,17 +84,23 @@ def multiply_rows(
 ) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1. Lets the
     next kernel start when it asks for its last tiles, AHEAD steps before they are multiplied."""
-    # Some splits may lie past the end of the depth.
-    even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
-    aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
-    total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-    for step in tl.range(0, DEPTH, BLOCK_K):
-        if step == last_asked(DEPTH, BLOCK_K, AHEAD):
-            let_next_start()
-        at = start + step + tl.arange(0, BLOCK_K)
-        tile = load_factor(weight, 0, columns, at, x, aligned)
-        total = dot(load_rows(x, max_rows, at, weight.K, even), tile.T, total)
-    return total
+    if weight.FORMAT >= INT4:
+        row = tl.arange(0, 16)[:, None]
+        return multiply_groups(
+            x + row * weight.K, row < max_rows, weight, 0, columns, start, True, DEPTH, BLOCK_N, BLOCK_K, AHEAD, SPLITS
+        )
+    else:
+        # Some splits may lie past the end of the depth.
+        even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
+        aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
+        total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        for step in tl.range(0, DEPTH, BLOCK_K):
+            if step == last_asked(DEPTH, BLOCK_K, AHEAD):
+                let_next_start()
+            at = start + step + tl.arange(0, BLOCK_K)
+            tile = load_factor(weight, 0, columns, at, x, aligned)
+            total = dot(load_rows(x, max_rows, at, weight.K, even), tile.T, total)
+        return total
 
 
 @jit
@@ -144,22 +145,29 @@ def _gate_up(
 ) -> None:  # fmt: skip
     wait_for_inputs()
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    even: tl.constexpr = K % BLOCK_K == 0
-    aligned: tl.constexpr = even and INTER % BLOCK_N == 0
-    gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-    up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-    for step in tl.range(0, K, BLOCK_K):
-        if step == last_asked(K, BLOCK_K, AHEAD):
-            let_next_start()
-        at = step + tl.arange(0, BLOCK_K)
-        gate_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), 0, columns, at, x, aligned)
-        up_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), INTER, columns, at, x, aligned)
-        rows = load_rows(x, max_rows, at, K, even)
-        gate = dot(rows, gate_tile.T, gate)
-        up = dot(rows, up_tile.T, up)
-    gate = scaled(gate, Matrix(weight, scales, INTER, K, FORMAT), 0, columns)
-    up = scaled(up, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, INTER + columns)
-    act = activate(gate, SILU) * up
     row = tl.arange(0, 16)[:, None]
+    if FORMAT >= INT4:
+        depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+        gate, up = multiply_pairs(
+            x + row * K, row < max_rows, weight, scales, 0, tl.program_id(0) * BLOCK_N, True, INTER, K, FORMAT, depth,
+            BLOCK_N, BLOCK_K, AHEAD,
+        )  # fmt: skip
+    else:
+        even: tl.constexpr = K % BLOCK_K == 0
+        aligned: tl.constexpr = even and INTER % BLOCK_N == 0
+        gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        for step in tl.range(0, K, BLOCK_K):
+            if step == last_asked(K, BLOCK_K, AHEAD):
+                let_next_start()
+            at = step + tl.arange(0, BLOCK_K)
+            gate_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), 0, columns, at, x, aligned)
+            up_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), INTER, columns, at, x, aligned)
+            rows = load_rows(x, max_rows, at, K, even)
+            gate = dot(rows, gate_tile.T, gate)
+            up = dot(rows, up_tile.T, up)
+        gate = scaled(gate, Matrix(weight, scales, INTER, K, FORMAT), 0, columns)
+        up = scaled(up, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, INTER + columns)
+    act = activate(gate, SILU) * up
     mask = (row < max_rows) & (columns[None, :] < INTER)
     tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)

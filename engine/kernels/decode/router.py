@@ -12,13 +12,13 @@ from torch import Tensor
 from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, wait_for_inputs
 from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
+from ..weights import plain
 from ..weights.matrix import Matrix, scaled
-from ..weights.plain import PlainWeight
 from ..weights.weight import Weight
 from .dense import multiply_rows
 from .tiles import Tiles
 
-PLAIN = tl.constexpr(PlainWeight.format) if HAS_TRITON else None
+PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
 LOWEST = tl.constexpr(-(2**31)) if HAS_TRITON else None
 
 

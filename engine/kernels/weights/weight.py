@@ -23,10 +23,16 @@ class Weight(ABC):
     scales: Tensor | None = None
     """Of each row, [..., rows], or of each group of a row, [..., rows, groups]."""
 
-    format: ClassVar[int]
-    """Tells kernels how to unpack a tile: the FORMAT of ``matrix.Matrix``."""
     endings: ClassVar[tuple[str, ...]]
-    """Of the names of ``values`` and ``scales`` in a checkpoint: what follows "weight" or, stacked, "down_proj"."""
+    """Of the names of ``values`` and ``scales`` among a module's parameters: what follows "weight" or, stacked,
+    "down_proj"."""
+    dtypes: ClassVar[tuple[torch.dtype, ...]]
+    """Of ``values``: tells kinds with the same endings apart."""
+
+    @property
+    @abstractmethod
+    def format(self) -> int:
+        """Tells kernels how to unpack a tile: the FORMAT of ``matrix.Matrix``."""
 
     @property
     def shape(self) -> torch.Size:
