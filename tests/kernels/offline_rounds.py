@@ -44,6 +44,9 @@ def launches(card: Card = HOPPER) -> list[Launch]:
     drafter.prepare()
     embedding = Int8Weight.allocate(target_config.vocab_size, target_config.hidden_size, device=torch.device("meta"))
     with record(card) as made:
+        in_16_bits = RoundLaunches(Decoder(target, drafter, CONTEXT))
+        in_16_bits.ingest()
+        in_16_bits.draft()
         launches = RoundLaunches(Decoder(target, drafter, CONTEXT), embedding)
         launches.target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
         launches.ingest()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from engine.commands import WeightFormat
 from engine.kernels.decode.head import HeadOutput, head_rows
 from engine.kernels.decode.tiles import Tiles, draft_tiles
 from engine.kernels.round.tree_rows import TreeRows
@@ -21,6 +22,7 @@ from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.prefill_pass import PrefillPass
+from engine.models.packed import shape_of
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -29,15 +31,15 @@ CONTEXT = 32768
 PROMPT = 2048
 
 
-def launches_of(name: str, card: Card = HOPPER) -> list[Launch]:
+def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") -> list[Launch]:
     """What passes of this target launch on a card: of 16 rows, of one row, of a prompt, of a tree where it is dense;
     and its head in 8 bits. Once per piece of machine code."""
     config = Gemma4Config.from_json(json.loads((CONFIGS / f"gemma-4-{name}-it.config.json").read_text()))
     # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
     first_full = next(index for index, layer in enumerate(config.layers) if layer.window is None)
     config = replace(config, layers=config.layers[: first_full + 1])
-    with META:
-        target = Gemma4(config).to(torch.bfloat16)
+    target = shape_of(config, torch.bfloat16, weights)
+    assert isinstance(target, Gemma4)
     target.prepare()
     cache = Cache(config.layers, CONTEXT, 64, torch.bfloat16, META)
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=META) for _ in range(2))
