@@ -145,6 +145,13 @@ def on_card(tiles: AllTiles, card: Card, bits: int = 16) -> AllTiles:
     )
 
 
+def with_least_memory(tiles: AllTiles) -> AllTiles:
+    """The same choices with as few stages as a loop can have, where more don't run. The order of sums stays."""
+    of_products = {field.name: getattr(tiles, field.name) for field in fields(tiles)}
+    few = {n: replace(each, stages=LEAST_STAGES) for n, each in of_products.items() if isinstance(each, Tiles)}
+    return replace(tiles, **few)
+
+
 def fitted(tiles: Tiles, card: Card, weight_tiles: int = 1, bits: int = 16) -> Tiles:
     """Fewer stages, until a multiprocessor holds two programs; of programs that share tiles as many for each
     multiprocessor as on Hopper, if they fit."""
