@@ -19,7 +19,7 @@ from .tiles import Tiles
 
 def reference_project(x: Tensor, weight: Weight) -> Tensor:
     """fp32 products [n, columns] of rows x [n, depth] with a weight [columns, depth]."""
-    return F.linear(x.float(), weight.restored())
+    return F.linear(x.float(), weight.restored_for(x.dtype))
 
 
 def reference_gate_up(x: Tensor, weight: Weight, activation: Activation) -> Tensor:

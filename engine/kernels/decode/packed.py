@@ -7,7 +7,7 @@ from __future__ import annotations
 from ..toolchain.early_launch import let_next_start
 from ..toolchain.jit import constexpr_function, dot, jit, tl
 from ..weights.fp8 import fp8_factor
-from ..weights.int4 import int4_factors
+from ..weights.int4 import int4_factors, int4_scaled
 from ..weights.matrix import FP8, Matrix, scaled
 
 
@@ -42,12 +42,13 @@ def multiply_packed(
     block = tl.arange(0, blocks)
     lane = tl.arange(0, 32 // per_byte)
     inside = columns < weight.N
-    data = weight.data + first * (weight.K // per_byte) + columns[None, :, None] * (weight.K // per_byte)
-    data += block[:, None, None] * (32 // per_byte) + lane[None, None, :]
+    panel = columns // 16 * (16 * weight.K // per_byte) + columns % 16 * (32 // per_byte)
+    data = weight.data + first * (weight.K // per_byte) + panel[None, :, None]
+    data += block[:, None, None] * (16 * 32 // per_byte) + lane[None, None, :]
     sources = rows[None, :, :] + (block[:, None, None] * 32 + lane[None, None, :])
     if weight.FORMAT != FP8:
         groups: tl.constexpr = weight.K // weight.FORMAT
-        scales = weight.scales + first * groups + columns[None, :] * groups
+        scales = weight.scales + first * groups + (columns // 16 * (16 * groups) + columns % 16)[None, :]
     total = tl.zeros([blocks, 16, BLOCK_N], dtype=tl.float32)
     # With stages of its own the loop reads ahead all that it reads, scales too.
     for step in tl.range(0, DEPTH, BLOCK_K, num_stages=AHEAD + 1):
@@ -56,9 +57,9 @@ def multiply_packed(
         at = start + step
         left = at // 32 + block < weight.K // 32
         if aligned:
-            tile = tl.load(data + at // per_byte)
+            tile = tl.load(data + at * (16 // per_byte))
         else:
-            tile = tl.load(data + at // per_byte, mask=left[:, None, None] & inside[None, :, None], other=0)
+            tile = tl.load(data + at * (16 // per_byte), mask=left[:, None, None] & inside[None, :, None], other=0)
         there = live[None, :, :] if even else live[None, :, :] & left[:, None, None]
         x = tl.load(sources + at, mask=there, other=0.0)
         if weight.FORMAT == FP8:
@@ -69,14 +70,20 @@ def multiply_packed(
             if weight.FORMAT > 32:
                 group = group // (weight.FORMAT // 32)
             if aligned:
-                scale = tl.load(scales + group[:, None])
+                scale = tl.load(scales + group[:, None] * 16)
             else:
-                scale = tl.load(scales + group[:, None], mask=left[:, None] & inside[None, :], other=0.0)
+                scale = tl.load(scales + group[:, None] * 16, mask=left[:, None] & inside[None, :], other=0.0)
             high_x = tl.load(sources + at + 16, mask=there, other=0.0)
-            low, high = int4_factors(tile, rows)
-            part = dot(x, tl.permute(low, 0, 2, 1), tl.zeros([blocks, 16, BLOCK_N], dtype=tl.float32))
-            part = dot(high_x, tl.permute(high, 0, 2, 1), part)
-            total += part * scale.to(tl.float32)[:, None, :]
+            if weight.scales.dtype.element_ty == tl.bfloat16:
+                scale = tl.broadcast_to(scale[:, :, None], [blocks, BLOCK_N, 16])
+                low, high = int4_scaled(tile, scale, rows)
+                total = dot(x, tl.permute(low, 0, 2, 1), total)
+                total = dot(high_x, tl.permute(high, 0, 2, 1), total)
+            else:
+                low, high = int4_factors(tile, rows)
+                part = dot(x, tl.permute(low, 0, 2, 1), tl.zeros([blocks, 16, BLOCK_N], dtype=tl.float32))
+                part = dot(high_x, tl.permute(high, 0, 2, 1), part)
+                total += part * scale.to(tl.float32)[:, None, :]
     return _added_up(total, blocks, BLOCK_N)
 
 
@@ -98,15 +105,17 @@ def multiply_pairs(
     AHEAD: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
     """Gate and up, fp32 [16, BLOCK_N] each and scaled, from ``column`` on, of a weight [2 * INTER, K] that begins at
-    row ``first``. Rows of the two take turns in one tile: neighbours of its product lie in one thread."""
+    row ``first``. Panels of the two take turns in one tile."""
     lane = tl.arange(0, 2 * BLOCK_N)
-    paired = column + lane // 2 + lane % 2 * INTER
+    paired = column + lane // 32 * 16 + lane % 16 + lane // 16 % 2 * INTER
+    paired = tl.max_contiguous(tl.multiple_of(paired, 16), 16)
     both = multiply_packed(
         rows, live, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, paired, 0, last, DEPTH, 2 * BLOCK_N, BLOCK_K,
         AHEAD,
     )  # fmt: skip
     both = scaled(both, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, paired)
-    return tl.split(tl.reshape(both, [16, BLOCK_N, 2]))  # type: ignore[no-any-return]
+    gate, up = tl.split(tl.permute(tl.reshape(both, [16, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
+    return tl.reshape(gate, [16, BLOCK_N]), tl.reshape(up, [16, BLOCK_N])
 
 
 @jit
