@@ -16,6 +16,7 @@ from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ...kernels.decode.norm import after_attention, after_feed_forward, embed_rows
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
 from ...kernels.decode.tiles import TargetTiles, target_tiles
+from ...kernels.decode.trials import Trials
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
@@ -25,6 +26,7 @@ from ...layer_config import AttentionConfig
 from ..family import TargetConfig
 from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
 from .modules import DecoderLayer, Gemma4
+from .tile_trials import target_trials
 
 
 class _Buffers:
@@ -95,6 +97,10 @@ class DecodePass:
             self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
         head_rows(self._buffers.normed, head, softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
+
+    def trials(self) -> Trials[TargetTiles]:
+        """How to time other tiles for it."""
+        return target_trials(self._target, self._layers)
 
     def _embed(self, max_rows: int) -> None:
         target, buffers = self._target, self._buffers
