@@ -68,7 +68,7 @@ def kept_tiles(decoder: Decoder, in_8_bits: bool) -> Way | None:
     if card_of(decoder.device).was_measured:
         return None
     derived = derived_tiles(decoder, in_8_bits)
-    return kept("tiles", _identity(decoder, in_8_bits), lambda data: read_data(data, *derived))
+    return kept("tiles", identity_of(decoder, in_8_bits), lambda data: read_data(data, *derived))
 
 
 @torch.inference_mode()
@@ -100,7 +100,7 @@ def time_tiles(
     if not card.was_measured and isinstance(decoder.rounds, DeviceRounds):
         in_use = decoder.rounds.launches
         draft_choices = None if in_use.drafter is None else in_use.drafter.tiles
-        keep("tiles", _identity(decoder, in_use.drafts_in_8_bits), as_data(in_use.target.tiles, draft_choices))
+        keep("tiles", identity_of(decoder, in_use.drafts_in_8_bits), as_data(in_use.target.tiles, draft_choices))
     return TimedTiles(timed, len(tuned.timed), perf_counter() - started, complete, kept=not card.was_measured)
 
 
@@ -122,7 +122,7 @@ class TimedTiles:
         return f"Tiles of {len(self.timed)} kernels were timed in {self.seconds:.0f} s{ended}: {changed} changed."
 
 
-def _identity(decoder: Decoder, in_8_bits: bool) -> tuple[str, ...]:
+def identity_of(decoder: Decoder, in_8_bits: bool) -> tuple[str, ...]:
     """All that the best tiles depend on: the card, shapes and formats of the weights, the compiler."""
     models = [decoder.target, *([] if decoder.drafter is None else [decoder.drafter])]
     shapes = [f"{name} {tuple(part.shape)} {part.dtype}" for model in models for name, part in model.named_parameters()]
