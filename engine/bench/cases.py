@@ -18,12 +18,13 @@ from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ..kernels.decode.norm import after_attention, after_feed_forward
 from ..kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
+from ..kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles, Tiles, draft_tiles, target_tiles
 from ..kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ..kernels.reference.rope import inverse_frequencies
 from ..kernels.shared.activation import Activation
 from ..kernels.shared.heads import HeadNorms
+from ..kernels.toolchain.card import Card
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.plain import PlainWeight
@@ -62,18 +63,19 @@ class Case:
     """Which choice the tiles are: ``target.`` or ``draft.`` and a field's name; empty where there is no choice."""
 
 
-def cases_of(shape: Shape, itemsize: int, contexts: Sequence[int]) -> list[Case]:
-    """Every kernel of a round of this pair, the target's first, attention at each of the contexts."""
-    return [case for part in (_target(shape, itemsize, contexts), _drafter(shape, itemsize, contexts)) for case in part]
+def cases_of(shape: Shape, itemsize: int, contexts: Sequence[int], card: Card) -> list[Case]:
+    """Every kernel of a round of this pair on a card, the target's first, attention at each of the contexts."""
+    parts = (_target(shape, itemsize, contexts, card), _drafter(shape, itemsize, contexts, card))
+    return [case for part in parts for case in part]
 
 
 def copies_for(num_bytes: float) -> int:
     return max(2, min(MOST_COPIES, int(ROTATED_BYTES / max(num_bytes, 1.0)) + 1))
 
 
-def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
+def _target(shape: Shape, itemsize: int, contexts: Sequence[int], card: Card) -> Iterator[Case]:
     config = shape.target
-    tiles, hidden = target_tiles(config.moe), config.hidden_size
+    tiles, hidden = target_tiles(config.moe, card), config.hidden_size
     for layer in dict.fromkeys(config.attention):
         kind = layer.kind.partition("_")[0]
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
@@ -83,7 +85,7 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
             yield _product(qkv, columns, hidden, tiles.qkv, itemsize, "target.qkv", split=False, rows=rows)
             yield _product(output, hidden, width, tiles.output, itemsize, "target.output", rows=rows)
         for rows, context in product((1, MAX_ROWS), contexts):
-            yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, rows)
+            yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, card, rows)
     inter = config.intermediate_size
     for rows in (1, MAX_ROWS):
         dense = partial(_gate_up, inter=inter, depth=hidden, activation="gelu_tanh", tiles=tiles.gate_up)
@@ -91,24 +93,24 @@ def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Ca
         yield of_target(_at(rows, "gate and up"), field="target.gate_up")
         if config.moe is not None:
             yield of_target(_at(rows, "router"), field="target.router", of_router=True)
-        yield _after_attention(config, itemsize, rows)
-        yield _after_feed_forward(config, itemsize, rows)
+        yield _after_attention(config, tiles, itemsize, rows)
+        yield _after_feed_forward(config, tiles, itemsize, rows)
     yield _product("down", hidden, inter, tiles.down, itemsize, "target.down")
     if config.moe is not None:
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
-            yield from _experts(config, routing, rows, itemsize)
+            yield from _experts(config, tiles, routing, rows, itemsize)
     for layer in dict.fromkeys(config.attention):
-        yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize)
+        yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize, card)
     yield _head("head", config, tiles.head, itemsize)
     yield _pick(config, tiles.head)
 
 
-def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
+def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int], card: Card) -> Iterator[Case]:
     config, target = shape.drafter, shape.target
     if config is None:
         return
-    tiles, hidden = DRAFT_TILES_IN_8_BITS, config.hidden_size
+    tiles, hidden = draft_tiles(True, card), config.hidden_size
     draft_product = partial(_product, itemsize=1)
     for layer in dict.fromkeys(config.layers):
         kind = layer.kind.partition("_")[0]
@@ -122,7 +124,8 @@ def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[C
                 "draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv", split=False
             )
             yield draft_product("draft output", hidden, width, tiles.output, field="draft.output")
-        yield from (_attention(f"draft attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
+        for context in contexts:
+            yield _attention(f"draft attention, {kind}, {context}", layer, context, itemsize, card)
     inter, features = config.intermediate_size, len(config.target_layer_ids) * hidden
     yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, 1, "draft.gate_up")
     yield draft_product("draft down", hidden, inter, tiles.down, field="draft.down")
@@ -224,10 +227,9 @@ def _gate_up(
     return Case(name, size, tiles, choices, prepare, field=field)
 
 
-def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
+def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
     moe, hidden = config.moe, config.hidden_size
     assert moe is not None
-    tiles = target_tiles(config.moe)
     scores = forced_scores(routing, 1, moe.num_experts, torch.device("cpu"))[0][:rows]
     found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
     distinct = int((found.experts >= 0).sum())
@@ -268,8 +270,8 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
     yield Case(f"{name}, {what}", size, down, tile_choices(down, 1, itemsize), prepare_down, name, "target.expert_down")
 
 
-def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config.moe).output.splits
+def _after_attention(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
+    hidden, splits = config.hidden_size, tiles.output.splits
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
         x, dense, experts, routed = (_rows(device, dtype, hidden) for _ in range(4))
@@ -283,8 +285,8 @@ def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
     return Case(_at(rows, "after attention"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
-def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config.moe).down.splits
+def _after_feed_forward(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
+    hidden, splits = config.hidden_size, tiles.down.splits
     top_k = config.moe.top_k if config.moe else 0
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
@@ -303,10 +305,12 @@ def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
     return Case(_at(rows, "after feed-forward"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
-def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, max_rows: int = MAX_ROWS) -> Case:
+def _attention(
+    name: str, layer: AttentionConfig, context: int, itemsize: int, card: Card, max_rows: int = MAX_ROWS
+) -> Case:
     # A full layer's cache is as long as the context allowed, whatever part of it is in use.
     capacity = max(32_768 + RING_SLACK, context + MAX_ROWS) if layer.window is None else layer.window - 1 + RING_SLACK
-    tiles = attend_tiles(layer, capacity, max_rows)
+    tiles = attend_tiles(layer, capacity, card, max_rows)
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[AttendTiles], list[Launch]]:
         shape = (layer.num_kv_heads, capacity, layer.head_dim)
@@ -334,7 +338,7 @@ def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, m
     return Case(name, size, tiles, attend_choices(tiles), prepare, code=name.rpartition(",")[0])
 
 
-def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
+def _prompt(name: str, layer: AttentionConfig, itemsize: int, card: Card) -> Case:
     """The last 2048 rows of a prompt of 8000. Arithmetic decides here; the bytes are a floor far below."""
     seen = PROMPT_KEYS if layer.window is None else min(PROMPT_KEYS, layer.window - 1 + PROMPT_ROWS)
 
@@ -351,7 +355,7 @@ def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
         for queries, keys, warps, stages in product((64, 128), (16, 32, 64), (4, 8), (2, 3))
         if queries * layer.head_dim <= 128 * 256
     )
-    return Case(name, size, chunk_tiles(layer.head_dim), choices, prepare)
+    return Case(name, size, chunk_tiles(layer.head_dim, card), choices, prepare)
 
 
 def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int) -> Case:

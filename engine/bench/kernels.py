@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import HAS_TRITON, INTERPRETED
 from ..loading.checkpoint import compute_dtype, pick_device
 from .candidates import AnyTiles, refinements
@@ -94,7 +95,7 @@ class Plan:
 
     def cases(self) -> list[Case]:
         device = torch.device(self.device)
-        return cases_of(read_shape(self.shape), compute_dtype(device).itemsize, self.contexts)
+        return cases_of(read_shape(self.shape), compute_dtype(device).itemsize, self.contexts, card_of(device))
 
 
 def time_launches(launches: Sequence[Launch], device: torch.device) -> float:

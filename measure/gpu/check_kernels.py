@@ -25,7 +25,7 @@ from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pic
 from engine.kernels.decode.norm import after_attention, after_feed_forward
 from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from engine.kernels.decode.tiles import DRAFT_TILES, DRAFT_TILES_IN_8_BITS, Tiles, target_tiles
+from engine.kernels.decode.tiles import Tiles, draft_tiles, target_tiles
 from engine.kernels.prefill.attention import chunk_attention
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.reference.joins import (
@@ -37,6 +37,7 @@ from engine.kernels.reference.joins import (
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.shared.heads import HeadNorms
+from engine.kernels.toolchain.card import card_of
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
@@ -66,7 +67,7 @@ class Checks:
         self.device, self.dtype, self.report = device, compute_dtype(device), report
         # bf16 results: one rounding, and now and then a second one where the reference rounds in between.
         self.rounding = FP32_ERROR if self.dtype is torch.float32 else 2.0**-8
-        self.tiles = target_tiles(shape.target.moe)
+        self.tiles = target_tiles(shape.target.moe, card_of(device))
 
     def noise(self, *shape: int, scale: float = 1.0) -> Tensor:
         return torch.randn(shape, device=self.device, dtype=self.dtype) * scale
@@ -106,7 +107,8 @@ class Checks:
             taps, layer = len(self.drafter.target_layer_ids), self.drafter.layers[0]
             hidden, inter = target.hidden_size, self.drafter.intermediate_size
             queries, keys = layer.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim
-            for bits, draft in ((16, DRAFT_TILES), (8, DRAFT_TILES_IN_8_BITS)):
+            card = card_of(self.device)
+            for bits, draft in ((16, draft_tiles(False, card)), (8, draft_tiles(True, card))):
                 name, all_keys = f"draft, {bits} bits,", 2 * keys * len(self.drafter.layers)
                 self._project(f"{name} context", hidden, taps * hidden, draft.context, bits)
                 self._project(f"{name} context kv", all_keys, hidden, draft.context_kv, bits)

@@ -17,6 +17,7 @@ from ...kernels.decode.norm import after_attention, after_feed_forward, embed_ro
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
 from ...kernels.decode.tiles import TargetTiles, target_tiles
 from ...kernels.round.tree_rows import TreeRows
+from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
@@ -71,7 +72,7 @@ class DecodePass:
         self.cursor, self.rows = cursor, rows
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
         """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
-        self.tiles = target_tiles(target.config.moe) if tiles is None else tiles
+        self.tiles = target_tiles(target.config.moe, card_of(device)) if tiles is None else tiles
         self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
         """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
         self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)

@@ -15,7 +15,8 @@ from engine.bench.candidates import best_for_all, read_tiles, refinements
 from engine.bench.cases import Case, cases_of
 from engine.bench.command import main
 from engine.bench.shapes import read_shape
-from engine.kernels.decode.tiles import TargetTiles, Tiles
+from engine.kernels.decode.tiles import DRAFT_TILES, TargetTiles, Tiles
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
@@ -25,7 +26,7 @@ CPU = torch.device("cpu")
 
 @cache
 def tiny_cases() -> dict[str, Case]:
-    return {case.name: case for case in cases_of(read_shape("tiny", 6), 4, (40,))}
+    return {case.name: case for case in cases_of(read_shape("tiny", 6), 4, (40,), HOPPER)}
 
 
 @pytest.mark.parametrize("name", tiny_cases())
@@ -37,7 +38,7 @@ def test_every_case_launches_with_the_tiles_in_use(name: str) -> None:
 
 
 def test_bytes_of_the_26b_layers() -> None:
-    cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), 2, (2048,))}
+    cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), 2, (2048,), HOPPER)}
     assert cases["qkv, sliding"].num_bytes == 2 * 8192 * 2816
     assert cases["output, full"].num_bytes == 2 * 8192 * 2816
     assert cases["head"].num_bytes == 2 * 738_197_504
@@ -49,7 +50,7 @@ def test_bytes_of_the_26b_layers() -> None:
 
 
 def test_no_choice_needs_more_memory_than_a_program_has() -> None:
-    for case in cases_of(read_shape("31B"), 2, (2048,)):
+    for case in cases_of(read_shape("31B"), 2, (2048,), HOPPER):
         for tiles in (*case.others, *refinements(case.tiles)):
             if isinstance(tiles, Tiles):
                 weight_bytes = 1 if case.field.startswith("draft.") else 2
@@ -96,7 +97,7 @@ def test_a_sweep_chooses_tiles_for_rounds(tmp_path: Path) -> None:
         choices[field] = Tiles(16, 16 * depth)
     found = [{"choice": field, "tried": [[asdict(tiles), 1.0]]} for field, tiles in choices.items()]
     (tmp_path / "sweep.json").write_text(json.dumps({"kernels": [*found, {"choice": "", "tried": []}]}))
-    target, draft = read_tiles(tmp_path / "sweep.json", TargetTiles())
+    target, draft = read_tiles(tmp_path / "sweep.json", TargetTiles(), DRAFT_TILES)
     rounds = {"target": asdict(target), "draft": asdict(draft)}
     fields = [f"{who}.{name}" for who in rounds for name in rounds[who] if name != "rows"]
     assert sorted(fields) == sorted(choices)
@@ -111,7 +112,7 @@ def test_a_sweep_chooses_tiles_for_rounds(tmp_path: Path) -> None:
 def test_what_is_no_sweep_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text(content)
     with pytest.raises(ValueError, match="holds no sweep"):
-        read_tiles(tmp_path / "sweep.json", TargetTiles())
+        read_tiles(tmp_path / "sweep.json", TargetTiles(), DRAFT_TILES)
 
 
 def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
