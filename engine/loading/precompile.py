@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..commands import AttentionBackend, EngineOptions
+from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
 from .cuda_context import has_driver
 
@@ -45,6 +45,8 @@ class Order:
     draft_attention: AttentionBackend
     capability: int
     """Of the GPU: 90 is Hopper."""
+    weights: WeightFormat | None = "bf16"
+    """Of the target, as ``load_target`` is told."""
 
     @property
     def digest(self) -> str:
