@@ -43,6 +43,7 @@ from .loading import checkpoint
 from .loading.choose_rounds import Way, choose_rounds, ways_with
 from .loading.memory_plan import MemoryPlan, plan_memory
 from .loading.precompile import Compiling, compiling_beside
+from .models.packed import format_of_target
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
 from .statistics import TurnMeter
@@ -221,7 +222,8 @@ class Runner:
         head = None
         if plan.device_rounds:
             card = card_of(self.decoder.device)
-            ways = ways_with(target_tiles(target.config.moe, card), draft_tiles(in_8_bits, card))
+            tiles = target_tiles(target.config.moe, card, format_of_target(target))
+            ways = ways_with(tiles, draft_tiles(in_8_bits, card))
             head = Int8Weight.of(target.head) if in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
+from ...commands import WeightFormat
 from ...layer_config import MoeConfig
 from ..toolchain.card import HOPPER, Card
 from ..toolchain.jit import MAX_ROWS
@@ -91,9 +92,46 @@ DENSE_TARGET = TargetTiles(
 """For targets without experts, whose dense layers are several times larger."""
 
 
-def target_tiles(moe: MoeConfig | None, card: Card) -> TargetTiles:
-    """The tiles in use on a card for a target with these experts, or without."""
-    return on_card(DENSE_TARGET if moe is None else TargetTiles(), card)
+FP8_TARGET = TargetTiles(
+    qkv=Tiles(columns=64, depth=128),
+    output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=3),
+    gate_up=Tiles(columns=16, depth=128),
+    down=Tiles(columns=64, depth=128, splits=3),
+    expert_gate_up=Tiles(columns=32, depth=128, programs=1056),
+    expert_gate_up_alone=Tiles(columns=16, depth=128, programs=1056, registers=128),
+    expert_down=Tiles(columns=64, depth=64, warps=2, stages=3, programs=1056),
+)
+"""For packed weights: a warp takes 32 of the depth. Splits are those of bf16, since a target may hold both."""
+INT4_TARGET = TargetTiles(
+    qkv=Tiles(columns=64, depth=256, warps=8, stages=3),
+    output=Tiles(columns=128, depth=128, splits=4),
+    gate_up=Tiles(columns=32, depth=256, warps=8, stages=3),
+    down=Tiles(columns=64, depth=128, splits=3),
+    expert_gate_up=Tiles(columns=64, depth=128, stages=3, programs=396),
+    expert_gate_up_alone=Tiles(columns=32, depth=128, programs=396),
+    expert_down=Tiles(columns=128, depth=64, warps=2, programs=1056),
+)
+PACKED_DENSE_TARGET = TargetTiles(
+    qkv=Tiles(columns=64, depth=128),
+    output=Tiles(columns=64, depth=128, splits=2),
+    gate_up=Tiles(columns=32, depth=128),
+    down=Tiles(columns=64, depth=128, splits=4),
+)
+MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
+    ("bf16", True): TargetTiles(),
+    ("bf16", False): DENSE_TARGET,
+    ("fp8", True): FP8_TARGET,
+    ("fp8", False): PACKED_DENSE_TARGET,
+    ("int4", True): INT4_TARGET,
+    ("int4", False): PACKED_DENSE_TARGET,
+}
+"""By format, and whether there are experts."""
+BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4}
+
+
+def target_tiles(moe: MoeConfig | None, card: Card, weights: WeightFormat = "bf16") -> TargetTiles:
+    """The tiles in use on a card for a target with these experts, or without, whose weights are in a format."""
+    return on_card(MEASURED[weights, moe is not None], card, BITS[weights])
 
 
 @dataclass(frozen=True, slots=True)
