@@ -10,12 +10,12 @@ from ..files.json_fields import DOWNLOAD_AGAIN
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
-from ..kernels.weights.kinds import MAKERS
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
+from .grid import rounded
 from .layout import SCALE, Kind, Part, Stored
 
-KINDS: dict[str, type[Weight]] = {"bf16": PlainWeight, "fp8": Fp8Weight, "int4": Int4Weight}
+CLASSES: dict[str, type[Weight]] = {"bf16": PlainWeight, "fp8": Fp8Weight, "int4": Int4Weight}
 
 
 class Assembly:
@@ -55,7 +55,7 @@ class Assembly:
         self._pieces[field][part.expert, slice(*part.rows)] = piece
 
     def _whole(self) -> Weight:
-        weight = KINDS[self._stored.kind.format](**self._pieces)
+        weight = CLASSES[self._stored.kind.format](**self._pieces)
         check_scales(self._name, weight)
         return weight
 
@@ -63,7 +63,9 @@ class Assembly:
 def held(weight: Weight, kind: Kind, dtype: torch.dtype) -> Weight:
     """A weight as a model holds it: what came as floats is packed, what is to be floats is restored."""
     if isinstance(weight, PlainWeight):
-        return PlainWeight(weight.values.to(dtype)) if kind.format == "bf16" else MAKERS[kind.format](weight.values)
+        if kind.format == "int4":
+            return rounded(weight.values)
+        return Fp8Weight.of(weight.values) if kind.format == "fp8" else PlainWeight(weight.values.to(dtype))
     return PlainWeight(weight.restored().to(dtype)) if kind.format == "bf16" else weight
 
 

@@ -3,8 +3,9 @@ checked by the files' headers, before anything is loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import nn
 
 from ..commands import WeightFormat
 from ..errors import Option, UsageFailure, WeightsFailure
-from ..files.headers import FLOATS, Headers, TensorHeader
+from ..files.headers import FLOATS, Headers, TensorHeader, opened
 from ..files.json_fields import DOWNLOAD_AGAIN
 from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
@@ -21,6 +22,7 @@ from ..kernels.weights.int4 import BLOCK, GROUPS, Int4Weight
 from ..models.family import Family
 from ..models.packed import hold, packable
 from ..models.target import TargetModel
+from .grid import scales_of
 from .refusals import advice, declared_weights, quantization_of, refuse
 from .stored_format import format_of
 
@@ -34,6 +36,9 @@ Piece = tuple[int | None, tuple[int, int], str]
 """Expert, rows and name of a weight that is a parameter, or a part of one: as in ``Part``."""
 
 META = torch.device("meta")
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+SAMPLED_ROWS = 64
+"""Of a weight, to learn whether it lies on a grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ def layout_of(
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
     names = Names(family.tensor_name, family.skipped_tensors, family.expert_tensors)
     stored = _Finder(folder, headers, names, config).find_all(model)
-    return Layout(headers, stored, _kinds(model, stored, weights, format_of(headers).weights))
+    return Layout(headers, stored, _kinds(model, headers, stored, weights))
 
 
 def plain_layout(
@@ -258,21 +263,31 @@ class _Finder:
 
 
 def _kinds(
-    model: TargetModel, stored: dict[str, Stored], weights: WeightFormat | None, in_files: WeightFormat
+    model: TargetModel, headers: Headers, stored: dict[str, Stored], weights: WeightFormat | None
 ) -> dict[str, Kind]:
     """As what each parameter is held."""
-    packs = set(packable(model))
-    kinds = {
-        name: _kind_of(each, None if weights == in_files else weights) if name in packs else PLAIN
-        for name, each in stored.items()
-    }
+    in_files = format_of(headers).weights
+    packs = {name: stored[name] for name in packable(model)}
+    wanted = None if weights == in_files else weights
+    own_scales = _scales_of_own_grid(headers, packs.values()) if wanted == "int4" and in_files == "bf16" else "BF16"
+    kinds = {name: _kind_of(each, wanted, own_scales) if name in packs else PLAIN for name, each in stored.items()}
     for together in _read_together(model, kinds):
         if len({kinds[name] for name in together}) > 1:  # floats can stand for all of them, exactly
             kinds.update(dict.fromkeys(together, PLAIN))
     return kinds
 
 
-def _kind_of(stored: Stored, weights: WeightFormat | None) -> Kind:
+def _scales_of_own_grid(headers: Headers, stored: Iterable[Stored]) -> str:
+    """The scales' dtype where floats become INT4: by a sample of those that may lie on a grid."""
+    largest = max(stored, key=lambda each: prod(each.shape))
+    part = largest.parts[0]
+    with opened(headers[part.tensor].path, "pt") as file:
+        rows = file.get_slice(part.tensor)
+        sample = rows[:1, :SAMPLED_ROWS] if len(rows.get_shape()) == 3 else rows[:SAMPLED_ROWS]
+    return NAMES[scales_of(sample) or torch.bfloat16]
+
+
+def _kind_of(stored: Stored, weights: WeightFormat | None, own_scales: str) -> Kind:
     if weights is None or weights == stored.kind.format:
         return stored.kind
     if weights == "bf16":
@@ -285,7 +300,7 @@ def _kind_of(stored: Stored, weights: WeightFormat | None) -> Kind:
         )
     if weights == "fp8":
         return Kind("fp8")
-    return PLAIN if stored.shape[-1] % BLOCK else Kind("int4", BLOCK, "BF16")
+    return PLAIN if stored.shape[-1] % BLOCK else Kind("int4", BLOCK, own_scales)
 
 
 def _read_together(model: TargetModel, kinds: Mapping[str, Kind]) -> Iterator[list[str]]:
