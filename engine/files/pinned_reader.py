@@ -53,9 +53,12 @@ class StoredTensor:
 
 
 def stored_tensors(headers: Mapping[str, TensorHeader]) -> list[StoredTensor]:
-    """Tensors by name, in the order they are stored."""
+    """Tensors by name, in the order they are stored; of the blocks of a GGUF file their bytes."""
     found = [
-        StoredTensor(name, each.path, each.offset, DTYPES[each.dtype], each.shape) for name, each in headers.items()
+        StoredTensor(name, each.path, each.offset, DTYPES[each.dtype], each.shape)
+        if each.dtype in DTYPES
+        else StoredTensor(name, each.path, each.offset, torch.uint8, (each.nbytes,))
+        for name, each in headers.items()
     ]
     return sorted(found, key=lambda tensor: (tensor.path, tensor.offset))
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..errors import WeightsFailure
+from ..files.gguf_blocks import RESTORE, q4_0, restored
 from ..files.json_fields import DOWNLOAD_AGAIN
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
@@ -21,8 +22,9 @@ CLASSES: dict[str, type[Weight]] = {"bf16": PlainWeight, "fp8": Fp8Weight, "int4
 class Assembly:
     """One parameter. Its tensors may come in any order."""
 
-    def __init__(self, name: str, stored: Stored):
-        self._name, self._stored = name, stored
+    def __init__(self, name: str, stored: Stored, dtype: torch.dtype):
+        """``dtype``: of floats that are stored as blocks."""
+        self._name, self._stored, self._dtype = name, stored, dtype
         self._waiting = {part.tensor for part in stored.parts}
         self._pieces: dict[str, Tensor] = {}
         """``values`` and ``scales``, as ``Weight`` has them."""
@@ -37,8 +39,13 @@ class Assembly:
     def _unpacked(self, part: Part, tensor: Tensor) -> dict[str, Tensor]:
         """Values or scales, as ``Weight`` has them, of a tensor as the file has it."""
         stored = self._stored
+        if stored.dtype in RESTORE:
+            return {"values": restored(tensor, stored.shape, stored.dtype, self._dtype)}
         if stored.kind.format == "bf16":
             return {"values": tensor}
+        if stored.kind.format == "int4" and tensor.dtype == torch.uint8:
+            values, scales = q4_0(tensor, stored.shape)
+            return {"values": values, "scales": scales}
         if stored.kind.format == "int4":
             return {"scales": tensor} if part.ending == SCALE else {"values": in_blocks(tensor)}
         if part.ending != SCALE:
@@ -66,7 +73,18 @@ def held(weight: Weight, kind: Kind, dtype: torch.dtype) -> Weight:
         if kind.format == "int4":
             return rounded(weight.values)
         return Fp8Weight.of(weight.values) if kind.format == "fp8" else PlainWeight(weight.values.to(dtype))
-    return PlainWeight(weight.restored().to(dtype)) if kind.format == "bf16" else weight
+    return PlainWeight(_floats(weight, dtype)) if kind.format == "bf16" else weight
+
+
+def _floats(weight: Weight, dtype: torch.dtype) -> Tensor:
+    """What a packed weight stands for; few rows are in fp32 at a time."""
+    floats = torch.empty(weight.shape, dtype=dtype, device=weight.values.device)
+    rows = weight.shape[-2]
+    step = max(1, ROWS_AT_ONCE * rows // weight.shape[:-1].numel())
+    for start in range(0, rows, step):
+        end = min(rows, start + step)
+        floats[..., start:end, :] = weight.rows(start, end).restored()
+    return floats
 
 
 def check_scales(name: str, weight: Weight) -> None:

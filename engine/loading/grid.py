@@ -14,8 +14,8 @@ from ..kernels.weights.int8 import ROWS_AT_ONCE
 SCALES = (torch.bfloat16, torch.float16, torch.float32)
 """Dtypes of scales, the one to prefer first."""
 TOLERANCE = 2.0**-4
-"""How far numbers in units of the scale may be from whole ones: 7 * 2^-7, of two roundings to bf16. In a wrong unit some
-are an eighth away, or nearly."""
+"""How far numbers in units of the scale may be from whole ones: 7 * 2^-7, of two roundings to bf16. In a wrong unit
+some are an eighth away, or nearly."""
 EDGE = 2.0**-22
 """Relative: more than the rounding of a quotient in fp32, far less than the steps of any scale."""
 SAMPLE, MOST = 512, 0.9

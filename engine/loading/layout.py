@@ -14,7 +14,7 @@ from torch import nn
 
 from ..commands import WeightFormat
 from ..errors import Option, UsageFailure, WeightsFailure
-from ..files.headers import FLOATS, Headers, TensorHeader, opened
+from ..files.headers import BLOCKS, FLOATS, Headers, TensorHeader, opened, same_bytes
 from ..files.json_fields import DOWNLOAD_AGAIN
 from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
@@ -24,7 +24,7 @@ from ..models.packed import hold, packable
 from ..models.target import TargetModel
 from .grid import scales_of
 from .refusals import advice, declared_weights, quantization_of, refuse
-from .stored_format import format_of
+from .stored_format import Files, format_of
 
 PACKED, SCALE, ZERO_POINT = "_packed", "_scale", "_zero_point"
 ENDINGS = ("", PACKED, SCALE, ZERO_POINT)
@@ -35,6 +35,8 @@ UNREAD = ("_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v
 Piece = tuple[int | None, tuple[int, int], str]
 """Expert, rows and name of a weight that is a parameter, or a part of one: as in ``Part``."""
 
+NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
+"""How names of a GGUF file's tensors begin that are computed from the config, or that text doesn't need."""
 META = torch.device("meta")
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 SAMPLED_ROWS = 64
@@ -100,19 +102,16 @@ class Layout:
                 hold(model, name, Int4Weight.allocate(*shape, device=META, group=kind.group, scales=scales))
 
 
-def layout_of(
-    folder: Path,
-    headers: Headers,
-    model: TargetModel,
-    family: Family,
-    config: Mapping[str, Any],
-    weights: WeightFormat | None,
-) -> Layout:
+def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, weights: WeightFormat | None) -> Layout:
     """The layout of a checkpoint whose target is given on ``meta``. ``weights``: how to hold what may be packed, None:
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
     names = Names(family.tensor_name, family.skipped_tensors, family.expert_tensors)
-    stored = _Finder(folder, headers, names, config).find_all(model)
-    return Layout(headers, stored, _kinds(model, headers, stored, weights))
+    if files.gguf:
+        if family.gguf_name is None:
+            refuse("a GGUF file of a family that the engine reads from safetensors alone", files.config, None)
+        names = Names(family.gguf_name, NOT_OF_TEXT)
+    stored = _Finder(folder, files.headers, names, files.config).find_all(model)
+    return Layout(files.headers, stored, _kinds(model, files.headers, stored, weights))
 
 
 def plain_layout(
@@ -160,12 +159,17 @@ class _Finder:
 
     def _check_all_used(self) -> None:
         unread = (name for name in self._headers.keys() - self._used if not name.startswith(self._names.skipped))
-        surplus = [name for name in unread if not name.endswith(UNREAD)]
+        surplus = [name for name in unread if not name.endswith(UNREAD) and not self._is_copy(name)]
         for names, what in ((self._absent, "lacks"), (surplus, "has, against its config,")):
             if names:
                 raise _wrong(
                     f"The checkpoint in {self._folder} {what} {len(names)} tensors, the first is {min(names)}."
                 )
+
+    def _is_copy(self, name: str) -> bool:
+        """Values that are the keys again: some GGUF files hold them also for layers without."""
+        keys = self._headers.get(name.replace("attn_v", "attn_k"))
+        return name.endswith("attn_v.weight") and keys is not None and same_bytes(self._headers[name], keys)
 
     def _split_names(self, name: str, shape: tuple[int, ...]) -> list[Piece]:
         """(Expert, rows, tensor) of a parameter that stacks experts, where each has tensors of its own."""
@@ -210,6 +214,8 @@ class _Finder:
         if PACKED not in tensors and "" not in tensors:
             raise _wrong(f"The checkpoint has the scales of {base}, but not its numbers.")
         numbers = tensors.get(PACKED) or tensors[""]
+        if numbers.dtype in BLOCKS:
+            return self._of_blocks(base, numbers, shape)
         packed = PACKED in tensors or numbers.dtype == "F8_E4M3"
         if packed and SCALE not in tensors:
             raise _wrong(f"The checkpoint lacks the scales of {base}, which is {numbers}.")
@@ -226,6 +232,12 @@ class _Finder:
             return Kind("int4", self._group(base, numbers, scales, shape), scales.dtype), ""
         self._check_fp8(base, numbers, scales, shape)
         return Kind("fp8"), ""
+
+    def _of_blocks(self, base: str, numbers: TensorHeader, shape: tuple[int, ...]) -> tuple[Kind, str]:
+        """Of a GGUF file."""
+        if numbers.shape != shape or shape[-1] % BLOCKS[numbers.dtype][0]:
+            raise _wrong(f"{base} is {numbers}, the config asks for {list(shape)}.")
+        return (Kind("int4", BLOCK, "F16"), "") if numbers.dtype == "Q4_0" else (PLAIN, numbers.dtype)
 
     def _group(self, base: str, numbers: TensorHeader, scales: TensorHeader, shape: tuple[int, ...]) -> int:
         *outer, depth = shape
