@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..kernels.weights.int4 import BLOCK, Int4Weight
+from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
+from ..kernels.weights.panels import ROWS
 
+BLOCK = 32
+"""Neighbours that share a scale."""
 SCALES = (torch.bfloat16, torch.float16, torch.float32)
 """Dtypes of scales, the one to prefer first."""
 TOLERANCE = 2.0**-4
@@ -27,19 +30,19 @@ def rounded(weight: Tensor) -> Int4Weight:
     weights, and scales have the narrowest dtype that can do it; elsewhere as ``Int4Weight.of`` rounds."""
     if scales_of(weight) is None:
         return Int4Weight.of(weight)
+    whole = Int4Weight.allocate(*weight.shape, device=weight.device, scales=torch.float32)
+    assert whole.scales is not None
     rows = _as_rounded(weight).flatten(0, -2)
-    values = torch.empty(*rows.shape[:-1], rows.shape[-1] // 2, dtype=torch.uint8, device=weight.device)
-    units = torch.empty(len(rows), rows.shape[-1] // BLOCK, device=weight.device)
+    values, scales = whole.values.view(-1, *whole.values.shape[-3:]), whole.scales.view(-1, *whole.scales.shape[-2:])
     exact = torch.zeros(len(SCALES), dtype=torch.int64, device=weight.device)
     for start in range(0, len(rows), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
-        found = _find(rows[part].unflatten(-1, (-1, BLOCK)))
+        found = _find(rows[start : start + ROWS_AT_ONCE].unflatten(-1, (-1, BLOCK)))
         exact += torch.stack([each.sum() for each in found.exact])
-        units[part] = found.unit
-        values[part] = Int4Weight.packed((found.numbers + 8).to(torch.uint8).flatten(-2), units).values
-    dtype = _narrowest(exact)
-    shape = (*weight.shape[:-1], -1)
-    return Int4Weight(values.reshape(shape), units.to(dtype).reshape(shape))
+        part = Int4Weight.packed((found.numbers + 8).to(torch.uint8).flatten(-2), found.unit)
+        assert part.scales is not None
+        panels = slice(start // ROWS, start // ROWS + len(part.values))
+        values[panels], scales[panels] = part.values, part.scales
+    return Int4Weight(whole.values, whole.scales.to(_narrowest(exact)))
 
 
 def scales_of(weight: Tensor) -> torch.dtype | None:

@@ -18,7 +18,8 @@ from ..files.headers import BLOCKS, FLOATS, Headers, TensorHeader, opened, same_
 from ..files.json_fields import DOWNLOAD_AGAIN
 from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
-from ..kernels.weights.int4 import BLOCK, GROUPS, Int4Weight
+from ..kernels.weights.int4 import GROUPS, Int4Weight
+from ..kernels.weights.panels import DEPTH, ROWS
 from ..models.family import Family
 from ..models.packed import hold, packable
 from ..models.target import TargetModel
@@ -39,6 +40,8 @@ NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
 """How names of a GGUF file's tensors begin that are computed from the config, or that text doesn't need."""
 META = torch.device("meta")
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
+BLOCK = 32
+"""Neighbours that share a scale in Q4_0, and in INT4 of our own making."""
 SAMPLED_ROWS = 64
 """Of a weight, to learn whether it lies on a grid."""
 
@@ -237,7 +240,7 @@ class _Finder:
         """Of a GGUF file."""
         if numbers.shape != shape or shape[-1] % BLOCKS[numbers.dtype][0]:
             raise _wrong(f"{base} is {numbers}, the config asks for {list(shape)}.")
-        return (Kind("int4", BLOCK, "F16"), "") if numbers.dtype == "Q4_0" else (PLAIN, numbers.dtype)
+        return (Kind("int4", BLOCK, "F16"), "Q4_0") if numbers.dtype == "Q4_0" else (PLAIN, numbers.dtype)
 
     def _group(self, base: str, numbers: TensorHeader, scales: TensorHeader, shape: tuple[int, ...]) -> int:
         *outer, depth = shape
@@ -283,6 +286,7 @@ def _kinds(
     wanted = None if weights == in_files else weights
     own_scales = _scales_of_own_grid(headers, packs.values()) if wanted == "int4" and in_files == "bf16" else "BF16"
     kinds = {name: _kind_of(each, wanted, own_scales) if name in packs else PLAIN for name, each in stored.items()}
+    kinds |= {name: PLAIN for name in packs if stored[name].shape[-2] % ROWS or stored[name].shape[-1] % DEPTH}
     for together in _read_together(model, kinds):
         if len({kinds[name] for name in together}) > 1:  # floats can stand for all of them, exactly
             kinds.update(dict.fromkeys(together, PLAIN))
@@ -312,7 +316,7 @@ def _kind_of(stored: Stored, weights: WeightFormat | None, own_scales: str) -> K
         )
     if weights == "fp8":
         return Kind("fp8")
-    return PLAIN if stored.shape[-1] % BLOCK else Kind("int4", BLOCK, own_scales)
+    return Kind("int4", BLOCK, own_scales)
 
 
 def _read_together(model: TargetModel, kinds: Mapping[str, Kind]) -> Iterator[list[str]]:

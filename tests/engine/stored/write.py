@@ -1,5 +1,5 @@
-"""``python -m tests.engine.stored.write``: the checkpoints in this folder, packed by ``compressed-tensors`` itself (0.20.0;
-not among the tests' dependencies). Beside each lies what it makes of its own numbers."""
+"""``python -m tests.engine.stored.write``: the checkpoints in this folder, packed by ``compressed-tensors`` itself, and
+what it makes of its own numbers. Done with 0.20.0, which is not among the tests' dependencies."""
 
 from __future__ import annotations
 
