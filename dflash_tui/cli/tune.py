@@ -53,8 +53,8 @@ def tune(
     """
     options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096)
     if kernels:
-        timed = _time_kernels(options)
-        print(json.dumps(_kernels_object(timed), indent=2) if as_json else "\n".join(_kernel_lines(timed)))
+        tiles = _time_kernels(options)
+        print(json.dumps(_kernels_object(tiles), indent=2) if as_json else "\n".join(_kernel_lines(tiles)))
         return ExitCode.OK
     found, answers, timed = _run(options, prompts, tokens)
     print(json.dumps(_as_object(found), indent=2) if as_json else "\n".join([timed, "", *_lines(found, answers)]))

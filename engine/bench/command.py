@@ -24,6 +24,7 @@ from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import load_drafter, load_target, pick_device
 from ..models.dflash.modules import DFlashDrafter
+from ..models.packed import format_of_target
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
 from . import kernels
@@ -225,7 +226,7 @@ def choose_rounds(bench: Bench, who: str, tiles: Path | None) -> float:
     """Sets who runs the rounds (the host by default) and with which tiles; returns the seconds until ready."""
     started, decoder = perf_counter(), bench.decoder
     card, for_drafter = card_of(decoder.device), None
-    for_target = target_tiles(decoder.target.config.moe, card)
+    for_target = target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target))
     if tiles is not None:
         for_target, for_drafter = read_tiles(tiles, for_target, draft_tiles(True, card))
     if who != HOST:

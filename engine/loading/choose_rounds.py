@@ -19,6 +19,7 @@ from ..kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles, target_
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import KernelFailure
 from ..kernels.weights.int8 import Int8Weight
+from ..models.packed import format_of_target
 from ..tuning.known import keep, kept
 from ..tuning.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 
@@ -60,7 +61,7 @@ def ways_with(tiles: TargetTiles, for_drafter: DraftTiles) -> list[Way]:
 def derived_tiles(decoder: Decoder, in_8_bits: bool) -> Way:
     """The tiles of the source, as they fit the card."""
     card = card_of(decoder.device)
-    return target_tiles(decoder.target.config.moe, card), draft_tiles(in_8_bits, card)
+    return target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target)), draft_tiles(in_8_bits, card)
 
 
 def kept_tiles(decoder: Decoder, in_8_bits: bool) -> Way | None:

@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..commands import AttentionBackend, EngineOptions
+from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
 from ..kernels.toolchain.card import Card, card_of
 from .cuda_context import has_driver
@@ -46,6 +46,8 @@ class Order:
     draft_attention: AttentionBackend
     card: Card
     """What is compiled for."""
+    weights: WeightFormat | None = "bf16"
+    """Of the target, as ``load_target`` is told."""
 
     @classmethod
     def read(cls, said: str) -> Order:

@@ -24,8 +24,7 @@ from .checkpoint import (  # noqa: E402
     compute_dtype,
     drafter_shape,
     read_drafter_config,
-    read_target_config,
-    target_shape,
+    target_on_meta,
 )
 from .choose_rounds import derived_tiles, kept_tiles  # noqa: E402
 from .memory_plan import META  # noqa: E402
@@ -41,9 +40,9 @@ CORES_LEFT = 6
 
 def launch_all(order: Order) -> None:
     """Everything that a turn may launch, on tensors without memory."""
-    config = read_target_config(Path(order.target))
-    target = target_shape(config, CUDA).to(compute_dtype(CUDA))
+    target = target_on_meta(Path(order.target), CUDA, weights=order.weights)
     target.prepare()
+    config = target.config
     drafter = None
     if order.drafter is not None:
         draft_config = read_drafter_config(Path(order.drafter), config)

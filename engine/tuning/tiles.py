@@ -72,7 +72,7 @@ def neighbours(choice: Tiles, trial: Trial[Any], card: Card) -> list[Tiles]:
 
 def _halved_and_doubled(choice: Tiles, what: str, least: int, most: int) -> Iterator[Tiles]:
     now: int = getattr(choice, what)
-    yield from (replace(choice, **{what: value}) for value in (2 * now, now // 2) if least <= value <= most)  # type: ignore[arg-type]
+    yield from (replace(choice, **{what: value}) for value in (2 * now, now // 2) if least <= value <= most)
 
 
 def _programs(choice: Tiles, card: Card) -> Iterator[Tiles]:
@@ -135,15 +135,16 @@ def _tune_one(
 
     best: Tiles = getattr(tuned.tiles, name)
     count = len(trial.launches(tuned.tiles))
-    tried = {best: timed(best)}
+    tried: dict[Tiles, float] = {best: timed(best)}
     improved = True
     while improved and perf_counter() < deadline:
-        improved, around = False, neighbours(best, trial, card)
+        improved = False
+        around = neighbours(best, trial, card)
         for choice in around:
             if choice not in tried and perf_counter() < deadline:
                 tried[choice] = timed(choice)
                 improved |= tried[choice] < BETTER * tried[best]
-        best = min((best, *(each for each in around if each in tried)), key=lambda each: tried[each])
+        best = min((best, *(each for each in around if each in tried)), key=tried.__getitem__)
     first = next(iter(tried))
     if not tried[best] < BETTER * tried[first]:
         best = first
@@ -177,4 +178,5 @@ def _read(data: Mapping[str, Any], tiles: AllTiles) -> AllTiles:
         numbers = [choice.columns, choice.depth, choice.splits, choice.warps, choice.stages, choice.programs]
         if not all(type(number) is int and number > 0 for number in numbers):
             raise ValueError("not tiles")
-    return replace(tiles, **read)  # type: ignore[arg-type]
+    changed: dict[str, Any] = read
+    return replace(tiles, **changed)
