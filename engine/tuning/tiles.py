@@ -139,7 +139,7 @@ def _tune_one(
     improved = True
     while improved and perf_counter() < deadline:
         improved = False
-        around = neighbours(best, trial, card)
+        around: list[Tiles] = neighbours(best, trial, card)
         for choice in around:
             if choice not in tried and perf_counter() < deadline:
                 tried[choice] = timed(choice)
