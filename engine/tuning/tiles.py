@@ -59,7 +59,7 @@ def neighbours(choice: Tiles, trial: Trial[Any], card: Card) -> list[Tiles]:
         *(_halved_and_doubled(choice, "depth", *DEPTHS) if trial.depth else ()),
         *(replace(choice, stages=choice.stages + more) for more in (-1, 1)),
         *(_halved_and_doubled(choice, "splits", *SPLITS) if trial.splits else ()),
-        *_halved_and_doubled(choice, "warps", *WARPS),
+        *(_halved_and_doubled(choice, "warps", *WARPS) if trial.warps else ()),
         *(_programs(choice, card) if trial.shares else ()),
     ]
     low, high = STAGES
@@ -81,10 +81,12 @@ def _programs(choice: Tiles, card: Card) -> Iterator[Tiles]:
 
 
 def with_choice(tiles: AllTiles, name: str, choice: Tiles, trial: Trial[Any], card: Card) -> AllTiles:
-    """With another choice, and with what must follow from it: a row alone takes steps as deep as sixteen."""
+    """With another choice, and with what must follow from it: a row alone takes steps as deep as sixteen, and of packed
+    weights, whose depth warps share, by as many warps."""
     changed: dict[str, Any] = {name: choice}
     if name == "expert_gate_up" and isinstance(tiles, TargetTiles):
         alone = replace(tiles.expert_gate_up_alone, depth=choice.depth)
+        alone = alone if trial.bits == 16 else replace(alone, warps=choice.warps)
         fits = card.programs_of(alone.shared_memory(trial.weight_tiles, trial.bits)) > 0
         changed["expert_gate_up_alone"] = alone if fits else replace(alone, stages=LEAST_STAGES)
     return replace(tiles, **changed)

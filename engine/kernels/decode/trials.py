@@ -25,6 +25,8 @@ class Trial(Generic[AllTiles]):
     added in the launch behind."""
     depth: bool = True
     """Whether steps may have another depth."""
+    warps: bool = True
+    """Whether more or fewer warps may share a program."""
     shares: bool = False
     """Whether programs share the tiles of experts."""
 

@@ -35,8 +35,9 @@ def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTi
     if moe is not None:
         found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, shares=True)
         found["expert_down"] = Trial(of.expert_down, 1, bits, shares=True)
-        # Bits of a row alone must be those among sixteen, so its steps have the same depth.
-        found["expert_gate_up_alone"] = Trial(partial(of.expert_gate_up, rows=1), 2, bits, depth=False, shares=True)
+        # A row alone must have the bits it has among sixteen: steps as deep, of packed weights by as many warps.
+        alone = partial(of.expert_gate_up, rows=1)
+        found["expert_gate_up_alone"] = Trial(alone, 2, bits, depth=False, warps=bits == 16, shares=True)
     found["head"] = Trial(of.head)
     # Beside a router rows of the two lie alike only with steps of one depth.
     found["gate_up"] = Trial(of.gate_up, 2, bits, depth=moe is None)

@@ -60,6 +60,10 @@ def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
     assert deeper.expert_gate_up_alone.depth == 512
     shallow = with_choice(tiles, "expert_gate_up", replace(tiles.expert_gate_up, depth=64), SHARED, SMALL)
     assert shallow.expert_gate_up_alone == replace(tiles.expert_gate_up_alone, depth=64)
+    wider, packed = replace(tiles.expert_gate_up, warps=8), replace(SHARED, bits=4)
+    assert with_choice(tiles, "expert_gate_up", wider, SHARED, SMALL).expert_gate_up_alone.warps == 2
+    assert with_choice(tiles, "expert_gate_up", wider, packed, SMALL).expert_gate_up_alone.warps == 8
+    assert not any(each.warps != 4 for each in neighbours(Tiles(16, 256), replace(SHARED, warps=False), SMALL))
 
 
 def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, Trial[TargetTiles]], tuning.Timer]:
