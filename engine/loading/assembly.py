@@ -11,6 +11,7 @@ from torch import Tensor
 from ..errors import WeightsFailure
 from ..files.gguf_blocks import RESTORE, q4_0, restored
 from ..files.json_fields import DOWNLOAD_AGAIN
+from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
@@ -139,7 +140,7 @@ def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
     if isinstance(stored, PackedRows):
         return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored.weight()
     if kind.format == "int4":
-        return rounded(stored)
+        return rounded(stored, DTYPES[kind.scales])
     return Fp8Weight.of(stored) if kind.format == "fp8" else PlainWeight(stored.to(dtype))
 
 

@@ -25,9 +25,10 @@ SAMPLE, MOST = 512, 0.9
 """So many groups are looked at; a weight is on a grid if this share of them is."""
 
 
-def rounded(weight: Tensor) -> Int4Weight:
+def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weight:
     """Weights [..., rows, depth] in INT4, groups of 32. Where they lie on a grid, what is restored rounds to these very
-    weights, and scales have the narrowest dtype that can do it; elsewhere as ``Int4Weight.of`` rounds."""
+    weights, and scales have the preferred dtype if it can do that, else the narrowest that can; elsewhere as
+    ``Int4Weight.of`` rounds."""
     if scales_of(weight) is None:
         return Int4Weight.of(weight)
     whole = Int4Weight.allocate(*weight.shape, device=weight.device, scales=torch.float32)
@@ -42,7 +43,7 @@ def rounded(weight: Tensor) -> Int4Weight:
         assert part.scales is not None
         panels = slice(start // ROWS, start // ROWS + len(part.values))
         values[panels], scales[panels] = part.values, part.scales
-    return Int4Weight(whole.values, whole.scales.to(_narrowest(exact)))
+    return Int4Weight(whole.values, whole.scales.to(_narrowest(exact, preferred)))
 
 
 def scales_of(weight: Tensor) -> torch.dtype | None:
@@ -108,7 +109,7 @@ def _units(groups: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
     return low, torch.where(high == torch.inf, low, high)
 
 
-def _narrowest(exact: Tensor) -> torch.dtype:
-    """The first of ``SCALES`` that explains as many groups as fp32 does."""
-    counts = exact.tolist()
-    return next(dtype for dtype, count in zip(SCALES, counts, strict=True) if count == counts[-1])
+def _narrowest(exact: Tensor, preferred: torch.dtype = torch.bfloat16) -> torch.dtype:
+    """The preferred one of ``SCALES``, or else the first, that explains as many groups as fp32 does."""
+    counts = dict(zip(SCALES, exact.tolist(), strict=True))
+    return next(dtype for dtype in (preferred, *SCALES) if counts[dtype] == counts[torch.float32])

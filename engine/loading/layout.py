@@ -253,6 +253,8 @@ class _Finder:
         count = scales.shape[-1]
         if depth % count or depth // count not in GROUPS:
             each = f"groups of {depth // count}" if depth % count == 0 else "no whole groups"
+            if odd := [group for group in sorted(self._groups) if depth % group]:
+                each += f"; the config's {odd[0]} do not divide {depth}"
             raise _wrong(f"The rows of {base} have {depth} numbers and {count} scales: {each}.", self._advice)
         group = depth // count
         if self._groups and group not in self._groups:

@@ -41,9 +41,8 @@ ENDINGS = {
     ".qweight": "GPTQ or AWQ",
     ".theta": "ParoQuant",
     ".pairs": "ParoQuant",
-    ".weight_g_idx": "INT4 with its columns in an order of their own (activation ordering)",
-    ".weight_global_scale": "NVFP4 (compressed-tensors)",
-    "_packed_global_scale": "NVFP4 (compressed-tensors)",
+    "_g_idx": "INT4 with its columns in an order of their own (activation ordering)",
+    "_global_scale": "NVFP4 (compressed-tensors)",
     ".weight_scale_2": "NVFP4 (ModelOpt)",
     ".weight_scale_inv": "FP8 in blocks of 128 by 128",
     ".bitmask": "2:4 sparse",
@@ -81,11 +80,11 @@ def refuse_config(config: Mapping[str, Any], room: int | None) -> None:
         refuse("a compressed-tensors checkpoint whose rows are rotated (transform_config)", config, room)
     for weights in declared_weights(said):
         bits, kind = weights.get("num_bits"), weights.get("type", "int")
-        if kind == "int" and bits != 4:
+        if kind == "int" and bits != 4 and isinstance(bits, int):
             refuse(f"INT{bits}", config, room)
         if kind == "int" and weights.get("symmetric") is False:
             refuse("INT4 with zero points (asymmetric)", config, room)
-        if kind == "float" and bits != 8:
+        if kind == "float" and bits != 8 and isinstance(bits, int):
             refuse("NVFP4" if weights.get("group_size") == 16 else "MXFP4", config, room)
 
 
