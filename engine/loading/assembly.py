@@ -56,7 +56,7 @@ class PackedRows:
             if self.stored.kind.format == "fp8":
                 part = numbers.view(torch.float8_e4m3fn).float() * steps[:, None]
             else:
-                groups = numbers.unflatten(-1, (-1, self.stored.kind.group)).float() - 8
+                groups = numbers.reshape(*steps.shape, -1).float() - 8
                 part = (groups * steps.float()[..., None]).flatten(-2)
             result[start : start + len(part)] = part
         return result.view(self.stored.shape)
@@ -80,7 +80,8 @@ class PackedRows:
         low, high = values & 15, values >> 4
         if self.stored.dtype != "Q4_0":
             return torch.stack((low, high), dim=-1).flatten(-2)
-        return torch.stack((low.unflatten(-1, (-1, 16)), high.unflatten(-1, (-1, 16))), dim=-2).flatten(-3)
+        halves = [part.reshape(len(part), -1, 16) for part in (low, high)]
+        return torch.stack(halves, dim=-2).flatten(-3)
 
 
 class Assembly:
@@ -148,7 +149,7 @@ def _lost(numbers: Tensor, scales: Tensor) -> bool:
     """Whether a scale of 0 turns other numbers into zeros."""
     if scales.ndim == 1:
         return bool(((numbers & 0x7F) != 0).any(-1)[scales == 0].any())
-    groups = numbers.unflatten(-1, (scales.shape[-1], -1))
+    groups = numbers.reshape(*scales.shape, -1)
     return bool((groups != 8).any(-1)[scales == 0].any())
 
 

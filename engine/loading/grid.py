@@ -37,7 +37,7 @@ def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weig
     values, scales = whole.values.view(-1, *whole.values.shape[-3:]), whole.scales.view(-1, *whole.scales.shape[-2:])
     exact = torch.zeros(len(SCALES), dtype=torch.int64, device=weight.device)
     for start in range(0, len(rows), ROWS_AT_ONCE):
-        found = _find(rows[start : start + ROWS_AT_ONCE].unflatten(-1, (-1, BLOCK)))
+        found = _find(_groups(rows[start : start + ROWS_AT_ONCE]))
         exact += torch.stack([each.sum() for each in found.exact])
         part = Int4Weight.packed((found.numbers + 8).to(torch.uint8).flatten(-2), found.unit)
         assert part.scales is not None
@@ -49,10 +49,15 @@ def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weig
 def scales_of(weight: Tensor) -> torch.dtype | None:
     """The narrowest dtype for the scales of the grid that a weight lies on, by a sample; None where it lies on none."""
     rows = _as_rounded(weight).flatten(0, -2)
-    groups = rows[:: max(1, rows.numel() // (BLOCK * SAMPLE))].unflatten(-1, (-1, BLOCK)).flatten(0, 1)
+    groups = _groups(rows[:: max(1, rows.numel() // (BLOCK * SAMPLE))]).flatten(0, 1)
     groups = groups[:: max(1, len(groups) // SAMPLE)]
     exact = torch.stack([each.sum() for each in _find(groups).exact])
     return _narrowest(exact) if exact[-1] >= MOST * len(groups) else None
+
+
+def _groups(rows: Tensor) -> Tensor:
+    """[n, groups, 32] of rows [n, depth]."""
+    return rows.reshape(len(rows), -1, BLOCK)
 
 
 def _as_rounded(weight: Tensor) -> Tensor:
