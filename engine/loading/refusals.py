@@ -49,6 +49,7 @@ ENDINGS = {
     "_blocks": "MXFP4",
 }
 """How names of tensors end that only one format has."""
+ANY_ENDING = tuple(ENDINGS)
 
 FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
 """Of packed floats, by the dtype of their scales."""
@@ -129,9 +130,8 @@ def declared_weights(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _told(headers: Headers) -> Iterator[str]:
     for name, header in headers.items():
-        for ending, format_name in ENDINGS.items():
-            if name.endswith(ending):
-                yield format_name
+        if name.endswith(ANY_ENDING):
+            yield next(ENDINGS[ending] for ending in ANY_ENDING if name.endswith(ending))
         if told := _by_dtype(name, header, headers):
             yield told
 
