@@ -74,12 +74,13 @@ def refuse_gguf(path: Path, headers: Headers) -> None:
             )
 
 
-def refuse_config(config: Mapping[str, Any], room: int | None) -> None:
-    """The same for what tensors can't show: numbers of other sizes, zero points, rotated rows."""
+def refuse_config(config: Mapping[str, Any], packed: bool, room: int | None) -> None:
+    """The same for what tensors can't show: rotated rows, and where they are packed numbers of other sizes and zero
+    points. Of floats a config may say what they were trained for."""
     said = quantization_of(config)
     if said.get("transform_config"):
         refuse("a compressed-tensors checkpoint whose rows are rotated (transform_config)", config, room)
-    for weights in declared_weights(said):
+    for weights in declared_weights(said) if packed else ():
         bits, kind = weights.get("num_bits"), weights.get("type", "int")
         if kind == "int" and bits != 4 and isinstance(bits, int):
             refuse(f"INT{bits}", config, room)

@@ -110,7 +110,7 @@ def lose_or_rename_tensor(pair: Path, draw: random.Random) -> str:
 
 def edit_json(pair: Path, draw: random.Random) -> str:
     """Gives one value, at any depth, another one; or loses it."""
-    path = draw.choice(sorted((*pair.glob("*/*config.json"), *pair.glob(f"*/{INDEX}"))))
+    path = draw.choice([*sorted(pair.glob("*/*config.json")), pair / "target" / INDEX])
     content = json.loads(path.read_text())
     holder, key = draw.choice(list(places(content)))
     value = draw.choice(ABSURD)

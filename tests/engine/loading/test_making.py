@@ -154,6 +154,13 @@ def edited(folder: Path, to: Path, tensors: Callable[[dict[str, Tensor]], object
     return to
 
 
+def test_floats_are_floats_whatever_their_config_says(floats: Path, tmp_path: Path) -> None:
+    """Google's QAT checkpoints in bf16 have a ``quantization_config`` that names no method."""
+    said = {"config_groups": {"group_0": {"weights": {"num_bits": 2, "type": "int", "symmetric": False}}}}
+    folder = edited(floats, tmp_path / "x", lambda stored: None, quantization_config=said)
+    load_target(folder, CPU, no_progress)
+
+
 def test_scales_of_activations_stay_on_disk(int4: tuple[Path, Tensor], tmp_path: Path) -> None:
     scale = {f"{PREFIX}layers.0.self_attn.q_proj.input_scale": torch.ones(1)}
     folder = edited(int4[0], tmp_path / "x", lambda stored: stored.update(scale))

@@ -136,7 +136,11 @@ BAD: dict[str, tuple[str, Edit, str]] = {
     "rows missing": ("int4", changed(Q + "_packed", lambda packed: packed[:-1]), rf"{Q} is packed as I32\[63, 8\]"),
     "scales of fewer rows": ("int4", changed(Q + "_scale", lambda scale: scale[:-1]), rf"The scales of {Q} are BF16"),
     "packed in int64": ("int4", changed(Q + "_packed", Tensor.long), rf"{Q} is packed as I64\[64, 8\]"),
-    "scales in int32": ("int4", changed(Q + "_scale", Tensor.int), f"The scales of {Q} are I32.*no floats"),
+    "scales in int32": (
+        "int4",
+        changed(Q + "_scale", Tensor.int),
+        f"The scales of {Q} are I32.*none of BF16, F16, F32",
+    ),
     "FP8 of another shape": ("fp8", changed(Q, lambda part: part[:, :-1]), rf"{Q} is F8_E4M3\[64, 63\]"),
     "scales of FP8 of fewer rows": ("fp8", changed(Q + "_scale", lambda scale: scale[:-1]), rf"The scales of {Q} are"),
     "NaN": (
