@@ -176,6 +176,7 @@ def test_a_head_that_is_the_embedding_again_is_none(int4: tuple[Path, Tensor], t
         tie_word_embeddings=False,
     )
     torch.testing.assert_close(logits(load_target(folder, CPU, no_progress)), int4[1], atol=1e-4, rtol=1e-4)
+    assert target_on_meta(folder, CPU).config == target_on_meta(int4[0], CPU).config
     other = edited(folder, tmp_path / "other", lambda stored: stored[head].add_(1))
     with pytest.raises(WeightsFailure, match="output head of its own"):
         load_target(other, CPU, no_progress)
