@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
-from engine.commands import EngineOptions
+from engine.commands import EngineOptions, WeightChoice
 
 from .pair import loaded_pair, pair_flags
 
@@ -32,6 +32,7 @@ def selftest(
     tokens: int,
     as_json: bool,
     device: str,
+    weights: WeightChoice,
     offline: bool,
     noise_embed_scale: float | None,
 ) -> int:
@@ -47,6 +48,7 @@ def selftest(
         offline=offline,
         noise_embed_scale=noise_embed_scale,
         max_context=4096,
+        weights=weights,
         time_rounds=False,
     )
     found = _run(options, tokens)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
-from engine.commands import EngineOptions
+from engine.commands import EngineOptions, WeightChoice
 from engine.errors import UsageFailure
 
 from .pair import loaded_pair, pair_flags
@@ -34,6 +34,7 @@ def tune(
     tokens: int,
     as_json: bool,
     device: str,
+    weights: WeightChoice,
     offline: bool,
 ) -> int:
     """Compare block sizes on this machine.
@@ -41,7 +42,7 @@ def tune(
     Records what the drafter drafts behind every token of a few answers, times passes of every width, and works out
     what each block size would have yielded, and what choosing anew every round does.
     """
-    options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096)
+    options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096, weights=weights)
     found, answers, timed = _run(options, prompts, tokens)
     print(json.dumps(_as_object(found), indent=2) if as_json else "\n".join([timed, "", *_lines(found, answers)]))
     return ExitCode.OK

@@ -22,6 +22,7 @@ from ..kernels.decode.tiles import target_tiles
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import load_drafter, load_target, pick_device
+from ..loading.stored_format import stored_format
 from ..models.dflash.modules import DFlashDrafter
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
@@ -99,7 +100,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
     what.add_argument(
-        "--weights", choices=list(MAKERS), default="bf16", help="how the random target's weights lie in memory"
+        "--weights", choices=[AUTO, *MAKERS], default=AUTO, help="of the target; auto: as stored, or bf16"
     )
     what.add_argument("--layers", type=int, metavar="N", help="only the target's first N layers")
     what.add_argument("--target", type=Path, metavar="FOLDER", help="a checkpoint instead of random weights")
@@ -148,6 +149,8 @@ def run(arguments: Sequence[str], prog: str = PROG) -> int:
         shape = shape_of_checkpoint(options.target, options.draft)
     else:
         shape = read_shape(name, options.layers)
+    if options.weights == AUTO:
+        options.weights = "bf16" if options.target is None else stored_format(options.target).weights
     tiny = shape.name == TINY
     options.contexts = options.contexts or list(TINY_LENGTHS if tiny else CONTEXTS)
     options.prompts = (TINY_LENGTHS if tiny else PROMPTS) if options.prompts is None else options.prompts
@@ -212,7 +215,7 @@ def _make_pair(
 ) -> tuple[TargetModel, DFlashDrafter | None]:
     if options.target is None:
         return random_pair(shape, device, weights=options.weights)
-    target = load_target(options.target, device, lambda _what, _done, _total: None)
+    target = load_target(options.target, device, lambda _what, _done, _total: None, weights=options.weights)
     target.config = without_stops(target.config)
     drafter = None
     if options.draft is not None:

@@ -8,11 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from ..commands import WeightFormat
-from ..kernels.weights.kinds import MAKERS, weight_of
+from ..kernels.weights.fp8 import Fp8Weight
+from ..kernels.weights.int4 import BLOCK, Int4Weight
+from ..kernels.weights.kinds import weight_of
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
 from .target import TargetModel
+
+META = torch.device("meta")
 
 
 class PackedLinear(nn.Module):
@@ -56,11 +60,16 @@ def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:
-    """A target on ``meta`` with weights in a format: what it will take."""
-    with torch.device("meta"):
+    """A target on ``meta`` with weights in a format, as they are made of bf16: what it will take."""
+    with META:
         model = config.build().to(dtype)
     if weights != "bf16":
-        pack(model, MAKERS[weights])
+        for name in list(packable(model)):
+            *outer, depth = model.get_parameter(name).shape
+            if weights == "fp8":
+                hold(model, name, Fp8Weight.allocate(*outer, depth, device=META))
+            elif depth % BLOCK == 0:
+                hold(model, name, Int4Weight.allocate(*outer, depth, device=META))
     return model
 
 

@@ -7,13 +7,16 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+import torch
 
 from engine.commands import EngineOptions
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
 from engine.events import EngineReady, Event, LoadProgress
-from engine.loading.memory_plan import plan_memory
+from engine.kernels.weights.int8 import Int8Weight
+from engine.loading.memory_plan import Drafting, plan_memory
+from engine.models.dflash.weights import hold_in_8_bits
 from engine.runner import Runner
 from engine.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, TinyPair
@@ -38,16 +41,32 @@ def test_loading_goes_on_when_nobody_objects(dense_pair: TinyPair) -> None:
     assert isinstance(ready, EngineReady) and ready.drafter is None and ready.max_block_size == 1
 
 
-@pytest.mark.parametrize("room", [1000, 999])
-def test_rounds_on_the_device_draft_in_8_bits_where_there_is_room(room: int, dense_pair: TinyPair) -> None:
+def test_rounds_draft_with_what_is_held(dense_pair: TinyPair) -> None:
+    """The same weights in 8 bits, beside the drafter's own or instead of them; the head's copy where there is one."""
     folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
-    # Copies: rounds on the device lay the weights side by side.
-    decoder = Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), 512)
-    runner = Runner(decoder, ChatTokenizer(folders[0]))
     plan = plan_memory(*folders, 512, CPU)
-    runner._choose_rounds(plan)
-    assert isinstance(decoder.rounds, HostRounds)
-    plan = replace(plan, device_rounds=True, draft_copy=1000)
-    runner._choose_rounds(replace(plan, available=plan.weights + plan.caches + plan.scratch + room))
-    assert isinstance(decoder.rounds, DeviceRounds)
-    assert decoder.rounds.launches.drafts_in_8_bits == (room == 1000)
+    drafted = []
+    for way in (Drafting(1, head_in_8_bits=True), Drafting(1, packed=True, head_in_8_bits=True), Drafting(1, True)):
+        # Copies: rounds on the device lay the weights side by side.
+        decoder = Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), 512)
+        runner = Runner(decoder, ChatTokenizer(folders[0]))
+        runner._choose_rounds(plan)
+        assert isinstance(decoder.rounds, HostRounds) and decoder.drafter is not None
+        if way.packed:
+            hold_in_8_bits(decoder.drafter)
+        runner._choose_rounds(replace(plan, device_rounds=True, draftings=(way,)))
+        assert isinstance(decoder.rounds, DeviceRounds)
+        launches = decoder.rounds.launches
+        assert launches.drafts_in_8_bits == way.head_in_8_bits and launches.drafter is not None
+        drafted.append(launches.drafter._weights)
+    for held in drafted:
+        pairs = [(held.context, drafted[0].context), (held.context_kv, drafted[0].context_kv)]
+        for layer, first in zip(held.layers, drafted[0].layers, strict=True):
+            pairs += [(layer.qkv, first.qkv), (layer.output, first.output), (layer.gate_up, first.gate_up)]
+            pairs += [(layer.down, first.down)]
+        assert all(isinstance(one, Int8Weight) and torch.equal(one.values, other.values) for one, other in pairs)
+        assert all(
+            one.scales is not None and torch.equal(one.scales, other.scales)
+            for one, other in pairs
+            if other.scales is not None
+        )
