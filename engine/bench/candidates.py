@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..kernels.decode.attention import AttendTiles, WindowTiles
-from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, DraftTiles, RowTiles, TargetTiles, Tiles
+from ..kernels.decode.tiles import DraftTiles, RowTiles, TargetTiles, Tiles
 from ..kernels.prefill.attention import ChunkTiles
 from ..kernels.toolchain.jit import MAX_ROWS
 
@@ -84,9 +84,9 @@ Tried = Mapping[Tiles, float]
 """Microseconds of one kernel with each choice."""
 
 
-def read_tiles(sweep: Path, target: TargetTiles) -> tuple[TargetTiles, DraftTiles]:
-    """The tiles of target and drafter that a sweep's JSON found best (``ValueError``: it holds no sweep). A choice that
-    serves several kernels is the one with the least mean slowdown; what the sweep lacks keeps its default."""
+def read_tiles(sweep: Path, target: TargetTiles, drafter: DraftTiles) -> tuple[TargetTiles, DraftTiles]:
+    """The tiles that a sweep's JSON found best (``ValueError``: it holds no sweep). A choice that serves several
+    kernels is the one with the least mean slowdown; what the sweep lacks stays as given."""
     by_field: dict[str, list[Tried]] = defaultdict(list)
     try:
         kernels = json.loads(sweep.read_text("utf-8"))["kernels"]
@@ -96,7 +96,7 @@ def read_tiles(sweep: Path, target: TargetTiles) -> tuple[TargetTiles, DraftTile
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{sweep} holds no sweep of the kernels: {error}") from error
     chosen = {field: tiles for field, tried in by_field.items() if (tiles := best_for_all(tried)) is not None}
-    return replace(target, **_of("target.", chosen)), replace(DRAFT_TILES_IN_8_BITS, **_of("draft.", chosen))
+    return replace(target, **_of("target.", chosen)), replace(drafter, **_of("draft.", chosen))
 
 
 def best_for_all(kernels: Iterable[Tried]) -> Tiles | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,17 +18,17 @@ from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ..kernels.decode.norm import after_attention, after_feed_forward
 from ..kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
+from ..kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles, Tiles, draft_tiles, target_tiles
 from ..kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ..kernels.reference.rope import inverse_frequencies
 from ..kernels.shared.activation import Activation
 from ..kernels.shared.heads import HeadNorms
+from ..kernels.toolchain.card import Card
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..kernels.weights.plain import PlainWeight
-from ..kernels.weights.weight import Weight
 from ..layer_config import AttentionConfig, MoeConfig
 from ..models.family import TargetConfig
 from .candidates import (
@@ -42,6 +41,7 @@ from .candidates import (
 )
 from .routing import Routing, forced_scores
 from .shapes import Shape
+from .weights import Packing, noise
 
 Launch = Callable[[], object]
 
@@ -49,7 +49,6 @@ ROTATED_BYTES = 400 << 20
 """Of weights that a case goes through in turn: several times what a GPU's cache holds."""
 MOST_COPIES = 24
 RING_SLACK = 256
-META = torch.device("meta")
 PROMPT_ROWS, PROMPT_KEYS = 2048, 8000
 
 
@@ -72,45 +71,23 @@ class Case:
     """Which choice the tiles are: ``target.`` or ``draft.`` and a field's name; empty where there is no choice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
-    """How the weights of a case lie in memory."""
-
-    dtype: torch.dtype
-    """Of the rows that they multiply, and of weights that aren't packed."""
-    make: Callable[[Tensor], Weight]
-
-    def random(self, device: torch.device, *shape: int) -> Weight:
-        return self.make(_noise(device, self.dtype, *shape))
-
-    def nbytes(self, *shape: int) -> int:
-        return self._on_meta(shape).nbytes
-
-    @property
-    def bits(self) -> int:
-        """Of a number, without scales."""
-        values = self._on_meta((1, 128)).values
-        return values.nbytes * 8 // 128
-
-    def _on_meta(self, shape: tuple[int, ...]) -> Weight:
-        return self.make(torch.empty(shape, dtype=self.dtype, device=META))
-
-
-def cases_of(shape: Shape, dtype: torch.dtype, contexts: Sequence[int], weights: WeightFormat = "bf16") -> list[Case]:
-    """Every kernel of a round of this pair, the target's first and its weights in a format, attention at each of the
-    contexts."""
-    target = _target(shape, Packing(dtype, MAKERS[weights]), contexts)
-    return [*target, *_drafter(shape, Packing(dtype, Int8Weight.of), contexts)]
+def cases_of(
+    shape: Shape, dtype: torch.dtype, contexts: Sequence[int], card: Card, weights: WeightFormat = "bf16"
+) -> list[Case]:
+    """Every kernel of a round of this pair on a card, the target's first and its weights in a format, attention at each
+    of the contexts."""
+    tiles = target_tiles(shape.target.moe, card, weights)
+    target = _target(shape, Packing(dtype, MAKERS[weights]), contexts, card, tiles)
+    return [*target, *_drafter(shape, Packing(dtype, Int8Weight.of), contexts, card)]
 
 
 def copies_for(num_bytes: float) -> int:
     return max(2, min(MOST_COPIES, int(ROTATED_BYTES / max(num_bytes, 1.0)) + 1))
 
 
-def _target(shape: Shape, packing: Packing, contexts: Sequence[int]) -> Iterator[Case]:
+def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card, tiles: TargetTiles) -> Iterator[Case]:
     config, plain = shape.target, replace(packing, make=PlainWeight)
-    itemsize = packing.dtype.itemsize
-    tiles, hidden = target_tiles(config.moe), config.hidden_size
+    itemsize, hidden = packing.dtype.itemsize, config.hidden_size
     for layer in dict.fromkeys(config.attention):
         kind = layer.kind.partition("_")[0]
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
@@ -120,7 +97,7 @@ def _target(shape: Shape, packing: Packing, contexts: Sequence[int]) -> Iterator
             yield _product(qkv, columns, hidden, tiles.qkv, packing, "target.qkv", split=False, rows=rows)
             yield _product(output, hidden, width, tiles.output, packing, "target.output", rows=rows)
         for rows, context in product((1, MAX_ROWS), contexts):
-            yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, rows)
+            yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, card, rows)
     inter = config.intermediate_size
     for rows in (1, MAX_ROWS):
         dense = partial(_gate_up, inter=inter, depth=hidden, activation="gelu_tanh", tiles=tiles.gate_up)
@@ -128,24 +105,24 @@ def _target(shape: Shape, packing: Packing, contexts: Sequence[int]) -> Iterator
         yield of_target(_at(rows, "gate and up"), field="target.gate_up")
         if config.moe is not None:
             yield of_target(_at(rows, "router"), field="target.router", of_router=True)
-        yield _after_attention(config, itemsize, rows)
-        yield _after_feed_forward(config, itemsize, rows)
+        yield _after_attention(config, tiles, itemsize, rows)
+        yield _after_feed_forward(config, tiles, itemsize, rows)
     yield _product("down", hidden, inter, tiles.down, packing, "target.down")
     if config.moe is not None:
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
-            yield from _experts(config, routing, rows, packing)
+            yield from _experts(config, tiles, routing, rows, packing)
     for layer in dict.fromkeys(config.attention):
-        yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize)
+        yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize, card)
     yield _head("head", config, tiles.head, plain)
     yield _pick(config, tiles.head)
 
 
-def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int]) -> Iterator[Case]:
+def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card) -> Iterator[Case]:
     config, target, itemsize = shape.drafter, shape.target, packing.dtype.itemsize
     if config is None:
         return
-    tiles, hidden = DRAFT_TILES_IN_8_BITS, config.hidden_size
+    tiles, hidden = draft_tiles(True, card), config.hidden_size
     draft_product = partial(_product, packing=packing)
     for layer in dict.fromkeys(config.layers):
         kind = layer.kind.partition("_")[0]
@@ -159,7 +136,8 @@ def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int]) -> Iterato
                 "draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv", split=False
             )
             yield draft_product("draft output", hidden, width, tiles.output, field="draft.output")
-        yield from (_attention(f"draft attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
+        for context in contexts:
+            yield _attention(f"draft attention, {kind}, {context}", layer, context, itemsize, card)
     inter, features = config.intermediate_size, len(config.target_layer_ids) * hidden
     yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, packing, "draft.gate_up")
     yield draft_product("draft down", hidden, inter, tiles.down, field="draft.down")
@@ -168,10 +146,6 @@ def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int]) -> Iterato
 
 
 # --- the cases
-
-
-def _noise(device: torch.device, dtype: torch.dtype, *shape: int) -> Tensor:
-    return torch.randn(shape, device=device, dtype=dtype).mul_(1 / math.sqrt(shape[-1]))
 
 
 def _rows(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
@@ -229,7 +203,7 @@ def _gate_up(
         weights = [packing.random(device, 2 * inter, depth) for _ in range(copies)]
         router = RouterRows(
             x=x,
-            weight=_noise(device, dtype, moe.num_experts, depth),
+            weight=noise(device, dtype, moe.num_experts, depth),
             per_expert_scale=torch.ones(moe.num_experts, device=device, dtype=dtype),
             forced=None,
             rows=torch.full((1,), rows, dtype=torch.int32, device=device),
@@ -255,10 +229,9 @@ def _gate_up(
     return Case(name, size, tiles, choices, prepare, field=field)
 
 
-def _experts(config: TargetConfig, routing: Routing, rows: int, packing: Packing) -> Iterator[Case]:
+def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: int, packing: Packing) -> Iterator[Case]:
     moe, hidden = config.moe, config.hidden_size
     assert moe is not None
-    tiles = target_tiles(config.moe)
     scores = forced_scores(routing, 1, moe.num_experts, torch.device("cpu"))[0][:rows]
     found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
     distinct = int((found.experts >= 0).sum())
@@ -303,8 +276,8 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, packing: Packing
     yield Case(f"{name}, {what}", down_size, down, choices, prepare_down, name, "target.expert_down")
 
 
-def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config.moe).output.splits
+def _after_attention(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
+    hidden, splits = config.hidden_size, tiles.output.splits
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
         x, dense, experts, routed = (_rows(device, dtype, hidden) for _ in range(4))
@@ -318,8 +291,8 @@ def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
     return Case(_at(rows, "after attention"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
-def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config.moe).down.splits
+def _after_feed_forward(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
+    hidden, splits = config.hidden_size, tiles.down.splits
     top_k = config.moe.top_k if config.moe else 0
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
@@ -338,10 +311,12 @@ def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
     return Case(_at(rows, "after feed-forward"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
-def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, max_rows: int = MAX_ROWS) -> Case:
+def _attention(
+    name: str, layer: AttentionConfig, context: int, itemsize: int, card: Card, max_rows: int = MAX_ROWS
+) -> Case:
     # A full layer's cache is as long as the context allowed, whatever part of it is in use.
     capacity = max(32_768 + RING_SLACK, context + MAX_ROWS) if layer.window is None else layer.window - 1 + RING_SLACK
-    tiles = attend_tiles(layer, capacity, max_rows)
+    tiles = attend_tiles(layer, capacity, card, max_rows)
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[AttendTiles], list[Launch]]:
         shape = (layer.num_kv_heads, capacity, layer.head_dim)
@@ -369,7 +344,7 @@ def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, m
     return Case(name, size, tiles, attend_choices(tiles), prepare, code=name.rpartition(",")[0])
 
 
-def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
+def _prompt(name: str, layer: AttentionConfig, itemsize: int, card: Card) -> Case:
     """The last 2048 rows of a prompt of 8000. Arithmetic decides here; the bytes are a floor far below."""
     seen = PROMPT_KEYS if layer.window is None else min(PROMPT_KEYS, layer.window - 1 + PROMPT_ROWS)
 
@@ -386,7 +361,7 @@ def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
         for queries, keys, warps, stages in product((64, 128), (16, 32, 64), (4, 8), (2, 3))
         if queries * layer.head_dim <= 128 * 256
     )
-    return Case(name, size, chunk_tiles(layer.head_dim), choices, prepare)
+    return Case(name, size, chunk_tiles(layer.head_dim, card), choices, prepare)
 
 
 def _head(name: str, config: TargetConfig, tiles: Tiles, packing: Packing, of_drafter: bool = False) -> Case:

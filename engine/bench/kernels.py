@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from ..commands import WeightFormat
+from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import HAS_TRITON, INTERPRETED
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import compute_dtype, pick_device
@@ -97,8 +98,8 @@ class Plan:
     """Timed in processes of their own, which a broken launch may take with it."""
 
     def cases(self) -> list[Case]:
-        dtype = compute_dtype(torch.device(self.device))
-        return cases_of(read_shape(self.shape), dtype, self.contexts, self.weights)
+        device = torch.device(self.device)
+        return cases_of(read_shape(self.shape), compute_dtype(device), self.contexts, card_of(device), self.weights)
 
 
 def time_launches(launches: Sequence[Launch], device: torch.device) -> float:

@@ -22,6 +22,10 @@ ITEM_BITS = {
     "F64": 64, "F32": 32, "F16": 16, "BF16": 16, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F4": 4,
     "I64": 64, "I32": 32, "I16": 16, "I8": 8, "U64": 64, "U32": 32, "U16": 16, "U8": 8, "BOOL": 8,
 }  # fmt: skip
+SAMPLES, SAMPLE = 256, 4096
+"""Places and bytes that are compared of two tensors."""
+BLOCKS = {"Q4_0": (32, 18), "Q8_0": (32, 34), "Q6_K": (256, 210)}
+"""Formats of GGUF files that are read: numbers of a block, and its bytes."""
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Dtypes of weights that are what they are, by their names in headers."""
 
@@ -38,7 +42,10 @@ class TensorHeader:
 
     @property
     def nbytes(self) -> int:
-        """Of a tensor of a safetensors file."""
+        """0 for formats of GGUF files that are not read."""
+        if self.dtype in BLOCKS:
+            numbers, size = BLOCKS[self.dtype]
+            return prod(self.shape) // numbers * size
         return prod(self.shape) * ITEM_BITS.get(self.dtype, 0) // 8
 
     def __str__(self) -> str:
@@ -88,6 +95,21 @@ def opened(path: Path, framework: str) -> Iterator[Any]:
             yield file
     except (SafetensorError, OSError) as error:
         raise damaged(path, str(error)) from None
+
+
+def same_bytes(one: TensorHeader, other: TensorHeader) -> bool:
+    """Whether two tensors are equal, as far as a sample of their bytes shows."""
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    step = max(SAMPLE, one.nbytes // SAMPLES)
+    with one.path.open("rb") as first, other.path.open("rb") as second:
+        for start in range(0, one.nbytes, step):
+            first.seek(one.offset + start)
+            second.seek(other.offset + start)
+            count = min(SAMPLE, one.nbytes - start)
+            if first.read(count) != second.read(count):
+                return False
+    return True
 
 
 def damaged(path: Path, what: str) -> WeightsFailure:

@@ -12,9 +12,9 @@ from .pinned_reader import read_staged, stored_tensors
 
 
 def read_tensors(headers: Mapping[str, TensorHeader], device: torch.device) -> Iterator[tuple[str, Tensor]]:
-    """Tensors by name, in the order they are stored. A CPU maps the files: it needs no other copy."""
+    """Tensors by name, in the order they are stored. A CPU maps safetensors files: it needs no other copy."""
     stored = stored_tensors(headers)
-    if device.type == "cuda":
+    if device.type == "cuda" or any(tensor.path.suffix == ".gguf" for tensor in stored):
         yield from read_staged(stored, device)
         return
     for path in sorted({tensor.path for tensor in stored}):

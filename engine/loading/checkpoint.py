@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
 from ..commands import AttentionBackend, WeightFormat
 from ..errors import DeviceFailure, Option, WeightsFailure
-from ..files.headers import read_headers
+from ..files.headers import read_headers, same_bytes
 from ..files.json_fields import read_json
 from ..files.tensors import read_tensors
 from ..hub.pairs import NO_DRAFTER
@@ -21,12 +22,13 @@ from ..models.dflash.config import DrafterConfig
 from ..models.dflash.modules import DFlashDrafter
 from ..models.family import Family, TargetConfig
 from ..models.packed import hold
-from ..models.registry import drafter_config_of, family_of
+from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
 from .assembly import Assembly, held
 from .layout import Layout, layout_of, plain_layout
-from .refusals import refuse_config, refuse_tensors
+from .stored_format import Files, read_files
 
+HEAD = "lm_head.weight"
 BORROWED = ("lm_head.",)
 """A drafter uses the target's: its own, should its file hold one, stays on disk."""
 
@@ -53,12 +55,11 @@ def compute_dtype(device: torch.device) -> torch.dtype:
 
 def read_target_config(folder: Path) -> TargetConfig:
     """Raises ``WeightsFailure`` for a config that is damaged or describes another architecture."""
-    return _read_target(folder)[1]
+    return _read_target(folder, read_json(folder / "config.json"))[1]
 
 
-def _read_target(folder: Path) -> tuple[Family, TargetConfig]:
-    config, generation = read_json(folder / "config.json"), folder / "generation_config.json"
-    family = family_of(config)
+def _read_target(folder: Path, config: dict[str, Any]) -> tuple[Family, TargetConfig]:
+    family, generation = family_of(config), folder / "generation_config.json"
     return family, family.read_config(config, read_json(generation) if generation.exists() else None)
 
 
@@ -77,11 +78,33 @@ def target_on_meta(
 ) -> TargetModel:
     """A target with sizes and no memory, as ``load_target`` would load it on the device; raises what that raises before
     it reads a weight. For ``bf16`` the config is enough."""
-    family, config = _read_target(folder)
-    model = _shape(config, device, attention)
-    if weights != "bf16":
-        _layout(folder, model, family, weights).hold_shapes(model)
+    if weights == "bf16":
+        return _shape(read_target_config(folder), device, attention)
+    model, layout = _model_and_layout(folder, device, attention, weights)
+    layout.hold_shapes(model)
     return model
+
+
+def _model_and_layout(
+    folder: Path, device: torch.device, attention: AttentionBackend, weights: WeightFormat | None
+) -> tuple[TargetModel, Layout]:
+    files = read_files(folder, weights)
+    family, config = _read_target(folder, _with_tied_head(files))
+    model = _shape(config, device, attention)
+    return model, layout_of(folder, files, model, family, weights)
+
+
+def _with_tied_head(files: Files) -> dict[str, Any]:
+    """The config; some who pack a model store the embedding a second time, as a head of its own, which it is not."""
+    family = family_of(files.config)
+    head, embedding = (files.headers.get(name) for name in (HEAD, family.tensor_name("embed_tokens.weight")))
+    if not HEAD.startswith(family.skipped_tensors) or head is None or embedding is None:
+        return files.config
+    if not same_bytes(head, embedding):
+        return files.config
+    text = text_config(files.config)
+    tied = {"tie_word_embeddings": True}
+    return {**files.config, **tied, **({"text_config": {**text, **tied}} if text is not files.config else {})}
 
 
 def _shape(config: TargetConfig, device: torch.device, attention: AttentionBackend) -> TargetModel:
@@ -91,13 +114,6 @@ def _shape(config: TargetConfig, device: torch.device, attention: AttentionBacke
         model = config.build().to(compute_dtype(device))
     model.use_attention(backends)
     return model
-
-
-def _layout(folder: Path, model: TargetModel, family: Family, weights: WeightFormat | None) -> Layout:
-    config, headers = read_json(folder / "config.json"), read_headers(folder)
-    refuse_tensors(headers, config, None)
-    refuse_config(config, None)
-    return layout_of(folder, headers, model, family, config, weights)
 
 
 def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> DFlashDrafter:
@@ -119,9 +135,7 @@ def load_target(
     """Loads a target's text model, no vision or audio. ``weights``: what its layers are held in, None: what the files
     hold. ``WeightsFailure`` for a damaged, unknown or unreadable checkpoint, ``UsageFailure`` for an attention backend
     that can't run every layer, and for packed weights that would have to be packed otherwise."""
-    family, config = _read_target(folder)
-    model = _shape(config, device, attention)
-    layout = _layout(folder, model, family, weights)
+    model, layout = _model_and_layout(folder, device, attention, weights)
     _load(model, layout, device, lambda done, total: progress("target", done, total))
     model.prepare()
     return model
@@ -177,7 +191,7 @@ def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Call
     begun: dict[str, Assembly] = {}
     for tensor_name, tensor in read_tensors({tensor: layout.headers[tensor] for tensor in where}, device):
         name, part = where[tensor_name]
-        assembly = begun.setdefault(name, Assembly(name, layout.stored[name]))
+        assembly = begun.setdefault(name, Assembly(name, layout.stored[name], dtype))
         if (weight := assembly.add(part, tensor)) is not None:
             del begun[name]
             hold(model, name, held(weight, layout.held[name], dtype))

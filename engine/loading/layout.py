@@ -3,8 +3,9 @@ checked by the files' headers, before anything is loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,18 @@ from torch import nn
 
 from ..commands import WeightFormat
 from ..errors import Option, UsageFailure, WeightsFailure
-from ..files.headers import FLOATS, Headers, TensorHeader
+from ..files.headers import BLOCKS, FLOATS, Headers, TensorHeader, opened, same_bytes
 from ..files.json_fields import DOWNLOAD_AGAIN
 from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
-from ..kernels.weights.int4 import BLOCK, GROUPS, Int4Weight
+from ..kernels.weights.int4 import GROUPS, Int4Weight
+from ..kernels.weights.panels import DEPTH, ROWS
 from ..models.family import Family
 from ..models.packed import hold, packable
 from ..models.target import TargetModel
+from .grid import scales_of
 from .refusals import advice, declared_weights, quantization_of, refuse
-from .stored_format import format_of
+from .stored_format import Files, format_of
 
 PACKED, SCALE, ZERO_POINT = "_packed", "_scale", "_zero_point"
 ENDINGS = ("", PACKED, SCALE, ZERO_POINT)
@@ -33,7 +36,14 @@ UNREAD = ("_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v
 Piece = tuple[int | None, tuple[int, int], str]
 """Expert, rows and name of a weight that is a parameter, or a part of one: as in ``Part``."""
 
+NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
+"""How names of a GGUF file's tensors begin that are computed from the config, or that text doesn't need."""
 META = torch.device("meta")
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+BLOCK = 32
+"""Neighbours that share a scale in Q4_0, and in INT4 of our own making."""
+SAMPLED_ROWS = 64
+"""Of a weight, to learn whether it lies on a grid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +105,16 @@ class Layout:
                 hold(model, name, Int4Weight.allocate(*shape, device=META, group=kind.group, scales=scales))
 
 
-def layout_of(
-    folder: Path,
-    headers: Headers,
-    model: TargetModel,
-    family: Family,
-    config: Mapping[str, Any],
-    weights: WeightFormat | None,
-) -> Layout:
+def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, weights: WeightFormat | None) -> Layout:
     """The layout of a checkpoint whose target is given on ``meta``. ``weights``: how to hold what may be packed, None:
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
     names = Names(family.tensor_name, family.skipped_tensors, family.expert_tensors)
-    stored = _Finder(folder, headers, names, config).find_all(model)
-    return Layout(headers, stored, _kinds(model, stored, weights, format_of(headers).weights))
+    if files.gguf:
+        if family.gguf_name is None:
+            refuse("a GGUF file of a family that the engine reads from safetensors alone", files.config, None)
+        names = Names(family.gguf_name, NOT_OF_TEXT)
+    stored = _Finder(folder, files.headers, names, files.config).find_all(model)
+    return Layout(files.headers, stored, _kinds(model, files.headers, stored, weights))
 
 
 def plain_layout(
@@ -155,12 +162,17 @@ class _Finder:
 
     def _check_all_used(self) -> None:
         unread = (name for name in self._headers.keys() - self._used if not name.startswith(self._names.skipped))
-        surplus = [name for name in unread if not name.endswith(UNREAD)]
+        surplus = [name for name in unread if not name.endswith(UNREAD) and not self._is_copy(name)]
         for names, what in ((self._absent, "lacks"), (surplus, "has, against its config,")):
             if names:
                 raise _wrong(
                     f"The checkpoint in {self._folder} {what} {len(names)} tensors, the first is {min(names)}."
                 )
+
+    def _is_copy(self, name: str) -> bool:
+        """Values that are the keys again: some GGUF files hold them also for layers without."""
+        keys = self._headers.get(name.replace("attn_v", "attn_k"))
+        return name.endswith("attn_v.weight") and keys is not None and same_bytes(self._headers[name], keys)
 
     def _split_names(self, name: str, shape: tuple[int, ...]) -> list[Piece]:
         """(Expert, rows, tensor) of a parameter that stacks experts, where each has tensors of its own."""
@@ -205,6 +217,8 @@ class _Finder:
         if PACKED not in tensors and "" not in tensors:
             raise _wrong(f"The checkpoint has the scales of {base}, but not its numbers.")
         numbers = tensors.get(PACKED) or tensors[""]
+        if numbers.dtype in BLOCKS:
+            return self._of_blocks(base, numbers, shape)
         packed = PACKED in tensors or numbers.dtype == "F8_E4M3"
         if packed and SCALE not in tensors:
             raise _wrong(f"The checkpoint lacks the scales of {base}, which is {numbers}.")
@@ -221,6 +235,12 @@ class _Finder:
             return Kind("int4", self._group(base, numbers, scales, shape), scales.dtype), ""
         self._check_fp8(base, numbers, scales, shape)
         return Kind("fp8"), ""
+
+    def _of_blocks(self, base: str, numbers: TensorHeader, shape: tuple[int, ...]) -> tuple[Kind, str]:
+        """Of a GGUF file."""
+        if numbers.shape != shape or shape[-1] % BLOCKS[numbers.dtype][0]:
+            raise _wrong(f"{base} is {numbers}, the config asks for {list(shape)}.")
+        return (Kind("int4", BLOCK, "F16"), "Q4_0") if numbers.dtype == "Q4_0" else (PLAIN, numbers.dtype)
 
     def _group(self, base: str, numbers: TensorHeader, scales: TensorHeader, shape: tuple[int, ...]) -> int:
         *outer, depth = shape
@@ -258,21 +278,32 @@ class _Finder:
 
 
 def _kinds(
-    model: TargetModel, stored: dict[str, Stored], weights: WeightFormat | None, in_files: WeightFormat
+    model: TargetModel, headers: Headers, stored: dict[str, Stored], weights: WeightFormat | None
 ) -> dict[str, Kind]:
     """As what each parameter is held."""
-    packs = set(packable(model))
-    kinds = {
-        name: _kind_of(each, None if weights == in_files else weights) if name in packs else PLAIN
-        for name, each in stored.items()
-    }
+    in_files = format_of(headers).weights
+    packs = {name: stored[name] for name in packable(model)}
+    wanted = None if weights == in_files else weights
+    own_scales = _scales_of_own_grid(headers, packs.values()) if wanted == "int4" and in_files == "bf16" else "BF16"
+    kinds = {name: _kind_of(each, wanted, own_scales) if name in packs else PLAIN for name, each in stored.items()}
+    kinds |= {name: PLAIN for name in packs if stored[name].shape[-2] % ROWS or stored[name].shape[-1] % DEPTH}
     for together in _read_together(model, kinds):
         if len({kinds[name] for name in together}) > 1:  # floats can stand for all of them, exactly
             kinds.update(dict.fromkeys(together, PLAIN))
     return kinds
 
 
-def _kind_of(stored: Stored, weights: WeightFormat | None) -> Kind:
+def _scales_of_own_grid(headers: Headers, stored: Iterable[Stored]) -> str:
+    """The scales' dtype where floats become INT4: by a sample of those that may lie on a grid."""
+    largest = max(stored, key=lambda each: prod(each.shape))
+    part = largest.parts[0]
+    with opened(headers[part.tensor].path, "pt") as file:
+        rows = file.get_slice(part.tensor)
+        sample = rows[:1, :SAMPLED_ROWS] if len(rows.get_shape()) == 3 else rows[:SAMPLED_ROWS]
+    return NAMES[scales_of(sample) or torch.bfloat16]
+
+
+def _kind_of(stored: Stored, weights: WeightFormat | None, own_scales: str) -> Kind:
     if weights is None or weights == stored.kind.format:
         return stored.kind
     if weights == "bf16":
@@ -285,7 +316,7 @@ def _kind_of(stored: Stored, weights: WeightFormat | None) -> Kind:
         )
     if weights == "fp8":
         return Kind("fp8")
-    return PLAIN if stored.shape[-1] % BLOCK else Kind("int4", BLOCK, "BF16")
+    return Kind("int4", BLOCK, own_scales)
 
 
 def _read_together(model: TargetModel, kinds: Mapping[str, Kind]) -> Iterator[list[str]]:

@@ -53,6 +53,11 @@ class Drafting:
     head_in_8_bits: bool = False
     """Whether there is such a copy of the target's head, and unless ``packed`` of the drafter: drafts are faster."""
 
+    @property
+    def in_8_bits(self) -> bool:
+        """What the drafter's products read, the head's aside."""
+        return self.packed or self.head_in_8_bits
+
     def __str__(self) -> str:
         what = "drafter in 8 bits" if self.packed else "drafter"
         copies = "head" if self.packed else "copies"

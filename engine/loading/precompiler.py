@@ -7,8 +7,7 @@ from time import monotonic
 
 STARTED = monotonic()
 
-import json  # noqa: E402  (imports are what the clock measures first)
-import os  # noqa: E402
+import os  # noqa: E402  (imports are what the clock measures first)
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -77,8 +76,8 @@ def main() -> None:
     if not said:
         return  # there is nothing to compile
     moments.append(monotonic())
-    order = Order(**json.loads(said))
-    ahead.compile_for(order.capability)
+    order = Order.read(said)
+    ahead.compile_for(order.card)
     noted = ahead.noted_launches(lambda: launch_all(order))
     moments.append(monotonic())
     ahead.compile_all(noted, num_processes())

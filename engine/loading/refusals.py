@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import Load, Text, WeightsFailure
-from ..files.headers import Headers, TensorHeader
+from ..files.headers import BLOCKS, FLOATS, Headers, TensorHeader
 from ..models.registry import find_family, text_config
 
 READ = "The engine reads bf16, FP8 with a scale per row, and INT4 in groups of 32, 64 or 128 without zero points."
@@ -60,6 +61,17 @@ def refuse_tensors(headers: Headers, config: Mapping[str, Any], room: int | None
     for name in _told(headers):
         method = str(quantization_of(config).get("quant_method", "")).lower()
         refuse(METHODS.get(method, name), config, room)
+
+
+def refuse_gguf(path: Path, headers: Headers) -> None:
+    """The same for a GGUF file: its matrices must be Q4_0 or floats; the embedding may have more bits."""
+    for name, header in headers.items():
+        read = (*FLOATS, "Q4_0", *(BLOCKS if name == "token_embd.weight" else ()))
+        if header.dtype not in read:
+            raise WeightsFailure(
+                f"{path.name} is {header.dtype} (in {name}), which the engine doesn't compute with.",
+                ("Of GGUF files the engine reads Q4_0, as in Google's QAT. llama.cpp runs this one: ", Load(str(path))),
+            )
 
 
 def refuse_config(config: Mapping[str, Any], room: int | None) -> None:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..commands import WeightFormat
+from ..errors import Load, WeightsFailure
+from ..files.gguf import gguf_file, read_gguf_headers
 from ..files.headers import Headers, read_headers
 from ..files.json_fields import read_json
-from .refusals import refuse_config, refuse_tensors
+from ..files.shards import INDEX, SINGLE_FILE
+from .refusals import refuse_config, refuse_gguf, refuse_tensors
 
-GROUPS = (32, 64, 128)
-"""How many neighbours of an INT4 weight may share a scale."""
+BESIDE_GGUF = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+)
+"""What a GGUF file says otherwise than the engine reads it: layers by kinds, and a tokenizer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +45,48 @@ class StoredFormat:
 def stored_format(folder: Path, room: int | None = None) -> StoredFormat:
     """What a folder holds. Raises ``WeightsFailure`` for a damaged checkpoint, and for a format that the engine can't
     compute with: it names the format, and what would work instead in ``room`` (bytes free on the device; None: any)."""
+    return format_of(read_files(folder, room=room).headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What a checkpoint's files say of its weights."""
+
+    config: dict[str, Any]
+    """``config.json``."""
+    headers: Headers
+    gguf: bool
+    """Whether the tensors are those of a GGUF file, and called as there."""
+
+
+def read_files(folder: Path, weights: WeightFormat | None = None, room: int | None = None) -> Files:
+    """Raises as ``stored_format``. Where a folder has a GGUF file besides floats, that is what ``int4`` reads."""
+    path = gguf_file(folder)
+    whole = (folder / INDEX).exists() or (folder / SINGLE_FILE).exists()
+    if path is not None and not (folder / "config.json").exists():
+        raise WeightsFailure(
+            f"{path.name} lies in {folder} without config.json.",
+            (
+                f"Put {', '.join(BESIDE_GGUF)} of the original checkpoint beside it, or let llama.cpp run it: ",
+                Load(str(path)),
+            ),
+        )
     config = read_json(folder / "config.json")
-    headers = read_headers(folder)
+    headers = read_headers(folder) if whole or path is None else {}
+    if path is not None and (not headers or (weights == "int4" and format_of(headers).weights == "bf16")):
+        headers = read_gguf_headers(path)
+        refuse_gguf(path, headers)
+        return Files(config, headers, gguf=True)
     refuse_tensors(headers, config, room)
     refuse_config(config, room)
-    return format_of(headers)
+    return Files(config, headers, gguf=False)
 
 
 def format_of(headers: Headers) -> StoredFormat:
     """The format of tensors that are none of those that are refused."""
     sizes: Counter[WeightFormat] = Counter()
     for name, header in headers.items():
-        if name.endswith("_packed") and header.dtype == "I32":
+        if (name.endswith("_packed") and header.dtype == "I32") or header.dtype == "Q4_0":
             sizes["int4"] += header.nbytes
         elif header.dtype == "F8_E4M3":
             sizes["fp8"] += header.nbytes
@@ -59,6 +99,8 @@ def format_of(headers: Headers) -> StoredFormat:
 def _int4(headers: Headers) -> StoredFormat:
     """By the largest packed tensor."""
     packed = {name: header for name, header in headers.items() if name.endswith("_packed")}
+    if not packed:
+        return StoredFormat("int4", 32, "F16")
     largest = max(packed, key=lambda name: packed[name].nbytes)
     scales = headers.get(largest.removesuffix("_packed") + "_scale")
     if scales is None or not scales.shape or not scales.shape[-1]:

@@ -111,3 +111,5 @@ class Family:
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """How names of parameters end that stack all experts, and how those of one expert's tensors do in checkpoints that
     don't stack them ({} is its number): below one another they are its part."""
+    gguf_name: Callable[[str], str] | None = None
+    """What GGUF files call a parameter of the modules, if any hold such models."""

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from ..commands import WeightFormat
 from ..kernels.weights.fp8 import Fp8Weight
-from ..kernels.weights.int4 import BLOCK, Int4Weight
-from ..kernels.weights.kinds import weight_of
+from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.kinds import format_of, weight_of
+from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
@@ -39,6 +40,16 @@ def packable(model: TargetModel) -> Iterator[str]:
             yield f"layers.{name}"
 
 
+def format_of_target(model: TargetModel) -> WeightFormat:
+    """The format of its packed weights, or "bf16" where there are none. Files hold one beside bf16."""
+    for name in packable(model):
+        path, _, last = name.rpartition(".")
+        stem = next((last.removesuffix(ending) for ending in Int4Weight.endings if last.endswith(ending)), last)
+        if (found := format_of(weight_of(model.get_submodule(path), stem))) != "bf16":
+            return found
+    return "bf16"
+
+
 def hold(model: nn.Module, name: str, weight: Weight) -> None:
     """Makes a model hold ``weight`` in place of the parameter ``name``: under that name and each of its endings."""
     path, _, stem = name.rpartition(".")
@@ -63,13 +74,11 @@ def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) ->
     """A target on ``meta`` with weights in a format, as they are made of bf16: what it will take."""
     with META:
         model = config.build().to(dtype)
-    if weights != "bf16":
-        for name in list(packable(model)):
-            *outer, depth = model.get_parameter(name).shape
-            if weights == "fp8":
-                hold(model, name, Fp8Weight.allocate(*outer, depth, device=META))
-            elif depth % BLOCK == 0:
-                hold(model, name, Int4Weight.allocate(*outer, depth, device=META))
+    for name in list(packable(model)) if weights != "bf16" else ():
+        shape = model.get_parameter(name).shape
+        if shape[-2] % ROWS == 0 and shape[-1] % DEPTH == 0:
+            kind = Fp8Weight if weights == "fp8" else Int4Weight
+            hold(model, name, kind.allocate(*shape, device=META))
     return model
 
 

@@ -26,7 +26,7 @@ from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pic
 from engine.kernels.decode.norm import after_attention, after_feed_forward
 from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from engine.kernels.decode.tiles import DRAFT_TILES, DRAFT_TILES_IN_8_BITS, DraftTiles, Tiles, target_tiles
+from engine.kernels.decode.tiles import DraftTiles, Tiles, draft_tiles, target_tiles
 from engine.kernels.prefill.attention import chunk_attention
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.reference.joins import (
@@ -38,6 +38,7 @@ from engine.kernels.reference.joins import (
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.shared.heads import HeadNorms
+from engine.kernels.toolchain.card import card_of
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import MAKERS
 from engine.kernels.weights.plain import PlainWeight
@@ -70,7 +71,7 @@ class Checks:
         self.device, self.dtype, self.report = device, compute_dtype(device), report
         # bf16 results: one rounding, and now and then a second one where the reference rounds in between.
         self.rounding = FP32_ERROR if self.dtype is torch.float32 else 2.0**-8
-        self.tiles = target_tiles(shape.target.moe)
+        self.tiles = target_tiles(shape.target.moe, card_of(device), weights)
 
     def noise(self, *shape: int, scale: float = 1.0) -> Tensor:
         return torch.randn(shape, device=self.device, dtype=self.dtype) * scale
@@ -111,9 +112,10 @@ class Checks:
             taps, layer = len(self.drafter.target_layer_ids), self.drafter.layers[0]
             hidden, inter = target.hidden_size, self.drafter.intermediate_size
             queries, keys = layer.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim
+            card = card_of(self.device)
             drafts: tuple[tuple[int, DraftTiles, Make], ...] = (
-                (16, DRAFT_TILES, PlainWeight),
-                (8, DRAFT_TILES_IN_8_BITS, Int8Weight.of),
+                (16, draft_tiles(False, card), PlainWeight),
+                (8, draft_tiles(True, card), Int8Weight.of),
             )
             for bits, draft, make in drafts:
                 name, all_keys = f"draft, {bits} bits,", 2 * keys * len(self.drafter.layers)

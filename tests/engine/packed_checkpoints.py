@@ -1,5 +1,4 @@
-"""Tiny targets as others publish them in few bits, and what their weights stand for: written by hand, so that nothing
-of the engine's own packing is in them."""
+"""Tiny targets as others publish them in few bits, and what their weights stand for: by hand, without the engine."""
 
 from __future__ import annotations
 

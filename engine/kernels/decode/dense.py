@@ -19,7 +19,7 @@ from .tiles import Tiles
 
 def reference_project(x: Tensor, weight: Weight) -> Tensor:
     """fp32 products [n, columns] of rows x [n, depth] with a weight [columns, depth]."""
-    return F.linear(x.float(), weight.restored())
+    return F.linear(x.float(), weight.restored_for(x.dtype))
 
 
 def reference_gate_up(x: Tensor, weight: Weight, activation: Activation) -> Tensor:
@@ -84,23 +84,17 @@ def multiply_rows(
 ) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1. Lets the
     next kernel start when it asks for its last tiles, AHEAD steps before they are multiplied."""
-    if weight.FORMAT >= FP8:
-        row = tl.arange(0, 16)[:, None]
-        return multiply_packed(
-            x + row * weight.K, row < max_rows, weight, 0, columns, start, True, DEPTH, BLOCK_N, BLOCK_K, AHEAD, SPLITS
-        )
-    else:
-        # Some splits may lie past the end of the depth.
-        even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
-        aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
-        total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-        for step in tl.range(0, DEPTH, BLOCK_K):
-            if step == last_asked(DEPTH, BLOCK_K, AHEAD):
-                let_next_start()
-            at = start + step + tl.arange(0, BLOCK_K)
-            tile = load_factor(weight, 0, columns, at, x, aligned)
-            total = dot(load_rows(x, max_rows, at, weight.K, even), tile.T, total)
-        return total
+    # Some splits may lie past the end of the depth.
+    even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
+    aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
+    total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+    for step in tl.range(0, DEPTH, BLOCK_K):
+        if step == last_asked(DEPTH, BLOCK_K, AHEAD):
+            let_next_start()
+        at = start + step + tl.arange(0, BLOCK_K)
+        tile = load_factor(weight, 0, columns, at, x, aligned)
+        total = dot(load_rows(x, max_rows, at, weight.K, even), tile.T, total)
+    return total
 
 
 @jit
@@ -119,9 +113,15 @@ def project_tile(
     """One program's part of ``project``."""
     depth: tl.constexpr = (weight.K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-    total = multiply_rows(x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
-    total = scaled(total, weight, 0, columns)
     row = tl.arange(0, 16)[:, None]
+    if weight.FORMAT >= FP8:
+        total = multiply_packed(
+            x + row * weight.K, row < max_rows, weight, 0, tile * BLOCK_N, split * depth, True, depth, BLOCK_N, BLOCK_K,
+            AHEAD, SPLITS,
+        )  # fmt: skip
+    else:
+        total = multiply_rows(x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
+    total = scaled(total, weight, 0, columns)
     at = out + (split * 16 + row) * weight.N + columns[None, :]
     tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < weight.N))
 

@@ -180,8 +180,8 @@ def _expert_down(
         if FORMAT >= FP8:
             depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
             total = multiply_packed(
-                source, live, Matrix(down, scales, N, K, FORMAT), first, columns, 0, next_expert < 0, depth, BLOCK_N,
-                BLOCK_K, AHEAD,
+                source, live, Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N, 0, next_expert < 0,
+                depth, BLOCK_N, BLOCK_K, AHEAD,
             )  # fmt: skip
         else:
             total = tl.zeros([16, BLOCK_N], dtype=tl.float32)

@@ -31,6 +31,7 @@ def load_factor(
 ) -> tl.tensor:
     """A tile [columns, at] of a weight to multiply rows x by, rows counted from ``first``. ALIGNED: no tile crosses an
     edge. Some formats need ``scaled`` after the product."""
+    tl.static_assert(weight.FORMAT < FP8, "packed weights have products of their own")
     pointers = (weight.data + first * weight.K) + columns[:, None] * weight.K + at[None, :]
     if ALIGNED:
         tile = tl.load(pointers)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ..family import ChatFormat, Family, KnownPair, PackedCopy
 from .config import Gemma4Config
+from .gguf_names import gguf_name
 
 GEMMA4 = Family(
     name="Gemma 4",
@@ -24,6 +25,7 @@ GEMMA4 = Family(
         "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
         "experts.down_proj": ("experts.{}.down_proj.weight",),
     },
+    gguf_name=gguf_name,
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<|channel>", "<channel|>"),
     pairs=(
         KnownPair(

@@ -16,7 +16,8 @@ from engine.bench.cases import Case, cases_of
 from engine.bench.command import main
 from engine.bench.shapes import read_shape
 from engine.commands import WeightFormat
-from engine.kernels.decode.tiles import TargetTiles, Tiles
+from engine.kernels.decode.tiles import DRAFT_TILES, TargetTiles, Tiles
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
@@ -27,7 +28,7 @@ PACKED: tuple[WeightFormat, ...] = ("fp8", "int4")
 
 @cache
 def tiny_cases(weights: WeightFormat = "bf16") -> dict[str, Case]:
-    return {case.name: case for case in cases_of(read_shape("tiny", 6), torch.float32, (40,), weights)}
+    return {case.name: case for case in cases_of(read_shape("tiny", 6), torch.float32, (40,), HOPPER, weights)}
 
 
 def packed_cases(weights: WeightFormat) -> list[str]:
@@ -49,7 +50,7 @@ def test_every_case_launches_with_the_tiles_in_use(weights: WeightFormat, name: 
 
 
 def test_bytes_of_the_26b_layers() -> None:
-    cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), torch.bfloat16, (2048,))}
+    cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), torch.bfloat16, (2048,), HOPPER)}
     assert cases["qkv, sliding"].num_bytes == 2 * 8192 * 2816
     assert cases["output, full"].num_bytes == 2 * 8192 * 2816
     assert cases["head"].num_bytes == 2 * 738_197_504
@@ -64,7 +65,7 @@ def test_bytes_of_packed_layers_are_their_weights_own() -> None:
     """FP8: a byte a number and a scale a row. INT4: half a byte, and a scale of two bytes every 32."""
     per_number = {"fp8": lambda rows, depth: rows * (depth + 4), "int4": lambda rows, depth: rows * depth * 9 // 16}
     for weights, size in per_number.items():
-        cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), torch.bfloat16, (2048,), weights)}
+        cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), torch.bfloat16, (2048,), HOPPER, weights)}
         assert cases["qkv, sliding"].num_bytes == size(8192, 2816)
         assert cases["gate and up"].num_bytes == size(2 * 2112, 2816) + 2 * 128 * 2816  # the router is as it was
         down = next(case for name, case in cases.items() if name.startswith("experts down, 1 rows"))
@@ -75,7 +76,7 @@ def test_bytes_of_packed_layers_are_their_weights_own() -> None:
 @pytest.mark.parametrize("weights", ["bf16", *PACKED])
 def test_no_choice_needs_more_memory_than_a_program_has(weights: WeightFormat) -> None:
     target_bytes = {"bf16": 2.0, "fp8": 1.0, "int4": 0.5}[weights]
-    for case in cases_of(read_shape("31B"), torch.bfloat16, (2048,), weights):
+    for case in cases_of(read_shape("31B"), torch.bfloat16, (2048,), HOPPER, weights):
         assert len(case.others) > 3, case.name
         for tiles in (*case.others, *refinements(case.tiles)):
             if isinstance(tiles, Tiles):
@@ -123,7 +124,7 @@ def test_a_sweep_chooses_tiles_for_rounds(tmp_path: Path) -> None:
         choices[field] = Tiles(16, 16 * depth)
     found = [{"choice": field, "tried": [[asdict(tiles), 1.0]]} for field, tiles in choices.items()]
     (tmp_path / "sweep.json").write_text(json.dumps({"kernels": [*found, {"choice": "", "tried": []}]}))
-    target, draft = read_tiles(tmp_path / "sweep.json", TargetTiles())
+    target, draft = read_tiles(tmp_path / "sweep.json", TargetTiles(), DRAFT_TILES)
     rounds = {"target": asdict(target), "draft": asdict(draft)}
     fields = [f"{who}.{name}" for who in rounds for name in rounds[who] if name != "rows"]
     assert sorted(fields) == sorted(choices)
@@ -138,7 +139,7 @@ def test_a_sweep_chooses_tiles_for_rounds(tmp_path: Path) -> None:
 def test_what_is_no_sweep_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text(content)
     with pytest.raises(ValueError, match="holds no sweep"):
-        read_tiles(tmp_path / "sweep.json", TargetTiles())
+        read_tiles(tmp_path / "sweep.json", TargetTiles(), DRAFT_TILES)
 
 
 def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

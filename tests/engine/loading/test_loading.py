@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import count
 
 import pytest
 import torch
 
+from engine import runner
 from engine.commands import EngineOptions
-from engine.decoding.decoder import Decoder
-from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.host_rounds import HostRounds
+from engine.decoding.decoder import Decoder, Prompt
 from engine.events import EngineReady, Event, LoadProgress
+from engine.kernels.decode.tiles import draft_tiles, target_tiles, with_least_memory
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.weights.int8 import Int8Weight
+from engine.loading.choose_rounds import Say, Way
 from engine.loading.memory_plan import Drafting, plan_memory
-from engine.models.dflash.weights import hold_in_8_bits
+from engine.models.dflash.weights import DraftWeights, LayerWeights, hold_in_8_bits
 from engine.runner import Runner
 from engine.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, TinyPair
@@ -41,32 +44,40 @@ def test_loading_goes_on_when_nobody_objects(dense_pair: TinyPair) -> None:
     assert isinstance(ready, EngineReady) and ready.drafter is None and ready.max_block_size == 1
 
 
-def test_rounds_draft_with_what_is_held(dense_pair: TinyPair) -> None:
-    """The same weights in 8 bits, beside the drafter's own or instead of them; the head's copy where there is one."""
+@pytest.mark.parametrize("way", [Drafting(1), Drafting(1, head_in_8_bits=True), Drafting(1, packed=True)])
+def test_rounds_on_the_device_draft_by_the_plan(
+    way: Drafting, dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
+    chosen: list[tuple[Int8Weight | None, Sequence[Way]]] = []
+
+    def choose(_decoder: Decoder, _prompt: Prompt, head: Int8Weight | None, ways: Sequence[Way], _say: Say) -> None:
+        chosen.append((head, ways))
+
+    monkeypatch.setattr(runner, "choose_rounds", choose)
+    # A copy: the head's 8 bits are of its own weights.
+    made = Runner(Decoder(deepcopy(dense_pair.target), dense_pair.drafter, 512), ChatTokenizer(folders[0]))
     plan = plan_memory(*folders, 512, CPU)
-    drafted = []
-    for way in (Drafting(1, head_in_8_bits=True), Drafting(1, packed=True, head_in_8_bits=True), Drafting(1, True)):
-        # Copies: rounds on the device lay the weights side by side.
-        decoder = Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), 512)
-        runner = Runner(decoder, ChatTokenizer(folders[0]))
-        runner._choose_rounds(plan)
-        assert isinstance(decoder.rounds, HostRounds) and decoder.drafter is not None
-        if way.packed:
-            hold_in_8_bits(decoder.drafter)
-        runner._choose_rounds(replace(plan, device_rounds=True, draftings=(way,)))
-        assert isinstance(decoder.rounds, DeviceRounds)
-        launches = decoder.rounds.launches
-        assert launches.drafts_in_8_bits == way.head_in_8_bits and launches.drafter is not None
-        drafted.append(launches.drafter._weights)
-    for held in drafted:
-        pairs = [(held.context, drafted[0].context), (held.context_kv, drafted[0].context_kv)]
-        for layer, first in zip(held.layers, drafted[0].layers, strict=True):
-            pairs += [(layer.qkv, first.qkv), (layer.output, first.output), (layer.gate_up, first.gate_up)]
-            pairs += [(layer.down, first.down)]
-        assert all(isinstance(one, Int8Weight) and torch.equal(one.values, other.values) for one, other in pairs)
-        assert all(
-            one.scales is not None and torch.equal(one.scales, other.scales)
-            for one, other in pairs
-            if other.scales is not None
-        )
+    made._choose_rounds(plan, lambda _event: None)
+    made._choose_rounds(replace(plan, device_rounds=True, draftings=(way,)), lambda _event: None)
+    (no_head, no_ways), (head, ways) = chosen
+    assert no_head is None and not no_ways
+    assert (head is not None) == way.head_in_8_bits
+    best = target_tiles(None, HOPPER), draft_tiles(way.in_8_bits, HOPPER)
+    assert list(ways) == [best, tuple(map(with_least_memory, best))]
+
+
+def test_a_drafter_in_8_bits_drafts_with_the_copies_weights(dense_pair: TinyPair) -> None:
+    """Instead of its own or beside them, they are the same."""
+    beside, alone = (deepcopy(dense_pair.drafter) for _ in range(2))
+    copies = DraftWeights.of(beside, in_8_bits=True)
+    hold_in_8_bits(alone)
+    held = DraftWeights.of(alone, in_8_bits=False)
+
+    def tensors(weights: DraftWeights | LayerWeights) -> list[torch.Tensor | None]:
+        found = [getattr(weights, field.name) for field in fields(weights) if field.name != "layers"]
+        return [tensor for weight in found for tensor in (weight.values, weight.scales)]
+
+    assert len(held.layers) == len(copies.layers) > 0
+    for one, other in zip((held, *held.layers), (copies, *copies.layers), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(tensors(one), tensors(other), strict=True))  # type: ignore[arg-type]

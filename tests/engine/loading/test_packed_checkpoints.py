@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from engine.kernels.weights.kinds import weight_of
+from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target, target_on_meta
 from engine.loading.stored_format import StoredFormat, stored_format
 from engine.models.target import TargetModel
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, random_target
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, write_packed
+from tests.engine.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, write_packed
 
 IDS = torch.randint(0, VOCAB_SIZE, (40,), generator=torch.Generator().manual_seed(3))
 
@@ -69,3 +72,16 @@ def test_logits_are_those_of_what_the_numbers_stand_for(write: Write, stored: St
     planned = target_on_meta(tmp_path, CPU, weights=None)
     shapes = {name: (part.shape, part.dtype) for name, part in target.named_parameters()}
     assert {name: (part.shape, part.dtype) for name, part in planned.named_parameters()} == shapes
+
+
+@pytest.mark.parametrize("name", ["pack-quantized", "float-quantized"])
+def test_what_compressed_tensors_wrote_is_read_back(name: str) -> None:
+    """``tests/engine/stored/write.py`` had it write both, and say what they stand for."""
+    folder = Path(__file__).parents[1] / "stored" / name
+    target = load_target(folder, CPU, no_progress)
+    expected = load_file(folder / "expected.safetensors")
+    assert len(expected) == 6, "the projections of a layer whose values are its keys"
+    for stored, part in expected.items():
+        weight = weight_of(target.get_submodule(stored.removeprefix(PREFIX).removesuffix(".weight")))
+        assert not isinstance(weight, PlainWeight)
+        assert torch.equal(weight.restored().to(part.dtype), part), stored
