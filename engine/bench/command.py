@@ -28,7 +28,7 @@ from ..models.dflash.modules import DFlashDrafter
 from ..models.packed import format_of_target
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
-from . import kernels
+from . import kernels, predict
 from .candidates import read_tiles
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
@@ -97,7 +97,7 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.bench kernels` times each kernel alone.",
+        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `predict` says what to expect elsewhere.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
@@ -272,10 +272,12 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The bench, or with ``kernels`` as the first argument the bench of each kernel alone. Returns the exit code."""
+    """The bench, or as the first argument says the bench of each kernel alone (``kernels``) or what figures say of other
+    cards (``predict``). Returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return kernels.run(words[1:]) if words[:1] == ["kernels"] else run(words)
+        alone = {"kernels": kernels.run, "predict": predict.run}
+        return alone[words[0]](words[1:]) if words and words[0] in alone else run(words)
     except (EngineFailure, ValueError) as problem:
         hint = getattr(problem, "hint", "") or f"{PROG} --help lists the flags."
         print(f"{problem}\n  {hint}", file=sys.stderr)
