@@ -97,7 +97,8 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `predict` says what to expect elsewhere.",
+        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `predict` says what to expect of other"
+        " cards.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
@@ -272,8 +273,8 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The bench, or as the first argument says the bench of each kernel alone (``kernels``) or what figures say of other
-    cards (``predict``). Returns the exit code."""
+    """The bench, or as the first argument says the bench of each kernel alone (``kernels``), or what figures say of
+    other cards (``predict``). Returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         alone = {"kernels": kernels.run, "predict": predict.run}

@@ -1,4 +1,4 @@
-"""``python -m engine.bench predict FILE...``: what a bench's figures say of cards that nobody measured. Predictions, from
+"""``python -m engine.bench predict FILE...``: what a bench's figures say of cards that nobody measured. Predictions by
 bytes: each pass takes what its bytes take at the card's bandwidth, reached as far as copies reach it on the card that
 was measured, and on top what that card took beyond its floor: as many milliseconds (the lower figure), or the same
 share of the time (the upper). Slow arithmetic, as of unpacking on few multiprocessors, is in neither."""
@@ -24,8 +24,8 @@ BARS = {
     "RTX 4090": "138 plain (llama.cpp, 15 GB)",
     "RTX 5090": "578 (random data)",
 }
-"""Tokens per second of Gemma 4 26B-A4B that others measured: club-3090's BENCHMARKS.md of 2026-06-06, gemmaclaw#262, and a
-vLLM benchmark on random data."""
+"""Tokens per second of Gemma 4 26B-A4B that others measured: club-3090 (BENCHMARKS.md, 2026-06-06), gemmaclaw#262, and
+vLLM on random data."""
 HEADS = ("card", "weights", "context", "routing", "rows", "ms", "tok/s", "measured by others, tok/s")
 
 
