@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from .text.spans import Spans
 
 Feature = Literal[
-    "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "drafts", "draft_probabilities",
+    "ask", "block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "system", "thinking", "speculation",
+    "drafts", "draft_probabilities", "verdicts",
 ]  # fmt: skip
-"""What a source may lack: questions, a setting, what was drafted, how sure the drafter was."""
+"""What a source may lack: questions, a setting, what was drafted, how sure the drafter was, which tokens were."""
 
 
 @dataclass(frozen=True, slots=True)
