@@ -20,7 +20,8 @@ Channel = Literal["answer", "thought", "control"]
 FinishReason = Literal["stop", "length", "context", "stopped", "error"]
 """Why a turn ended: the model said so, ``max_new_tokens``, the context is full, the user stopped it, or an error."""
 
-ErrorKind = Literal["usage", "weights", "device", "generation"]
+ErrorKind = Literal["usage", "weights", "device", "generation", "server"]
+"""What was at fault; ``server``: one that can't be reached, refuses, or says what can't be understood."""
 
 Clock = Literal["engine", "server", "arrival"]
 """Whose clock timed the rounds: the engine's in this process, a server's own, or when their tokens arrived here."""
