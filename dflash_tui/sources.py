@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.commands import Command, EngineOptions
 
 from .core.advice import as_command
+from .core.settings.servers import ServerAddress
 from .core.source import Capabilities, Emit, Source, SourceFactory
 from .core.traces.replaying import ReplaySource
 
@@ -51,5 +52,16 @@ def replay_source(path: Path, pace: float) -> SourceFactory:
 
     def create(emit: Emit) -> Source:
         return ReplaySource(path, emit, pace)
+
+    return create
+
+
+def server_source(address: ServerAddress) -> SourceFactory:
+    """A server that runs elsewhere, asked over HTTP."""
+
+    def create(emit: Emit) -> Source:
+        from .attach.source import ServerSource  # after the first frame: its imports take a tenth of a second
+
+        return ServerSource(address, emit)
 
     return create
