@@ -36,6 +36,10 @@ class EngineSource:
 
 Engine = Callable[[EngineOptions], SourceFactory]
 """Turns options into a source: :func:`engine_source`, or what stands in for it."""
+Attach = Callable[[ServerAddress], SourceFactory]
+"""Turns an address into a source: :func:`server_source`, or what stands in for it."""
+Target = EngineOptions | ServerAddress
+"""What is to answer."""
 
 
 def engine_source(options: EngineOptions) -> SourceFactory:
@@ -43,6 +47,17 @@ def engine_source(options: EngineOptions) -> SourceFactory:
 
     def create(emit: Emit) -> Source:
         return EngineSource(options, emit)
+
+    return create
+
+
+def server_source(address: ServerAddress) -> SourceFactory:
+    """A server that runs elsewhere."""
+
+    def create(emit: Emit) -> Source:
+        from .attach.source import ServerSource  # only who attaches needs an HTTP client
+
+        return ServerSource(address, emit)
 
     return create
 

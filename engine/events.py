@@ -5,7 +5,8 @@ bonus token. ``None`` is what a source doesn't know. Probabilities come in 1/100
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 Verdict = Literal["accepted", "corrected", "bonus", "plain", "unknown"]
@@ -235,6 +236,15 @@ class Notice:
     """What to do about it, in words to copy."""
 
 
+def settled_steps(settled: Settled, told: Iterable[Step]) -> tuple[Step, ...]:
+    """The turn's steps from now on; empty if they don't change. ``told``: those that came before."""
+    if settled.steps or not settled.proved:
+        return settled.steps
+    before = tuple(told)
+    guessed = any(step.provisional for step in before)
+    return tuple(replace(step, provisional=False) for step in before) if guessed else ()
+
+
 def accepted_in(step: Step) -> tuple[int, ...]:
     """Which tokens of a step's tree were accepted, counted from 1: one for each accepted position."""
     rows: dict[tuple[int, int | None], int] = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
@@ -262,9 +272,9 @@ _LEFT_OUT: dict[str, Any] = {"server": "", "dialect": "", "times": "engine", "pr
 
 def event_to_dict(event: Event) -> dict[str, Any]:
     """A JSON-ready dict; ``event`` names the type, the other keys are its fields."""
-    data = {"event": type(event).__name__, **_short(asdict(event))}
+    data = {"event": type(event).__name__, **shortened(asdict(event))}
     if isinstance(event, Settled):
-        data["steps"] = [_short(step) for step in data["steps"]]
+        data["steps"] = [shortened(step) for step in data["steps"]]
     return data
 
 
@@ -301,5 +311,6 @@ def _known(cls: type, data: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key in known}
 
 
-def _short(data: dict[str, Any]) -> dict[str, Any]:
+def shortened(data: dict[str, Any]) -> dict[str, Any]:
+    """An event's fields without those that say nothing and came after JSON was first written."""
     return {key: value for key, value in data.items() if key not in _LEFT_OUT or value != _LEFT_OUT[key]}

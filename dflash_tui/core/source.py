@@ -37,6 +37,14 @@ class Capabilities:
     def can(self, feature: Feature) -> bool:
         return feature not in self.refused
 
+    def lacks(self, wanted: Wanted) -> dict[str, str]:
+        """The flags that can't be followed, and why."""
+        return {flag: self.refused[feature] for feature, flag in wanted.items() if feature in self.refused}
+
+
+Wanted = Mapping[Feature, str]
+"""Features that the user asked for, and by which flags: what the source lacks of them has to be told."""
+
 
 class Recording(Protocol):
     """What a source that plays a record offers beside: any place of it can be gone to, at any pace."""
