@@ -50,6 +50,9 @@ class Drawing:
         if any(isinstance(event, Rewind) for event in events):
             screen.query_one(TokenLog).clear()
         screen.query_one(TokenLog).append(screen.chat.reducer.take_spans())
+        for turn, spans in screen.chat.reducer.take_settled().items():
+            screen.query_one(TokenLog).relabel(turn, spans)
+            screen.viewer.settle(turn)
         screen.viewer.frame()
         screen.query_one(ReplayBar).show(events)
         if not screen.chat.reducer.busy and events:
@@ -130,6 +133,7 @@ class Drawing:
             before_race=turn.before_race if turn else False,
             speculation=turn.speculation if turn else True,
             gpu=screen.gpu.latest,
+            times=screen.times,
             num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
             num_reused_tokens=turn.num_reused_tokens if turn else 0,
             screen_load=screen.pump.governor.load if screen.chat.busy else None,

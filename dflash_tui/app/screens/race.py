@@ -210,8 +210,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             return
         seconds = monotonic() - self._began
         for place, steps in enumerate(clock.advance(seconds)):
-            tokens = [token for step in steps for token in step.emitted]
-            self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(tokens)))
+            self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(steps)))
             self._draw_lane(place, clock.lanes[place], clock.length)
         if clock.over:
             self._end_replay()

@@ -14,10 +14,12 @@ from engine.events import (
     Event,
     FinishReason,
     PrefillDone,
+    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
+    settled_steps,
 )
 from engine.statistics import TurnMeter
 
@@ -75,6 +77,8 @@ class Answer:
     reason: FinishReason | None = None
     """None: the record ends within the answer."""
     error: str = ""
+    note: str = ""
+    """Why a server's count could not prove the rounds, where it could not."""
 
     @property
     def tokens(self) -> Iterator[EmittedToken]:
@@ -156,7 +160,7 @@ class AnswerCollector:
         self._started: TurnStarted | None = None
         self._steps: list[Step] = []
         self._prefill_ms = 0.0
-        self._error = ""
+        self._error = self._note = ""
 
     def add(self, event: Event) -> None:
         """Take the next event."""
@@ -170,6 +174,9 @@ class AnswerCollector:
                 self._prefill_ms = event.milliseconds
             case Step():
                 self._steps.append(event)
+            case Settled():
+                self._steps = list(settled_steps(event, self._steps)) or self._steps
+                self._note = event.note
             case EngineError():
                 self._error = event.message
             case TurnFinished():
@@ -184,7 +191,7 @@ class AnswerCollector:
         made = self._made(reason)
         if made is not None:
             self._answers.append(made)
-        self._started, self._steps, self._prefill_ms, self._error = None, [], 0.0, ""
+        self._started, self._steps, self._prefill_ms, self._error, self._note = None, [], 0.0, "", ""
 
     def _made(self, reason: FinishReason | None) -> Answer | None:
         started = self._started
@@ -199,6 +206,7 @@ class AnswerCollector:
             prefill_ms=self._prefill_ms,
             reason=reason,
             error=self._error,
+            note=self._note,
         )
 
 
