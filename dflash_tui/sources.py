@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.commands import Command, EngineOptions
+from engine.hub.gguf import is_gguf
 
 from .core.advice import as_command
 from .core.settings.servers import ServerAddress
@@ -51,6 +52,22 @@ def engine_source(options: EngineOptions) -> SourceFactory:
     return create
 
 
+def llama_source(options: EngineOptions) -> SourceFactory:
+    """llama.cpp with a GGUF, as a child of this process."""
+
+    def create(emit: Emit) -> Source:
+        from .llamacpp.source import LlamaSource  # only who has a GGUF needs an HTTP client
+
+        return LlamaSource(options, emit)
+
+    return create
+
+
+def local_source(options: EngineOptions) -> SourceFactory:
+    """What answers on this machine: llama.cpp for a GGUF, the engine for everything else."""
+    return llama_source(options) if is_gguf(options.target) else engine_source(options)
+
+
 def server_source(address: ServerAddress) -> SourceFactory:
     """A server that runs elsewhere."""
 
@@ -67,16 +84,5 @@ def replay_source(path: Path, pace: float) -> SourceFactory:
 
     def create(emit: Emit) -> Source:
         return ReplaySource(path, emit, pace)
-
-    return create
-
-
-def server_source(address: ServerAddress) -> SourceFactory:
-    """A server that runs elsewhere, asked over HTTP."""
-
-    def create(emit: Emit) -> Source:
-        from .attach.source import ServerSource  # after the first frame: its imports take a tenth of a second
-
-        return ServerSource(address, emit)
 
     return create
