@@ -19,6 +19,7 @@ from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import Target
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
+from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
 from .background import check_theme, has_screen, in_browser, suited_theme
@@ -228,7 +229,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
     if chosen.plain:
         return PlainChat(source, settings, SessionLog.create(), wanted).run()
-    if not attached and chosen.device != "cpu":
+    if not (attached or is_gguf(chosen.model) or chosen.device == "cpu"):
         wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     return _open_chat(source, settings, chosen, wanted, invocation)
 

@@ -29,6 +29,10 @@ COMPANIONS = ("dflash", "dspark", "mtp", "draft", "assistant", "eagle")
 MOST_LOOKED_AT = 16
 """Files beside the target whose headers are read."""
 
+GPU_BUILD = "pip install --force-reinstall xllamacpp --index-url https://xorbitsai.github.io/xllamacpp/whl/vulkan"
+GPU_PLACES = {"NVIDIA": "/dev/nvidia0", "AMD": "/dev/kfd"}
+"""What Linux shows of a card's driver."""
+
 _NO_CHAT = {
     "clip": "the part of a model that sees images",
     "bert": "a model for searching",
@@ -54,12 +58,14 @@ class Plan:
     drafting: Drafting
     draft_length: int
     context: int
-    gpu: bool
-    """As many layers as fit go to the GPU; otherwise none."""
+    gpus: tuple[str, ...]
+    """Where as many layers go as fit; on none, all stay with the processor."""
     threads: int
     """0: llama.cpp counts the processor's cores."""
-    remark: str = ""
-    """Why it drafts in a lesser way than it was asked to."""
+    version: str
+    """Of the package that llama.cpp came in."""
+    remarks: tuple[str, ...] = ()
+    """What could be better."""
 
     @property
     def drafter_name(self) -> str | None:
@@ -72,7 +78,7 @@ class Plan:
     def line(self) -> str:
         """The flags, as one would type them for llama.cpp's own server."""
         words = ["llama-server", "-m", self.model.path.name, "-c", str(self.context), "-np", "1"]
-        words += [] if self.gpu else ["-ngl", "0"]
+        words += [] if self.gpus else ["-ngl", "0"]
         words += ["-t", str(self.threads)] if self.threads else []
         words += ["--spec-type", self.drafting] if self.drafting != "none" else []
         if self.drafter is not None:
@@ -90,7 +96,7 @@ class Plan:
             "draft_length": self.draft_length,
             "lookup": [LOOKUP_MATCH, LOOKUP_LENGTH],
             "context": self.context,
-            "gpu": self.gpu,
+            "gpu": bool(self.gpus),
             "threads": self.threads,
             "key": key,
         }
@@ -103,22 +109,23 @@ class Machine:
     memory: int
     """Bytes that models may take: free ones of the machine, and of its GPUs."""
     gpus: tuple[str, ...] = ()
+    version: str = ""
 
 
 def make_plan(
-    target: Path, drafter: Path | None, machine: Machine, context: int | None, *, gpu: bool = True, drafts: bool = True
+    target: Path, drafter: Path | None, machine: Machine, context: int | None, device: str, *, drafts: bool = True
 ) -> Plan:
-    """``drafter``: None takes what lies beside the target; ``drafts``: False goes without any. Raises an
-    ``EngineFailure`` for files that can't be used, or not here."""
+    """``drafter``: None takes what lies beside the target; ``drafts``: False goes without any; ``device``: as in
+    ``EngineOptions``. Raises an ``EngineFailure`` for files that can't be used, or not here."""
     model = checked_target(read_header(target))
     chosen = read_header(drafter) if drafter is not None else None
     if chosen is not None:
         check_match(model, chosen)
     elif drafts:
         chosen = companion(model)
-    remark = ""
+    remarks = _about_gpus(machine, device)
     if drafter is None and chosen is not None and not _fits(model, chosen, machine):
-        remark, chosen = f"{chosen.path.name} is left out: the memory is too small for both.", None
+        remarks, chosen = (*remarks, f"{chosen.path.name} is left out: the memory is too small for both."), None
     drafting, length = _drafting(model, chosen) if drafts else ("none", 0)
     return Plan(
         model,
@@ -126,10 +133,22 @@ def make_plan(
         drafting,
         length,
         _context(model, chosen, machine, context),
-        gpu and bool(machine.gpus),
+        () if device == "cpu" else machine.gpus,
         threads(),
-        remark,
+        machine.version,
+        remarks,
     )
+
+
+def _about_gpus(machine: Machine, device: str) -> tuple[str, ...]:
+    """Raises ``DeviceFailure`` where a GPU was asked for and there is none."""
+    if machine.gpus or device == "cpu":
+        return ()
+    unused = next((name for name, place in GPU_PLACES.items() if Path(place).exists()), None)
+    how = f"its build for Vulkan drives most: {GPU_BUILD}"
+    if device != "auto":
+        raise DeviceFailure("The installed llama.cpp sees no GPU.", how[0].upper() + how[1:])
+    return () if unused is None else (f"The installed llama.cpp leaves the {unused} GPU alone; {how}",)
 
 
 def checked_target(model: GgufHeader) -> GgufHeader:
@@ -154,7 +173,7 @@ def check_match(model: GgufHeader, drafter: GgufHeader) -> None:
     if problem:
         raise WeightsFailure(
             f"{drafter.path.name} drafts for another target than {model.path.name}: {problem}.",
-            ("Name the drafter that was made for it; without ", Option("drafter"), " what was said before is looked up."),
+            ("Name the one that was made for it; without ", Option("drafter"), " the text so far is looked up."),
         )
 
 
@@ -262,7 +281,7 @@ def cache_bytes(model: GgufHeader, context: int) -> int:
 
 
 def _per_layer(value: Any, layers: int) -> list[int]:
-    """A key that is one number for all layers, or one for each. A pattern may be a period, too: then no layer slides."""
+    """A key that is one number for all layers, or one for each. A pattern may be a period: then no layer slides."""
     if isinstance(value, list):
         return [int(each) for each in value[:layers]] + [0] * (layers - len(value))
     return [int(value) if not isinstance(value, bool) else 0] * layers

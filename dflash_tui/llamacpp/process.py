@@ -72,7 +72,8 @@ class LlamaProcess:
         memory = free_memory() or max((device["free"] for device in devices if not device["gpu"]), default=0)
         if sys.platform != "darwin":  # where the GPU's memory is the machine's
             memory += sum(device["free"] for device in gpus)
-        return Machine(int(memory * (1 - KEPT)), tuple(device["name"] for device in gpus))
+        names = tuple(device["name"] for device in gpus)
+        return Machine(int(memory * (1 - KEPT)), names, str(message.get("version", "")))
 
     def serve(self, orders: Message, waiting: Callable[[], None]) -> str:
         """Where the server listens, once the model is loaded; ``waiting`` is called meanwhile. Raises an

@@ -104,12 +104,13 @@ class LlamaSource:
         """Returns when llama.cpp has been attached to. Raises an ``EngineFailure``."""
         started = monotonic()
         self._process = process = LlamaProcess()
-        machine = self._machine(process)
         if self._plan is None:
-            self._plan = self._make_plan(machine)
+            self._plan = self._make_plan(process.machine())
+        else:
+            process.machine()
         plan = self._plan
-        if plan.remark:
-            self._emit(LoadProgress(plan.remark, 0, 0, remark=True))
+        for remark in plan.remarks:
+            self._emit(LoadProgress(remark, 0, 0, remark=True))
         self._emit(LoadProgress(plan.line(), 0, 0, remark=True))
         key = secrets.token_urlsafe(24)
         url = process.serve(plan.orders(key), lambda: self._loading(process, plan))
@@ -119,10 +120,6 @@ class LlamaSource:
             self._server.start()
             while self._waiting:
                 self._server.send(self._waiting.popleft())
-
-    def _machine(self, process: LlamaProcess) -> Machine:
-        machine = process.machine()
-        return replace(machine, gpus=()) if self._options.device == "cpu" else machine
 
     def _begin_again(self) -> None:
         """For a question that nobody is there to hear. What fails, fails for that question alone."""
@@ -154,7 +151,7 @@ class LlamaSource:
             remarks += more
         for remark in remarks:
             self._emit(LoadProgress(remark, 0, 0, remark=True))
-        return make_plan(target, drafter, machine, options.max_context, drafts=drafts)
+        return make_plan(target, drafter, machine, options.max_context, options.device, drafts=drafts)
 
     def _loading(self, process: LlamaProcess, plan: Plan) -> None:
         if self._closing:
@@ -185,16 +182,15 @@ class LlamaSource:
             event,
             target=model.name,
             drafter=plan.drafter_name,
-            device=self._device(plan),
+            device=", ".join(plan.gpus) or "cpu",
             dtype=model.quantisation or event.dtype,
             max_block_size=plan.draft_length + 1,
             max_context=plan.context,
             load_seconds=round(seconds, 3),
+            banner=f"llama.cpp runs as: {plan.line()}",
             server="",
+            dialect=f"llama.cpp (xllamacpp {plan.version})",
         )
-
-    def _device(self, plan: Plan) -> str:
-        return "gpu" if plan.gpu else "cpu"
 
     def _tell_failure(self, error: Exception, turn: int | None = None) -> None:
         if not isinstance(error, EngineFailure):

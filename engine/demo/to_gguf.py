@@ -48,8 +48,10 @@ TARGET_LAYER = {
     "experts.down_proj": "ffn_down_exps.weight",
     "layer_scalar": "layer_output_scale.weight",
 }
-DRAFTER_LAYER = {name: TARGET_LAYER[name] for name in TARGET_LAYER if name.startswith(("self_attn", "mlp", "input"))} | {
-    "post_attention_layernorm.weight": "ffn_norm.weight"
+_ALIKE = ("input_layernorm", "self_attn", "mlp")
+DRAFTER_LAYER = {
+    **{theirs: ours for theirs, ours in TARGET_LAYER.items() if theirs.startswith(_ALIKE)},
+    "post_attention_layernorm.weight": "ffn_norm.weight",
 }
 TARGET_TOP = {"embed_tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight"}
 DRAFTER_TOP = {

@@ -127,9 +127,8 @@ class _Reader:
         version = self._number("I")
         if version not in VERSIONS:
             known = " and ".join(map(str, VERSIONS))
-            raise WeightsFailure(
-                f"{self._path.name} is GGUF of version {version}; known are {known}.", "Fetch a newer file of the model."
-            )
+            what = f"{self._path.name} is GGUF of version {version}; known are {known}."
+            raise WeightsFailure(what, "Fetch a newer file of the model.")
         num_tensors, num_keys = self._count(), self._count()
         keys: dict[str, Any] = {}
         for _ in range(num_keys):
@@ -187,7 +186,7 @@ class _Reader:
         return self._bytes(self._count()).decode("utf-8", "replace")
 
     def _count(self) -> int:
-        number = self._number("Q")
+        number = int(self._number("Q"))
         if number > MOST_ITEMS:
             raise self._damaged("a length that makes no sense")
         return number

@@ -67,9 +67,7 @@ def is_gguf(name: str | None) -> bool:
     return name.lower().endswith(SUFFIX) or (match is not None and "gguf" in match["repository"].lower())
 
 
-def find_gguf(
-    name: str, memory: int, is_companion: IsCompanion, fetching: Fetching
-) -> tuple[Path, tuple[str, ...]]:
+def find_gguf(name: str, memory: int, is_companion: IsCompanion, fetching: Fetching) -> tuple[Path, tuple[str, ...]]:
     """The file, fetched at need, and what there is to say about how it was chosen. A repository's file that drafts is
     fetched along. ``memory``: bytes that a model may take. Raises an ``EngineFailure`` when there is none, or several
     that could be meant."""
@@ -114,9 +112,11 @@ def companion_of(target: GgufFile, files: Iterable[GgufFile], memory: int) -> Gg
     """The file to draft with, of those that say they draft. DFlash drafts a whole block at once."""
     room = min(memory - target.num_bytes * MARGIN - SPARE, target.num_bytes * COMPANION_PART)
     small = [file for file in files if file.num_bytes <= room]
-    return min(
-        small, key=lambda file: ("dflash" not in file.name.lower(), file.tag.upper() != "Q8_0", file.num_bytes), default=None
-    )
+    return min(small, key=_drafting_order, default=None)
+
+
+def _drafting_order(file: GgufFile) -> tuple[bool, bool, int]:
+    return "dflash" not in file.name.lower(), file.tag.upper() != "Q8_0", file.num_bytes
 
 
 def grouped(sizes: Mapping[str, int]) -> list[GgufFile]:
