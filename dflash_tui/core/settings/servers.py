@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-Dialect = Literal["llama.cpp", "vllm", "sglang", "openai"]
+Dialect = Literal["dflash", "llama.cpp", "vllm", "sglang", "openai"]
 """How a server tells of its rounds. ``openai`` is any other server with that interface: texts and totals."""
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
