@@ -230,8 +230,8 @@ def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -
     if ready is None:
         return Origin(created=created, program=program)
     where = ("", ready.dtype) if ready.server else (ready.device, ready.dtype)
-    served = (ready.server, ready.dialect, ready.times)
-    return Origin(ready.target, ready.drafter or "", *where, created, program, *served)
+    served = (ready.server, ready.dialect)
+    return Origin(ready.target, ready.drafter or "", *where, created, program, *served, times=ready.times)
 
 
 def conversation_document(conversation: Conversation) -> Document:

@@ -125,7 +125,7 @@ def _tokens(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _token(token: EmittedToken, step: int, place: int, first: bool, provisional: bool) -> str:
-    look = "thought" if token.channel == "thought" else token.verdict
+    look: str = "thought" if token.channel == "thought" else token.verdict
     # One stop for the Tab key per answer; the arrow keys move on from there.
     stop = 0 if first else -1
     text = _text(token.text)
