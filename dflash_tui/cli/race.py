@@ -29,6 +29,7 @@ from engine.events import EngineError, EngineReady, Event
 
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation
+from .flags import wanted_by
 from .logs import log_to_file
 from .output import FileOutput
 from .pair import SERVER, engine_flags, typed_flags
