@@ -51,17 +51,6 @@ def engine_source(options: EngineOptions) -> SourceFactory:
     return create
 
 
-def server_source(address: ServerAddress) -> SourceFactory:
-    """A server that runs elsewhere."""
-
-    def create(emit: Emit) -> Source:
-        from .attach.source import ServerSource  # only who attaches needs an HTTP client
-
-        return ServerSource(address, emit)
-
-    return create
-
-
 def replay_source(path: Path, pace: float) -> SourceFactory:
     """A recorded run in the engine's place."""
 
