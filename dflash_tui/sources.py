@@ -68,17 +68,6 @@ def local_source(options: EngineOptions) -> SourceFactory:
     return llama_source(options) if is_gguf(options.target) else engine_source(options)
 
 
-def server_source(address: ServerAddress) -> SourceFactory:
-    """A server that runs elsewhere."""
-
-    def create(emit: Emit) -> Source:
-        from .attach.source import ServerSource  # only who attaches needs an HTTP client
-
-        return ServerSource(address, emit)
-
-    return create
-
-
 def replay_source(path: Path, pace: float) -> SourceFactory:
     """A recorded run in the engine's place."""
 

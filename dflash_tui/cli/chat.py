@@ -26,7 +26,7 @@ from .background import check_theme, has_screen, in_browser, suited_theme
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
-from .flags import SETTING_FLAGS, Flags
+from .flags import Flags, wanted_by
 from .headless import Request, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
@@ -218,7 +218,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     log_to_file()
     chosen, given = Flags(**flags), typed_flags()
     target, settings = chosen.target(given, invocation.config), chosen.settings()
-    wanted = {feature: f"--{name.replace('_', '-')}" for name, feature in SETTING_FLAGS.items() if name in given}
+    wanted = wanted_by(given)
     if chosen.out is not None:
         check_directory(chosen.out)
     text = read_prompt(chosen.prompt, None if in_browser() else sys.stdin)

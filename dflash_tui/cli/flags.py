@@ -9,7 +9,7 @@ from pathlib import Path
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
 from dflash_tui.core.settings.config import Config
 from dflash_tui.core.settings.servers import Dialect
-from dflash_tui.core.source import Feature
+from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
 from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings
 from engine.hub.pairs import NO_DRAFTER
@@ -26,6 +26,13 @@ SETTING_FLAGS: dict[str, Feature] = {
     "max_new_tokens": "max_new_tokens", "thinking": "thinking", "no_speculation": "speculation", "system": "system",
 }  # fmt: skip
 """Flags that a source may lack."""
+
+
+def wanted_by(typed: Collection[str]) -> Wanted:
+    """The features that flags were typed for."""
+    return {feature: f"--{name.replace('_', '-')}" for name, feature in SETTING_FLAGS.items() if name in typed}
+
+
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
 

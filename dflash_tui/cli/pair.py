@@ -84,9 +84,13 @@ def _no_server(_context: click.Context, _parameter: click.Parameter, model: str 
 
 def pair_flags(command: Body) -> Body:
     """MODEL, ``--draft``, ``--device`` and ``--offline``, for a command that measures a pair."""
-    model = click.argument("model", required=False, callback=_no_server)
+    return click.argument("model", required=False, callback=_no_server)(engine_flags(command))
+
+
+def engine_flags(command: Body) -> Body:
+    """``--draft``, ``--device`` and ``--offline``."""
     draft = click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
-    return model(draft(DEVICE(OFFLINE(command))))
+    return draft(DEVICE(OFFLINE(command)))
 
 
 @contextmanager

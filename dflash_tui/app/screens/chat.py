@@ -117,7 +117,7 @@ class ChatScreen(Screen[None]):
         yield StatusLine(id="status")
 
     def on_mount(self) -> None:
-        self.query_one(LoadPanel).show_progress([])
+        self.query_one(LoadPanel).show_progress([], self.beginning)
         self.show_legend()
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
@@ -128,6 +128,12 @@ class ChatScreen(Screen[None]):
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:
             self.action_act("sessions")
+
+    @property
+    def beginning(self) -> str:
+        """What happens before the source has said anything."""
+        elsewhere = self.source.recording is None and not self.source.capabilities.local
+        return "asking the server" if elsewhere else "starting the engine"
 
     @property
     def served(self) -> bool:

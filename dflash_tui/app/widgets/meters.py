@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 from textual.content import Content
 
 from dflash_tui.core.figures.gpu import GpuReading
-from dflash_tui.core.figures.statistics import NOT_KNOWN
+from dflash_tui.core.figures.statistics import CLOCKS, NOT_KNOWN
 from dflash_tui.core.figures.tables import GaugeFacts
 
 from .gauges import MUTED, Gauge
@@ -24,14 +24,15 @@ class CostGauge(Gauge):
     )  # fmt: skip
 
     def part(self, facts: GaugeFacts) -> object:
-        return facts.turn.cost
+        return facts.turn.cost, facts.times
 
     def lines(self, height: int) -> list[Content]:
         cost = self.facts.turn.cost
         if not cost.rounds:
             return [self.title("ms per round"), self._bar(self.size.width)]
         if cost.parts is None:
-            whole = f" {short(cost.mean_ms)}, draft and verify {NOT_KNOWN}"
+            parts_of_it = f"{CLOCKS[self.facts.times]}, parts" if CLOCKS[self.facts.times] else ", draft and verify"
+            whole = f" {short(cost.mean_ms)}{parts_of_it} {NOT_KNOWN}"
             return [Content.assemble(("ms", "bold"), (whole, MUTED)), self._bar(self.size.width)]
         parts = zip(self.PARTS, cost.parts, strict=True)
         words = [(f" {name} {short(value)}", style) for (name, _, style), value in parts]
@@ -69,6 +70,8 @@ class ContextGauge(Gauge):
 
     def compact(self) -> Content:
         used, most = self.facts.turn.context_length, self.facts.max_context
+        if used and not most:  # a server may not tell how much it takes
+            return Content.assemble((f"{'context':<8}", "bold"), f"{thousands(used)} tokens")
         return meter("context", used / most if most else 0.0, f"{thousands(used)}/{thousands(most)}", self.size.width)
 
     def lines(self, height: int) -> list[Content]:

@@ -21,7 +21,7 @@ STYLES: dict[Fate, str] = {
     "unknown": "underline $verdict-pending",
 }
 """Colours and attributes are the theme's."""
-MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+"}
+MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+", "unknown": "?"}
 """In front of the target's own tokens: a mark that needs no colour."""
 NAMES: dict[Fate, str] = {"plain": "target alone", "unknown": "not known"}
 LONGEST_CELL = 14

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.events import (
+    Clock,
     EmittedToken,
     EngineError,
     EngineReady,
@@ -23,6 +24,7 @@ from engine.events import (
 )
 from engine.statistics import TurnMeter
 
+from ..figures.statistics import CLOCKS
 from ..sessions.sessions import Conversation, Turn
 
 SET_LINE = "    "
@@ -127,11 +129,17 @@ class Origin:
     """When, in ISO 8601."""
     program: str = ""
     """Program and version."""
+    server: str = ""
+    """Its address, where one answered; ``device`` is empty then."""
+    dialect: str = ""
+    times: Clock = "engine"
 
     def describe(self) -> str:
         """One line, such as ``gemma + dflash · cpu · float32 · 2026-11-21``."""
         models = " + ".join(filter(None, (self.target, self.drafter)))
-        return " · ".join(filter(None, (models, self.device, self.dtype, self.created[:10], self.program)))
+        clock = "" if self.times == "engine" else f"times{CLOCKS[self.times]}"
+        where = (self.dialect, self.server, clock) if self.server else (self.device, self.dtype)
+        return " · ".join(filter(None, (models, *where, self.created[:10], self.program)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +229,20 @@ def collect(events: Iterable[Event]) -> AnswerCollector:
 def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -> Origin:
     if ready is None:
         return Origin(created=created, program=program)
-    return Origin(ready.target, ready.drafter or "", ready.device, ready.dtype, created, program)
+    where = ("", ready.dtype) if ready.server else (ready.device, ready.dtype)
+    served = (ready.server, ready.dialect)
+    return Origin(ready.target, ready.drafter or "", *where, created, program, *served, times=ready.times)
 
 
 def conversation_document(conversation: Conversation) -> Document:
-    origin = Origin(conversation.target or "", conversation.drafter or "", created=conversation.created)
+    origin = Origin(
+        conversation.target or "",
+        conversation.drafter or "",
+        created=conversation.created,
+        server=conversation.server,
+        dialect=conversation.dialect,
+        times=conversation.times,
+    )
     sections = [section for turn in conversation.turns for section in _sections_of(turn)]
     return Document(conversation.name, tuple(sections), origin)
 

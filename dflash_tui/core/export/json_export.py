@@ -19,7 +19,7 @@ def to_json(document: Document) -> str:
         "format": FORMAT_NAME,
         "version": FORMAT_VERSION,
         "title": document.title,
-        "origin": asdict(document.origin),
+        "origin": shortened(asdict(document.origin)),
         "sections": [_section(section) for section in document.one_by_one],
     }
     return json.dumps(content, indent=1) + "\n"
@@ -46,6 +46,7 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "thought": answer.thought,
         "reason": answer.reason,
         "error": answer.error,
+        **({"note": answer.note} if answer.note else {}),
         "settings": dict(answer.settings),
         "prefill_ms": answer.prefill_ms,
         "statistics": asdict(answer.statistics),

@@ -59,7 +59,9 @@ def token_spans(steps: Iterable[Step]) -> Iterator[Span]:
             yield Span(token.text, token_style(token, step.provisional))
 
 
-MARKS: dict[Fate, str] = {"accepted": "✓", "rejected": "✗", "discarded": "✂", "corrected": "⇒", "bonus": "+"}
+MARKS: dict[Fate, str] = {
+    "accepted": "✓", "rejected": "✗", "discarded": "✂", "corrected": "⇒", "bonus": "+", "unknown": "?",
+}  # fmt: skip
 """In front of a round's tokens, where they stand in a row."""
 
 
@@ -88,6 +90,8 @@ def answer_summary(answer: Answer) -> str:
         )
     if answer.reason is None:
         parts.append("the record ends here")
+    if answer.note:
+        parts.append(answer.note)
     return " · ".join(parts)
 
 
