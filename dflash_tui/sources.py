@@ -75,3 +75,5 @@ def replay_source(path: Path, pace: float) -> SourceFactory:
         return ReplaySource(path, emit, pace)
 
     return create
+
+
