@@ -77,3 +77,12 @@ def replay_source(path: Path, pace: float) -> SourceFactory:
     return create
 
 
+def server_source(address: ServerAddress) -> SourceFactory:
+    """A server that runs elsewhere, asked over HTTP."""
+
+    def create(emit: Emit) -> Source:
+        from .attach.source import ServerSource  # after the first frame: its imports take a tenth of a second
+
+        return ServerSource(address, emit)
+
+    return create
