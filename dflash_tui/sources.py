@@ -58,14 +58,3 @@ def replay_source(path: Path, pace: float) -> SourceFactory:
         return ReplaySource(path, emit, pace)
 
     return create
-
-
-def server_source(address: ServerAddress) -> SourceFactory:
-    """A server that runs elsewhere, asked over HTTP."""
-
-    def create(emit: Emit) -> Source:
-        from .attach.source import ServerSource  # after the first frame: its imports take a tenth of a second
-
-        return ServerSource(address, emit)
-
-    return create

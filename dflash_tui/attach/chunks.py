@@ -51,20 +51,27 @@ class Chunk:
 
 
 def read_chunk(data: Mapping[str, Any], time: float) -> Chunk:
-    """Only the first choice counts: no more than one is ever asked for."""
+    """Only the first choice counts: no more than one is ever asked for. llama.cpp's own completions have none: their
+    fields stand at the top."""
     choice = next((mapping(each) for each in sequence(data.get("choices"))), mapping(None))
+    pieces = tuple(_pieces(choice))
+    ended = words(choice.get("finish_reason"))
+    if "choices" not in data and (own := words(data.get("content"))):
+        pieces = (("answer", own),)
+    if data.get("stop") is True:
+        ended = "length" if data.get("stop_type") == "limit" else "stop"
     return Chunk(
         time,
-        tuple(_pieces(choice)),
+        pieces,
         counts(choice.get("token_ids")) or (),
         tuple(_logprobs(mapping(choice.get("logprobs")))),
-        words(choice.get("finish_reason")),
+        ended,
         data,
     )
 
 
 def _pieces(choice: Mapping[str, Any]) -> Iterator[Piece]:
-    delta = mapping(choice.get("delta"))
+    delta = mapping(choice.get("delta")) or mapping(choice.get("message"))
     if thought := words(delta.get("reasoning_content")) or words(delta.get("reasoning")):
         yield "thought", thought
     if answer := words(delta.get("content")) or words(choice.get("text")):

@@ -126,7 +126,7 @@ class LlamaCppRounds:
 
     def _read_prompt(self, chunk: Chunk) -> None:
         timings, progress = chunk.timings, mapping(chunk.data.get("prompt_progress"))
-        if self.steps.made:
+        if self.steps.made and self.steps.prompt.tokens:
             return
         if (total := count(progress.get("total"))) is not None:
             self.steps.prompt = Prompt(total, min(count(progress.get("cache")) or 0, total))
