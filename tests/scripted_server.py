@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from dflash_tui.core.source import Capabilities, Emit, Feature
 from engine.events import (
@@ -40,7 +40,7 @@ class ScriptedServer(ScriptedEngine):
 
     def __init__(
         self, emit: Emit, *, proof: Proof = "none", refused: dict[Feature, str] = REFUSED, notice: bool = False,
-        address: str = ADDRESS, round_seconds: float = 0.002, answer: str | None = None,
+        address: str = ADDRESS, round_seconds: float = 0.002, **options: Any,
     ) -> None:  # fmt: skip
         self.capabilities = Capabilities(refused, local=False)
         self._proof, self._notice, self._address = proof, notice, address
@@ -48,8 +48,7 @@ class ScriptedServer(ScriptedEngine):
         self._steps: list[Step] = []
         self._waiting: Step | None = None
         """Half of what will come as one round."""
-        options = {} if answer is None else {"answer": answer}
-        super().__init__(self._tell, round_seconds=round_seconds, **options)  # type: ignore[arg-type]
+        super().__init__(self._tell, round_seconds=round_seconds, **options)
 
     def _tell(self, event: Event) -> None:
         match event:
@@ -62,14 +61,12 @@ class ScriptedServer(ScriptedEngine):
                 self._steps = []
                 event = replace(event, settings={"temperature": event.settings["temperature"]})
             case Step():
-                self._take(as_told(event))
+                self._take(replace(as_told(event), time=round(event.time, 6)))
                 return
             case TurnFinished():
                 self._settle(event.turn)
-                self._told(event)
                 if self._notice:
                     self._told(ADVICE)
-                return
         self._told(event)
 
     def _take(self, step: Step) -> None:
