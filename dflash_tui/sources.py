@@ -68,15 +68,6 @@ def local_source(options: EngineOptions) -> SourceFactory:
     return llama_source(options) if is_gguf(options.target) else engine_source(options)
 
 
-def replay_source(path: Path, pace: float) -> SourceFactory:
-    """A recorded run in the engine's place."""
-
-    def create(emit: Emit) -> Source:
-        return ReplaySource(path, emit, pace)
-
-    return create
-
-
 def server_source(address: ServerAddress) -> SourceFactory:
     """A server that runs elsewhere, asked over HTTP."""
 
@@ -84,5 +75,14 @@ def server_source(address: ServerAddress) -> SourceFactory:
         from .attach.source import ServerSource  # after the first frame: its imports take a tenth of a second
 
         return ServerSource(address, emit)
+
+    return create
+
+
+def replay_source(path: Path, pace: float) -> SourceFactory:
+    """A recorded run in the engine's place."""
+
+    def create(emit: Emit) -> Source:
+        return ReplaySource(path, emit, pace)
 
     return create

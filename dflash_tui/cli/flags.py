@@ -12,14 +12,15 @@ from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
 from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings
+from engine.hub.gguf import is_gguf
 from engine.hub.pairs import NO_DRAFTER
 
 from .headless import OutputFormat
 from .problems import Problem, value_problem
 
-ENGINE_FLAGS = (
-    "device", "draft", "context", "offline", "attention_backend", "draft_attention_backend", "noise_embed_scale",
-)  # fmt: skip
+OWN_ENGINE_FLAGS = ("attention_backend", "draft_attention_backend", "noise_embed_scale")
+"""Flags that the engine of this program alone takes."""
+ENGINE_FLAGS = ("device", "draft", "context", "offline", *OWN_ENGINE_FLAGS)
 """Flags that no server takes."""
 SETTING_FLAGS: dict[str, Feature] = {
     "block_size": "block_size", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
@@ -107,15 +108,20 @@ class Flags:
         if not named and not is_address(self.model):
             if "dialect" in given:
                 raise Problem("--dialect is a server's, and there is none.", "Name one: dflash-chat http://host:8000")
+            if is_gguf(self.model):
+                self._refuse(given, OWN_ENGINE_FLAGS, "a GGUF runs in llama.cpp.")
             return self.engine_options()
-        for name in ENGINE_FLAGS:
-            if name in given:
-                flag = f"--{name.replace('_', '-')}"
-                what = f"{flag} is for the engine of this program; a server chose that when it was started."
-                raise Problem(what, f"Leave {flag} out.")
+        self._refuse(given, ENGINE_FLAGS, "a server chose that when it was started.")
         if named:
             return address_named(str(self.server), config, self.dialect)
         return address_of(str(self.model), self.dialect)
+
+    @staticmethod
+    def _refuse(given: Collection[str], flags: Collection[str], why: str) -> None:
+        for name in flags:
+            if name in given:
+                flag = f"--{name.replace('_', '-')}"
+                raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
 
     def settings(self) -> GenerationSettings:
         """Raises :class:`Problem` for a value out of range."""

@@ -12,6 +12,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.progress import describe_bytes
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
+from engine.hub.gguf import find_gguf, is_gguf
 from engine.hub.pairs import KNOWN_PAIRS, NO_DRAFTER, find_pair
 
 from .status import StatusLine, describe_progress
@@ -30,9 +31,12 @@ def pull(model: str, draft: str | None) -> int:
     any Gemma 4 checkpoint; drafters are known for 12B, 26B-A4B and 31B.
     """
     progress = _Progress()
+    fetching = Fetching(refresh=True, progress=progress.show)
     try:
         with closing(progress):
-            folders = find_pair(model, draft, Fetching(refresh=True, progress=progress.show))
+            if is_gguf(model):
+                return _pull_gguf(model, draft, fetching)
+            folders = find_pair(model, draft, fetching)
     except KeyboardInterrupt:
         where = f" at {progress.last}" if progress.last else ""
         print(f"Stopped{where}. Nothing was deleted; run it again to go on.", file=sys.stderr)
@@ -43,6 +47,17 @@ def pull(model: str, draft: str | None) -> int:
     elif draft != NO_DRAFTER:
         known = ", ".join(pair.target for pair in KNOWN_PAIRS)
         print(f"Without a drafter: there is none for this model. Models with one: {known}", file=sys.stderr)
+    return ExitCode.OK
+
+
+def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
+    from dflash_tui.llamacpp.machine import free_memory
+    from dflash_tui.llamacpp.plan import is_companion
+
+    for name in (model, *([] if draft in (None, NO_DRAFTER) else [draft])):
+        path, remarks = find_gguf(name, free_memory() or sys.maxsize, is_companion, fetching)
+        print(*remarks, sep="\n", end="\n" if remarks else "", file=sys.stderr)
+        print(path)
     return ExitCode.OK
 
 

@@ -11,6 +11,8 @@ from typing import Any, Literal
 from engine.errors import DeviceFailure, Option, UsageFailure, WeightsFailure
 from engine.files.gguf_header import GgufHeader, read_header
 
+from .machine import Machine
+
 Drafting = Literal["draft-dflash", "draft-dspark", "draft-mtp", "draft-eagle3", "draft-simple", "ngram-simple", "none"]
 """What makes the drafts, by llama.cpp's names."""
 
@@ -100,16 +102,6 @@ class Plan:
             "threads": self.threads,
             "key": key,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What the child found."""
-
-    memory: int
-    """Bytes that models may take: free ones of the machine, and of its GPUs."""
-    gpus: tuple[str, ...] = ()
-    version: str = ""
 
 
 def make_plan(

@@ -16,7 +16,7 @@ from threading import Event, Thread
 from typing import Any
 
 from .failures import failed_to_import, missing_package, reason_of
-from .plan import Machine
+from .machine import Machine, free_memory
 
 log = logging.getLogger("llama.cpp")
 
@@ -156,23 +156,3 @@ class LlamaProcess:
 def _warns(line: str) -> bool:
     """llama.cpp writes a time, a letter for the level, and the message."""
     return line.split(" ", 2)[1:2] in (["W"], ["E"])
-
-
-def free_memory() -> int:
-    """Bytes that a program may take without pushing another out, on Linux; 0 elsewhere."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return 0
-    free = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
-    return min(free, _group_limit() or free)
-
-
-def _group_limit() -> int:
-    """What a container leaves of it; 0 without one."""
-    group = Path("/sys/fs/cgroup")
-    try:
-        limit, used = ((group / name).read_text().strip() for name in ("memory.max", "memory.current"))
-        return 0 if limit == "max" else max(int(limit) - int(used), 0)
-    except (OSError, ValueError):
-        return 0

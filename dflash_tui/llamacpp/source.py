@@ -22,7 +22,8 @@ from engine.hub.fetching import FetchCancelled, Fetching
 from engine.hub.gguf import find_gguf
 from engine.hub.pairs import NO_DRAFTER
 
-from .plan import Machine, Plan, is_companion, make_plan, memory_needed
+from .machine import Machine
+from .plan import Plan, is_companion, make_plan, memory_needed
 from .process import LlamaProcess
 
 log = logging.getLogger(__name__)

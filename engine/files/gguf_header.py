@@ -56,7 +56,8 @@ class GgufHeader:
 
     @property
     def name(self) -> str:
-        return str(self.keys.get("general.name") or self.path.stem)
+        """The file's, by which people know it: what it says of itself has neither version nor quantisation."""
+        return _SHARD.sub("", self.path.name).removesuffix(".gguf")
 
     @property
     def quantisation(self) -> str:
