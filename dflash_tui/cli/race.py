@@ -26,6 +26,7 @@ from dflash_tui.core.source import Emit, Source, SourceFactory, Wanted, events_o
 from dflash_tui.sources import Target
 from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Event
+from engine.hub.gguf import is_gguf
 
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation
@@ -131,6 +132,8 @@ def _sides(
     if named is not None and "model" in typed:
         raise Problem("MODEL and --server both say what is to race.", "Leave one of them out.")
     address = named or (options.target if is_address(options.target) else None)
+    if is_gguf(options.target) and against is None:
+        raise Problem("A GGUF has to be raced against something.", "Add a server: --against http://host:8000")
     if address is None:
         return [options, *([address_for(against, config)] if against else [])]
     if against is None:
