@@ -55,7 +55,7 @@ def parameters(orders: dict[str, Any]) -> Any:
     told.n_ctx = orders["context"]
     told.n_gpu_layers = -1 if orders["gpu"] else 0
     told.fit_params = orders["gpu"]
-    told.cache_ram_mib = 0
+    told.cache_ram_mib, told.cache_idle_slots = 0, False
     spec = told.speculative
     if orders["threads"]:
         for one in (told.cpuparams, told.cpuparams_batch, spec.draft.cpuparams, spec.draft.cpuparams_batch):

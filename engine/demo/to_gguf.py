@@ -59,7 +59,7 @@ DRAFTER_TOP = {
     "hidden_norm.weight": "enc.output_norm.weight",
     "norm.weight": "output_norm.weight",
 }
-CONTROL = ("<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|turn>", "<turn|>")
+CONTROL = ("<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|turn>", "<turn|>", "<|tool_response>")
 """Tokens that never show as text. The other special ones do: the server's parser looks for channels in the text."""
 END_OF_TURN = "<turn|>"
 
