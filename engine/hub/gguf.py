@@ -139,7 +139,7 @@ def _named(repository: str, files: Sequence[GgufFile], wanted: str) -> GgufFile:
 
 
 def _rank(repository: str, file: GgufFile) -> int:
-    name = f"{repository}/{file.stem}".lower() if "qat" in repository.lower() else file.stem.lower()
+    name = ("qat " if "qat" in repository.lower() else "") + file.stem.lower()
     return next(rank for rank, pattern in enumerate(_BEST) if re.search(pattern, name))
 
 
