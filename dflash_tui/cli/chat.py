@@ -219,6 +219,8 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     chosen, given = Flags(**flags), typed_flags()
     target, settings = chosen.target(given, invocation.config), chosen.settings()
     wanted = wanted_by(given)
+    if is_gguf(chosen.model):
+        wanted.pop("speculation", None)  # llama.cpp is started without
     if chosen.out is not None:
         check_directory(chosen.out)
     text = read_prompt(chosen.prompt, None if in_browser() else sys.stdin)

@@ -112,7 +112,6 @@ class LlamaSource:
         plan = self._plan
         for remark in plan.remarks:
             self._emit(LoadProgress(remark, 0, 0, remark=True))
-        self._emit(LoadProgress(plan.line(), 0, 0, remark=True))
         key = secrets.token_urlsafe(24)
         url = process.serve(plan.orders(key), lambda: self._loading(process, plan))
         address = ServerAddress(url, dialect="llama.cpp", key=key, direct=True)

@@ -22,7 +22,7 @@ from dflash_tui.core.files.places import log_file
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.llamacpp.process import LlamaProcess
 from dflash_tui.sources import llama_source, server_source
-from engine.commands import EngineOptions, GenerationSettings, Message
+from engine.commands import EngineOptions, GenerationSettings, Message, Stop
 from engine.demo.to_gguf import PairFiles
 from engine.events import EngineError, EngineReady, LoadProgress, Notice, Step, TurnFinished
 from engine.hub.pairs import BUNDLED_PAIR
@@ -119,13 +119,15 @@ def test_the_chat(pair: PairFiles, chat: OpenChat) -> None:  # noqa: F811
     until(lambda: not running(child))
 
 
-def test_without_a_drafter_it_looks_up(pair: PairFiles, tmp_path: Path) -> None:
+def test_without_a_drafter_it_looks_up(pair: PairFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dflash_tui.llamacpp.process.LOOK_SECONDS", 0.01)
     alone = tmp_path / "alone.gguf"
     alone.symlink_to(pair.target)
     with heard(llama_source(EngineOptions(str(alone), device="cpu"))) as source:
         events = source.until(EngineReady)
         assert events[-1].drafter == "lookup in the text so far" and source.source.capabilities.local
-        assert any(isinstance(event, LoadProgress) and "ngram-simple" in event.phase for event in events)
+        assert "--spec-type ngram-simple" in events[-1].banner
+        assert any(isinstance(event, LoadProgress) and event.phase == "loading alone.gguf" for event in events)
         answer = source.ask("What is 3+4?", max_new_tokens=20)
         assert answer[-1].reason in ("stop", "length") and not any(isinstance(event, Notice) for event in answer)
 
@@ -186,6 +188,16 @@ def test_a_child_that_dies_is_told_and_comes_back(pair: PairFiles) -> None:
         assert events[-1].reason in ("stop", "length") and "def quicksort" in events[-1].text
         assert not any(isinstance(event, EngineReady | EngineError) for event in events)
     until(lambda: not children(os.getpid()))
+
+
+def test_a_stop_is_a_stop(pair: PairFiles) -> None:
+    with heard(llama_source(EngineOptions(str(pair.target), "none", "cpu"))) as source:
+        source.send_question(DRONE_PAGE, max_new_tokens=2000)
+        source.until(Step)
+        source.source.send(Stop())
+        stopped = source.until(TurnFinished)[-1]
+        assert stopped.reason == "stopped" and stopped.statistics.num_tokens < 500
+        assert source.ask("What is 3+4?", max_new_tokens=8)[-1].statistics.num_spec_steps == 0
 
 
 def test_files_that_llama_cpp_refuses(pair: PairFiles, tmp_path: Path) -> None:
