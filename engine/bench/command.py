@@ -18,11 +18,13 @@ from ..commands import AUTO, BlockSize
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
 from ..errors import EngineFailure
-from ..kernels.decode.tiles import target_tiles
+from ..kernels.decode.tiles import draft_tiles, target_tiles
+from ..kernels.toolchain.card import card_of
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import load_drafter, load_target, pick_device
 from ..models.dflash.modules import DFlashDrafter
+from ..models.packed import format_of_target
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
 from . import kernels
@@ -223,9 +225,10 @@ def _make_pair(
 def choose_rounds(bench: Bench, who: str, tiles: Path | None) -> float:
     """Sets who runs the rounds (the host by default) and with which tiles; returns the seconds until ready."""
     started, decoder = perf_counter(), bench.decoder
-    for_target, for_drafter = target_tiles(decoder.target.config.moe), None
+    card, for_drafter = card_of(decoder.device), None
+    for_target = target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target))
     if tiles is not None:
-        for_target, for_drafter = read_tiles(tiles, for_target)
+        for_target, for_drafter = read_tiles(tiles, for_target, draft_tiles(True, card))
     if who != HOST:
         copied = who == DEVICE and decoder.drafter is not None
         copy = Int8Weight.of(decoder.target.head) if copied else None

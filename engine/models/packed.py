@@ -8,7 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from ..commands import WeightFormat
-from ..kernels.weights.kinds import MAKERS, weight_of
+from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.kinds import MAKERS, format_of, weight_of
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
@@ -33,6 +34,16 @@ def packable(model: TargetModel) -> Iterator[str]:
     for name, parameter in model.layers.named_parameters():
         if parameter.ndim >= 2 and id(parameter) not in routers:
             yield f"layers.{name}"
+
+
+def format_of_target(model: TargetModel) -> WeightFormat:
+    """The format of its packed weights, or "bf16" where there are none. Files hold one beside bf16."""
+    for name in packable(model):
+        path, _, last = name.rpartition(".")
+        stem = next((last.removesuffix(ending) for ending in Int4Weight.endings if last.endswith(ending)), last)
+        if (found := format_of(weight_of(model.get_submodule(path), stem))) != "bf16":
+            return found
+    return "bf16"
 
 
 def hold(model: nn.Module, name: str, weight: Weight) -> None:

@@ -57,6 +57,8 @@ class TargetModel(nn.Module, ABC):
     """Whether the family has a decode pass; without one the host runs the rounds."""
     branch_ends: ClassVar[tuple[str, ...]]
     """How the names of the parameters end through which a layer's branches join the residual stream."""
+    read_together: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Projections beside one another in a module that a kernel reads as one weight: they must be of one kind."""
 
     config: TargetConfig
     embed_tokens: nn.Embedding
