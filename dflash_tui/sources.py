@@ -51,6 +51,17 @@ def engine_source(options: EngineOptions) -> SourceFactory:
     return create
 
 
+def server_source(address: ServerAddress) -> SourceFactory:
+    """A server that runs elsewhere, asked over HTTP."""
+
+    def create(emit: Emit) -> Source:
+        from .attach.source import ServerSource  # after the first frame: its imports take a tenth of a second
+
+        return ServerSource(address, emit)
+
+    return create
+
+
 def replay_source(path: Path, pace: float) -> SourceFactory:
     """A recorded run in the engine's place."""
 
