@@ -186,5 +186,5 @@ def test_tokens_told_anew_change_no_text_and_no_remark(told: list[str], remarks:
               range(len(pieces))}  # fmt: skip
     assert owners == {place: sanitise(piece.text) for place, piece in enumerate(pieces)}
     assert {span.style for span in after if span.turn == 2 and span.token is not None} == {"corrected"}
-    document.relabel(2, Spans.of([Span("another text", "plain", 2, 0)]))
+    document.relabel(2, Spans.of([Span("x" * 500, "plain", 2, 0)]))
     assert document._all.spans(str(document._everything)) == after
