@@ -7,10 +7,16 @@ from typing import ClassVar, cast
 from textual.content import Content
 
 from dflash_tui.core.figures.gpu import GpuReading
-from dflash_tui.core.figures.statistics import CLOCKS, NOT_KNOWN
+from dflash_tui.core.figures.statistics import NOT_KNOWN
 from dflash_tui.core.figures.tables import GaugeFacts
+from engine.events import Clock
 
 from .gauges import MUTED, Gauge
+
+PARTS_NOT_KNOWN: dict[Clock, str] = {
+    "engine": ", draft and verify", "server": " by the server, parts", "arrival": " by arrival, parts",
+}  # fmt: skip
+"""Whose clock it was, in what room there is."""
 
 
 class CostGauge(Gauge):
@@ -31,8 +37,7 @@ class CostGauge(Gauge):
         if not cost.rounds:
             return [self.title("ms per round"), self._bar(self.size.width)]
         if cost.parts is None:
-            parts_of_it = f"{CLOCKS[self.facts.times]}, parts" if CLOCKS[self.facts.times] else ", draft and verify"
-            whole = f" {short(cost.mean_ms)}{parts_of_it} {NOT_KNOWN}"
+            whole = f" {short(cost.mean_ms)}{PARTS_NOT_KNOWN[self.facts.times]} {NOT_KNOWN}"
             return [Content.assemble(("ms", "bold"), (whole, MUTED)), self._bar(self.size.width)]
         parts = zip(self.PARTS, cost.parts, strict=True)
         words = [(f" {name} {short(value)}", style) for (name, _, style), value in parts]
