@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from engine.events import Settled, Step, TurnStatistics, Verdict
 
 from .chunks import Chunk, Prompt, usage_prompt
-from .matching import ALONE, OPEN, Role, RoundCount, by_order, by_tally, by_tokens
+from .matching import ALONE, Role, RoundCount, by_order, by_tally, by_tokens
 from .reading import count
 from .rounds import WIDEST, Report, Steps, Texts, Token, verdicts, with_counts
 from .sharing import Sharing
@@ -172,14 +172,14 @@ class ChunkRounds:
             lengths = by_tokens(sum(sizes), sizes, counted.order)
             if lengths is not None:
                 return self._by_lengths(lengths, counted.order), ""
-            return self._by_lengths([each.size for each in counted.order], counted.order, doubted=True), MERGED
+            return self._in_doubt(counted.order), MERGED
         if not counted.rounds:
             return self._by_roles([ALONE] * len(sizes), counted)
         even = counted.drafted is not None and counted.drafted % counted.rounds == 0
         drafted = (counted.drafted or 0) // counted.rounds if even else None
         roles = by_tally(sizes, counted.histogram, drafted) if counted.histogram else None
         if roles is None:
-            return self._by_roles([OPEN] * len(sizes), Count())[0], MERGED
+            return self._in_doubt(_any_order(counted)), MERGED
         return self._by_roles(roles, counted)
 
     def _by_roles(self, roles: Sequence[Role], counted: Count) -> tuple[list[Step], str]:
@@ -207,9 +207,12 @@ class ChunkRounds:
         open_ = f"The server's count leaves open which of {unsure} single tokens had a draft before them."
         return fresh.made, open_ if unsure else ""
 
+    def _in_doubt(self, order: Sequence[RoundCount]) -> list[Step]:
+        """Rounds that add up to the server's totals, without saying which tokens were which's."""
+        return self._by_lengths([each.size for each in order], order, doubted=True)
+
     def _by_lengths(self, lengths: Sequence[int], order: Sequence[RoundCount], doubted: bool = False) -> list[Step]:
-        """One step per round, whichever events they arrived in. ``doubted``: steps without a draft stand somewhere
-        between them, so that no token's round is known."""
+        """One step per round, whichever events they arrived in. ``doubted``: no token's round is known."""
         fresh = self._beginning()
         tokens = [(token, part.time) for part in self._parts[1:] for token in part.tokens]
         before = self._parts[0].time
@@ -236,7 +239,16 @@ class ChunkRounds:
         return fresh
 
 
+MOST_ROUNDS = 1 << 16
 MERGED = "Events of several rounds arrived as one, so that no token's round is known."
+
+
+def _any_order(counted: Count) -> list[RoundCount]:
+    """As many rounds as were counted, that accepted as many drafts as often; their order is not known."""
+    rounds = max(sum(counted.histogram), 1)
+    even, more = divmod(counted.drafted or 0, rounds)
+    kept = [accepted for accepted, times in enumerate(counted.histogram) for _ in range(min(times, MOST_ROUNDS))]
+    return [RoundCount(max(even + (place < more), each), each) for place, each in enumerate(kept)]
 
 
 def _spare(roles: Sequence[Role], counted: Count) -> list[int]:

@@ -213,7 +213,8 @@ class LlamaCppRounds:
     def _tell_uncounted(self, time: float) -> None:
         self._uncounted = self._uncounted or not self._last.tokens
         before = self.steps.made[-1].time if self.steps.made else 0.0
-        self.steps.make([self._texts.token().emitted("unknown")], 0, 0, time, (time - before) * 1000)
+        spent = (time - before) * 1000
+        self.steps.make([self._texts.token().emitted("unknown")], 0, 0, time, spent, provisional=self._uncounted)
 
 
 def _doubtful(group: _Group, ends: bool) -> list[Verdict]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Feature
+from dflash_tui.core.traces.checking import one_line
 from engine.commands import Ask
 from engine.events import (
     MICROSECONDS,
@@ -62,17 +63,17 @@ async def reach(connection: Connection, address: ServerAddress) -> tuple[Server,
     model = address.model or next(iter(facts.models), "")
     dialect = MADE_BY[facts.dialect](facts)
     ready = facts.ready or EngineReady(
-        target=model or "a model without a name",
+        target=one_line(model) or "a model without a name",
         drafter=facts.drafter,
-        device=connection.where,
-        dtype=facts.dtype,
+        device=one_line(connection.where),
+        dtype=one_line(facts.dtype),
         max_block_size=facts.block_size,
         max_context=facts.context,
         load_seconds=0.0,
     )
     spent = rounded(perf_counter() - started, MICROSECONDS)
     times = ready.times if facts.ready else dialect.times
-    ready = replace(ready, load_seconds=spent, server=connection.where, dialect=facts.shown, times=times)
+    ready = replace(ready, load_seconds=spent, server=connection.where, dialect=one_line(facts.shown), times=times)
     return Server(facts, model, dialect), ready
 
 
@@ -86,7 +87,7 @@ class Turn:
         self._rounds = server.dialect.rounds(self._steps)
         self._text = self._thought = ""
         self._finish = ""
-        self._begun = self._prefilled = self._finished = False
+        self._begun = self._prefilled = self._failed = self._finished = False
 
     async def run(self) -> None:
         """Cancelling it stops the answer; what has come stays."""
@@ -120,13 +121,19 @@ class Turn:
             self._begin()
 
     def _relay(self, event: Event) -> None:
-        """What our own server says happened there."""
+        """What our own server says happened there, each at its place."""
+        if self._finished or (isinstance(event, TurnStarted) and self._begun):
+            return
+        if isinstance(event, PrefillDone | Step | Settled):
+            self._begin()
         match event:
             case TurnStarted():
                 self._begun = True
             case Step():
+                self._steps.made.append(event)
                 self._note(event)
             case EngineError():
+                self._failed = True
                 event = replace(event, turn=self._ask.turn, fatal=False)
             case TurnFinished():
                 self._finished = True
@@ -167,7 +174,7 @@ class Turn:
         report = self._rounds.report()
         if report.settled is not None:
             self._emit(report.settled)
-        if failure is not None:
+        if failure is not None and not self._failed:
             self._emit(EngineError("server", str(failure), failure.hint, turn=turn))
         facts = report.statistics
         reason: FinishReason = "error" if failure else "stopped"
