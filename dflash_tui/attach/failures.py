@@ -18,6 +18,10 @@ class Loading(ServerFailure):
     """The server has not loaded its model yet."""
 
 
+class NotTaken(ServerFailure):
+    """The server does not take the question as it was put; its words may name a field."""
+
+
 ANOTHER = "Ask again; if it happens again, look into the server's log."
 
 
@@ -49,7 +53,7 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> S
         return ServerFailure(
             f"The conversation is too long for {where}{told}", "Start a new chat, or ask something shorter."
         )
-    return ServerFailure(
+    return NotTaken(
         f"{where} does not take the question (status {status}){told}", "Change the setting that it names, or ask anew."
     )
 

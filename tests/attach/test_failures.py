@@ -77,7 +77,7 @@ def test_what_came_from_a_server_that_dies_stays(serve: Serve, attach: Attach) -
     dead = recorded(CAPTURES / "llamacpp" / "b11434-life_chat_server_killed.sse")
     llama = {"props": Reply(((CAPTURES / "llamacpp" / "dflash_props.json").read_bytes(),))}
     attached = attach(serve([dead, HELLO], **llama).url)
-    assert attached.ready().dialect == "llama.cpp b0"
+    assert attached.ready().dialect == "llama.cpp"
     events = attached.ask()
     assert "The connection to" in only_error(events).message
     assert events[-1].statistics.num_draft_tokens == 12 and len(events[-1].text) > 20

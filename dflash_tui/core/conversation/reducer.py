@@ -330,7 +330,7 @@ class Reducer:
         turn.reason, turn.statistics = event.reason, event.statistics
         if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
             self.plain_ms = 1000 / event.statistics.tok_s
-        gap = "" if not event.text else "\n" if event.text.endswith("\n") else "\n\n"
+        gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.error else "\n\n"
         note = f"\n{turn.settled.note}" if turn.settled is not None and turn.settled.note else ""
         self._spans.append(Span(f"{gap}{turn_summary(event)}{note}\n\n", "note"))
         self._tell_notices()
@@ -342,7 +342,9 @@ class Reducer:
             self.failure, self.phase = event, "failed"
         else:
             hint = f"\n  {event.hint}" if event.hint else ""
-            self._spans.append(Span(f"✗ {event.message}{hint}\n", "error"))
+            begun = self.turn is not None and self.turn.number == event.turn and self.turn.text
+            gap = "\n\n" if begun and not begun.endswith("\n") else ""
+            self._spans.append(Span(f"{gap}✗ {event.message}{hint}\n", "error"))
 
 
 def turn_summary(event: TurnFinished) -> str:

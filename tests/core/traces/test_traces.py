@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +24,7 @@ from engine.events import (
     Event,
     LoadProgress,
     PrefillDone,
+    Settled,
     Step,
     TurnFinished,
     TurnStarted,
@@ -259,3 +262,32 @@ def test_whoever_records_waits_for_nothing(tmp_path: Path, monkeypatch: pytest.M
     answers.set()
     writer.close()
     assert list(read_trace(writer.path).events()) == events
+
+
+def test_a_killed_program_leaves_guesses_and_a_settled_turn_leaves_none(tmp_path: Path) -> None:
+    path, started = tmp_path / "run.dft", TurnStarted(1, 3, 0, {})
+    guesses = [replace(make_step(2, 5, index=index, time=index / 10), provisional=True) for index in range(40)]
+    counted = tuple(make_step(1, 5, index=index, time=index / 10) for index in range(60))
+    writer = TraceWriter(path)
+    for event in (started, *guesses):
+        writer.record(event)
+    _until(lambda: _steps_in(path) == guesses)
+    writer.record(Settled(1, counted, proved=True))
+    writer.record(TurnFinished(1, "stop", "", statistics=TurnStatistics()))
+    writer.close()
+    trace = read_trace(path)
+    assert trace.problem is None and list(trace.steps) == list(counted)
+
+
+def _steps_in(path: Path) -> list[Step]:
+    """As far as it came."""
+    with suppress(TraceError):
+        return list(read_trace(path).steps)
+    return []
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
