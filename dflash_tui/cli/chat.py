@@ -40,13 +40,13 @@ from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
-MODEL is a folder, a hub name, fetched at need, or the URL of a server that runs;
-without it, the bundled pair.
+MODEL: a folder, a GGUF, a hub name or a server's URL; without it, the bundled pair.
 
   dflash-chat                                     open the chat
   dflash-chat -p "Write a quicksort in Python"    print the answer
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
   dflash-chat http://localhost:8000               attach to vLLM, llama.cpp, SGLang
+  dflash-chat model.gguf                          any GGUF, in llama.cpp
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
   dflash-chat bench                               how fast it decodes
@@ -219,8 +219,8 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     chosen, given = Flags(**flags), typed_flags()
     target, settings = chosen.target(given, invocation.config), chosen.settings()
     wanted = wanted_by(given)
-    if is_gguf(chosen.model):
-        wanted.pop("speculation", None)  # llama.cpp is started without
+    if is_gguf(chosen.model):  # llama.cpp is started without it
+        wanted = {feature: flag for feature, flag in wanted.items() if feature != "speculation"}
     if chosen.out is not None:
         check_directory(chosen.out)
     text = read_prompt(chosen.prompt, None if in_browser() else sys.stdin)

@@ -30,7 +30,7 @@ def test_a_file_cut_anywhere_is_told(tmp_path: Path) -> None:
         cut.write_bytes(whole[:length])
         with pytest.raises(WeightsFailure) as caught:
             read_header(cut)
-        assert "cut.gguf" in str(caught.value) and caught.value.hint
+        assert "cut.gguf" in str(caught.value) and caught.value.hint, length
     cut.write_bytes(whole)
     read_header(cut)
 

@@ -64,9 +64,11 @@ class Header(Widget):
             pair += f" + {short_name(self.ready.drafter)}"
         free = self.size.width - name.cell_length - len(pair)
         here = f"{self.ready.device} · {self.ready.dtype}"
-        places = (f"{here} · {self.ready.dialect}" if self.ready.dialect else here, here, self.ready.device, "")
+        places: tuple[str, ...] = (here, self.ready.device, "")
         if self.ready.server:
             places = (f"{self.ready.dialect} · {self.ready.server}", self.ready.dialect, "")
+        elif self.ready.dialect:
+            places = (f"{here} · {self.ready.dialect}", *places)
         where = next(place for place in places if len(place) + 2 <= free or not place)
         room = free - len(where)
         system = self._system_text(room - 2)
