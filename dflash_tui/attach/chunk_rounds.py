@@ -146,7 +146,9 @@ class ChunkRounds:
         else:
             provisional, accepted = True, size - 1
             drafted = max(accepted, guess.drafted)
-            judged = verdicts(size, drafted, accepted) if guess.drafted else [*["accepted"] * accepted, "unknown"]
+            judged = verdicts(size, drafted, accepted)
+            if not guess.drafted:
+                judged[-1] = "unknown"
         emitted = [token.emitted(verdict) for token, verdict in zip(part.tokens, judged, strict=True)]
         self.steps.make(emitted, drafted, accepted, part.time, (part.time - before) * 1000, provisional)
 

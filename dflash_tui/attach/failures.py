@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dflash_tui.core.failures import Failure
+from dflash_tui.core.settings.addresses import KEY_VARIABLE
 
 from .reading import mapping, sentence
 
@@ -32,7 +33,7 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> S
     if status in (401, 403):
         return ServerFailure(
             f"{where} wants another key (status {status}){told}",
-            "Name the variable or the command that holds its key: key_variable or key_command of [servers.NAME].",
+            f"Put its key into {KEY_VARIABLE}, or where key_variable or key_command of [servers.NAME] says.",
         )
     if status == 404:
         if "model" in words.lower():
