@@ -19,6 +19,10 @@ class Loading(ServerFailure):
     """The server has not loaded its model yet."""
 
 
+class NoModel(ServerFailure):
+    """The server has other models."""
+
+
 class NotTaken(ServerFailure):
     """The server does not take the question as it was put; its words may name a field."""
 
@@ -37,7 +41,7 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> S
         )
     if status == 404:
         if "model" in words.lower():
-            return ServerFailure(f"{where} does not have this model{told}", "Name one of its models.")
+            return NoModel(f"{where} does not have this model{told}", "Name one of its models.")
         return ServerFailure(
             f"{where} has nothing at this place (status 404){told}",
             "Is it an OpenAI-compatible server? The URL is what stands before /v1.",
