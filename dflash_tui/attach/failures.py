@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dflash_tui.core.failures import Failure
+from dflash_tui.core.settings.addresses import KEY_VARIABLE
 
 from .reading import mapping, sentence
 
@@ -16,6 +17,10 @@ class ServerFailure(Failure):
 
 class Loading(ServerFailure):
     """The server has not loaded its model yet."""
+
+
+class NoModel(ServerFailure):
+    """The server has other models."""
 
 
 class NotTaken(ServerFailure):
@@ -32,11 +37,11 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> S
     if status in (401, 403):
         return ServerFailure(
             f"{where} wants another key (status {status}){told}",
-            "Name the variable or the command that holds its key: key_variable or key_command of [servers.NAME].",
+            f"Put its key into {KEY_VARIABLE}, or where key_variable or key_command of [servers.NAME] says.",
         )
     if status == 404:
         if "model" in words.lower():
-            return ServerFailure(f"{where} does not have this model{told}", "Name one of its models.")
+            return NoModel(f"{where} does not have this model{told}", "Name one of its models.")
         return ServerFailure(
             f"{where} has nothing at this place (status 404){told}",
             "Is it an OpenAI-compatible server? The URL is what stands before /v1.",

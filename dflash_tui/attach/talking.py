@@ -32,7 +32,7 @@ from .asking import ask_server
 from .chunks import finish_reason, read_chunk
 from .connection import Connection
 from .dialects import CHAT, MADE_BY, Dialect, Facts, common_body
-from .failures import NotTaken, ServerFailure, broke_off, in_stream
+from .failures import NoModel, NotTaken, ServerFailure, broke_off, in_stream
 from .reading import sequence
 from .relayed import relayed
 from .rounds import Report, Steps
@@ -43,6 +43,7 @@ TELLING = (
     "return_spec_tokens_details", "min_p", "cache_prompt",
 )  # fmt: skip
 """Fields of a request that change nothing in the answer's text: a server that refuses one is asked without."""
+MODELS_NAMED = 6
 WORTH_A_NOTICE = 16
 """Tokens: of a shorter answer nothing can be said."""
 
@@ -199,7 +200,7 @@ class Turn:
         if report.settled is not None:
             self._emit(report.settled)
         if failure is not None and not self._failed:
-            self._emit(EngineError("server", str(failure), failure.hint, turn=turn))
+            self._emit(EngineError("server", str(failure), self._hint(failure), turn=turn))
         facts = report.statistics
         reason: FinishReason = "error" if failure else "stopped"
         if whole:
@@ -207,6 +208,14 @@ class Turn:
             self._notice(report)
         answer, thought = ("".join(self._said[channel]) for channel in ("answer", "thought"))
         self._emit(TurnFinished(turn, reason, answer, thought, facts))
+
+    def _hint(self, failure: ServerFailure) -> str:
+        models = self._server.facts.models
+        if not isinstance(failure, NoModel) or not models:
+            return failure.hint
+        named = ", ".join(map(one_line, models[:MODELS_NAMED]))
+        more = f" and {len(models) - MODELS_NAMED} more" if len(models) > MODELS_NAMED else ""
+        return f"It has {named}{more}."
 
     def _notice(self, report: Report) -> None:
         server = self._server

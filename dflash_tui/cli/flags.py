@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +18,10 @@ from engine.hub.pairs import NO_DRAFTER
 from .headless import OutputFormat
 from .problems import Problem, value_problem
 
-OWN_ENGINE_FLAGS = ("attention_backend", "draft_attention_backend", "noise_embed_scale")
-"""Flags that the engine of this program alone takes."""
-ENGINE_FLAGS = ("device", "draft", "context", "offline", *OWN_ENGINE_FLAGS)
-"""Flags that no server takes."""
+ENGINE_TOPICS = ("models", "experts")
+"""Of the flags that no server takes."""
+LLAMA_FLAGS = ("device", "draft", "context", "offline")
+"""Those of them that llama.cpp takes as our child."""
 SETTING_FLAGS: dict[str, Feature] = {
     "block_size": "block_size", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
     "max_new_tokens": "max_new_tokens", "thinking": "thinking", "no_speculation": "speculation", "system": "system",
@@ -100,8 +100,9 @@ class Flags:
             time_rounds=self.block_size == AUTO,
         )
 
-    def target(self, given: Collection[str], config: Config) -> Target:
-        """What is to answer; ``given``: the flags that were typed. Raises :class:`Problem` for what it can't take."""
+    def target(self, given: Collection[str], of_engine: Collection[str], config: Config) -> Target:
+        """What is to answer; ``given``: the flags that were typed, ``of_engine``: those of them that no server takes.
+        Raises :class:`Problem` and ``ServerError``."""
         named = self.server is not None and ("server" in given or "model" not in given)
         if named and "model" in given:
             raise Problem("MODEL and --server both say what is to answer.", "Leave one of them out.")
@@ -109,19 +110,18 @@ class Flags:
             if "dialect" in given:
                 raise Problem("--dialect is a server's, and there is none.", "Name one: dflash-chat http://host:8000")
             if is_gguf(self.model):
-                self._refuse(given, OWN_ENGINE_FLAGS, "a GGUF runs in llama.cpp.")
+                self._refuse([name for name in of_engine if name not in LLAMA_FLAGS], "a GGUF runs in llama.cpp.")
             return self.engine_options()
-        self._refuse(given, ENGINE_FLAGS, "a server chose that when it was started.")
+        self._refuse(of_engine, "a server chose that when it was started.")
         if named:
             return address_named(str(self.server), config, self.dialect)
         return address_of(str(self.model), self.dialect)
 
     @staticmethod
-    def _refuse(given: Collection[str], flags: Collection[str], why: str) -> None:
+    def _refuse(flags: Iterable[str], why: str) -> None:
         for name in flags:
-            if name in given:
-                flag = f"--{name.replace('_', '-')}"
-                raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
+            flag = f"--{name.replace('_', '-')}"
+            raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
 
     def settings(self) -> GenerationSettings:
         """Raises :class:`Problem` for a value out of range."""

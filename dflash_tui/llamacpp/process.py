@@ -69,9 +69,10 @@ class LlamaProcess:
             raise missing_package() if "xllamacpp" in error else failed_to_import(error)
         devices = message.get("devices", [])
         gpus = [device for device in devices if device["gpu"]]
+        on_gpus = sum(device["free"] for device in gpus)
         memory = free_memory() or max((device["free"] for device in devices if not device["gpu"]), default=0)
-        if sys.platform != "darwin":  # where the GPU's memory is the machine's
-            memory += sum(device["free"] for device in gpus)
+        # On a Mac they are one memory, of which the GPU gets a part.
+        memory = (on_gpus or memory) if sys.platform == "darwin" else memory + on_gpus
         names = tuple(device["name"] for device in gpus)
         return Machine(int(memory * (1 - KEPT)), names, str(message.get("version", "")))
 

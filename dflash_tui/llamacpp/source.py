@@ -28,7 +28,7 @@ from .process import LlamaProcess
 
 log = logging.getLogger(__name__)
 
-LAST_WORDS = 1.0
+LAST_WORDS = 0.5
 """Seconds that a broken stream waits for the news that the child has died."""
 JOIN_SECONDS = 5.0
 
@@ -43,6 +43,8 @@ class LlamaSource:
         self._lock = Lock()
         self._waiting: deque[Ask] = deque()
         """Asked before there was anybody to answer."""
+        self._stopped: deque[Ask] = deque()
+        """Those of them that shall not be answered any more."""
         self._server: ServerSource | None = None
         self._process: LlamaProcess | None = None
         self._plan: Plan | None = None
@@ -69,9 +71,7 @@ class LlamaSource:
                 self._news.set()
                 return
             elif isinstance(command, Stop) and self._waiting:
-                stopped, self._waiting = self._waiting, deque()
-                for ask in stopped:
-                    self._emit(TurnFinished(ask.turn, "stopped", ""))
+                self._stopped, self._waiting = self._waiting, deque()
                 return
             if self._server is not None:
                 self._server.send(command)
@@ -115,6 +115,7 @@ class LlamaSource:
         key = secrets.token_urlsafe(24)
         url = process.serve(plan.orders(key), lambda: self._loading(process, plan))
         address = ServerAddress(url, dialect="llama.cpp", key=key, direct=True)
+        self._tell_stopped()
         with self._lock:
             self._server = ServerSource(address, lambda event: self._hear(event, plan, monotonic() - started))
             self._server.start()
@@ -138,11 +139,7 @@ class LlamaSource:
 
     def _make_plan(self, machine: Machine) -> Plan:
         options = self._options
-        fetching = Fetching(
-            options.offline,
-            progress=lambda done, total, rate: self._emit(LoadProgress("downloading", done, total, "bytes", rate)),
-            cancelled=lambda: self._closing,
-        )
+        fetching = Fetching(options.offline, progress=self._fetching, cancelled=lambda: self._closing)
         drafts = options.drafter != NO_DRAFTER
         target, remarks = find_gguf(str(options.target), machine.memory, is_companion, fetching)
         drafter: Path | None = None
@@ -153,9 +150,20 @@ class LlamaSource:
             self._emit(LoadProgress(remark, 0, 0, remark=True))
         return make_plan(target, drafter, machine, options.max_context, options.device, drafts=drafts)
 
+    def _fetching(self, done: int, total: int, rate: float) -> None:
+        self._tell_stopped()
+        self._emit(LoadProgress("downloading", done, total, "bytes", rate))
+
+    def _tell_stopped(self) -> None:
+        with self._lock:
+            stopped, self._stopped = self._stopped, deque()
+        for ask in stopped:
+            self._emit(TurnFinished(ask.turn, "stopped", ""))
+
     def _loading(self, process: LlamaProcess, plan: Plan) -> None:
         if self._closing:
             raise FetchCancelled
+        self._tell_stopped()
         total = memory_needed((plan.model, plan.drafter), plan.context)
         held = min(process.resident(), total)
         name = f"loading {plan.model.path.name}"

@@ -200,6 +200,18 @@ def test_a_stop_is_a_stop(pair: PairFiles) -> None:
         assert source.ask("What is 3+4?", max_new_tokens=8)[-1].statistics.num_spec_steps == 0
 
 
+def test_what_is_stopped_before_it_is_ready_is_not_answered(pair: PairFiles) -> None:
+    with heard(llama_source(EngineOptions(str(pair.target), "none", "cpu"))) as source:
+        source.send_question(DRONE_PAGE)
+        source.source.send(Stop())
+        source.send_question("What is 3+4?", max_new_tokens=8)
+        events = source.until(TurnFinished) + source.until(TurnFinished)
+    ends = {event.turn: event.reason for event in events if isinstance(event, TurnFinished)}
+    assert ends == {1: "stopped", 2: "length"} and not any(
+        isinstance(event, Step) and event.turn == 1 for event in events
+    )
+
+
 def test_files_that_llama_cpp_refuses(pair: PairFiles, tmp_path: Path) -> None:
     strange = tmp_path / "strange.gguf"
     strange.write_bytes(pair.target.read_bytes().replace(b"gemma4", b"gemma9"))
