@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 
+from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.servers import ServerAddress
 
 from .failures import ServerFailure, refused, transport, web_page
@@ -180,7 +181,7 @@ def root_of(url: str) -> httpx2.URL:
     if root.userinfo or root.query:
         raise ServerFailure(
             "The server's address holds a password or a query.",
-            "Keys stand in a variable of the environment, which key_variable of [servers.NAME] names.",
+            f"Its key goes into {KEY_VARIABLE}, or where key_variable of [servers.NAME] says.",
         )
     return root.copy_with(path=root.path.rstrip("/").removesuffix("/v1").rstrip("/") or "/", fragment=None)
 
