@@ -114,6 +114,8 @@ class LlamaSource:
             self._emit(LoadProgress(remark, 0, 0, remark=True))
         key = secrets.token_urlsafe(24)
         url = process.serve(plan.orders(key), lambda: self._loading(process, plan))
+        if self._closing:
+            raise FetchCancelled
         address = ServerAddress(url, dialect="llama.cpp", key=key, direct=True)
         self._tell_stopped()
         with self._lock:
