@@ -66,8 +66,8 @@ DIALECT = flag(
 
 
 def typed_flags(topics: Collection[str] | None = None) -> list[str]:
-    """The parameters of this command that were typed: not defaults, nor from a file or the environment. ``topics``: only
-    flags of these."""
+    """The parameters of this command that were typed: not defaults, nor from a file or the environment.
+    ``topics``: only flags of these."""
     context = click.get_current_context()
     about = {option.name: option.topic for option in context.command.params if isinstance(option, Flag)}
     wanted = [name for name in context.params if topics is None or about.get(name) in topics]
