@@ -125,6 +125,21 @@ def test_silence_ends_an_answer(first: float, silence: float, words: str, serve:
     assert attached.ask()[-1].text == "Hello there"
 
 
+def test_a_server_that_reads_a_long_question_is_waited_for(serve: Serve, attach: Attach) -> None:
+    progress = {"choices": [], "prompt_progress": {"total": 9000, "cache": 0, "processed": 2048}}
+    reply = streamed(sse(progress), 0.4, sse(progress), 0.4, sse(content("Hello"), finish(), "[DONE]"))
+    attached = attach(serve(reply).url, patience=Patience(silence=0.2))
+    attached.ready()
+    assert attached.ask()[-1].text == "Hello"
+
+
+def test_an_answer_is_whole_that_lacks_only_its_figures(serve: Serve, attach: Attach) -> None:
+    attached = attach(serve(streamed(sse(content("Hello"), finish()), "die")).url)
+    attached.ready()
+    events = attached.ask()
+    assert events[-1].reason == "stop" and not any(isinstance(event, EngineError) for event in events)
+
+
 def test_comments_are_no_answer(serve: Serve, attach: Attach) -> None:
     comments: list[Any] = [b": waiting\n\n", 0.02] * 100
     attached = attach(serve(streamed(*comments, "hang")).url, patience=Patience(first_token=0.4))

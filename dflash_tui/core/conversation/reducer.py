@@ -23,7 +23,7 @@ from engine.events import (
     settled_steps,
 )
 
-from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
+from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot, accepted_share
 from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
@@ -173,7 +173,14 @@ class TurnState:
             cost=self.cost,
             context_length=latest.context_length if latest else self.num_prompt_tokens,
             finished=self.reason is not None,
+            totals=self._totals,
         )
+
+    @property
+    def _totals(self) -> TurnStatistics | None:
+        """A server's, where its rounds don't make them up."""
+        told, counted = self.statistics, self.acceptance.num_draft_tokens
+        return told if told is not None and told.num_draft_tokens and not counted else None
 
     def snapshot_at(self, index: int) -> TurnSnapshot:
         """What they showed after step ``index``, by sums: scrubbing costs the same everywhere. ``IndexError``."""
@@ -353,8 +360,8 @@ def turn_summary(event: TurnFinished) -> str:
     parts = [f"{facts.num_tokens} tokens"]
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} tok/s")
-    if facts.num_spec_steps:
-        parts.append(f"acceptance length {facts.mean_acceptance_length:.2f}")
+    if accepted := accepted_share(facts):
+        parts.append(accepted)
     if _REASONS[event.reason]:
         parts.append(_REASONS[event.reason])
     return " · ".join(parts)
