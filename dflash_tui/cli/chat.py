@@ -46,6 +46,7 @@ MODEL is a folder or a hub name, fetched at need; without it, the bundled pair.
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
   dflash-chat bench                               how fast it decodes
+  dflash-chat serve                               for editors and agents, as OpenAI's
   dflash-chat lesson                              speculative decoding, explained
   dflash-chat replay demo                         watch a recorded run
   dflash-chat help                                every other flag, by topic
