@@ -154,7 +154,8 @@ class ScriptedEngine:
             self._emit(replace(self._turn_error, turn=ask.turn))
             self._emit(TurnFinished(ask.turn, "error", ""))
             return False
-        self._emit(TurnStarted(ask.turn, 40, 12, ask.settings.to_dict(), ask.messages[-1].content))
+        question = ask.messages[-1].content if ask.messages else str(ask.prompt)
+        self._emit(TurnStarted(ask.turn, 40, 12, ask.settings.to_dict(), question))
         time.sleep(self._round_seconds)
         self._emit(PrefillDone(ask.turn, 1000 * self._round_seconds))
         settings, reason, closing = ask.settings, "stop", False

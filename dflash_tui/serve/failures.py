@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.events import EngineError, ErrorKind
+from engine.events import EngineError
 
-_STATUS: dict[ErrorKind, int] = {"usage": 400, "weights": 500, "device": 500, "generation": 500}
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -52,4 +51,4 @@ def engine_failure(error: EngineError) -> ApiFailure:
     """What the engine could not do."""
     words = f"{error.message} {error.hint}".rstrip()
     code = "context_length_exceeded" if error.kind == "usage" and "context holds" in error.message else None
-    return ApiFailure(_STATUS[error.kind], words, code=code)
+    return ApiFailure(400 if error.kind == "usage" else 500, words, code=code)

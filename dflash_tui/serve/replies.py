@@ -109,7 +109,7 @@ class Reply:
     def _ending(self, finished: TurnFinished, told: list[Json]) -> list[Json]:
         rest = Piece(self.answer.rest())
         self._whole.text += rest.text
-        if not self._wanted.stream:
+        if not self._wanted.stream or finished.reason == "error":
             return []
         chunks = [self._chunk(rest, [])] if rest.text else []
         end = self._chunk(Piece(), told)
