@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from engine.events import EngineReady, FinishReason, Step, TurnStarted
 
@@ -13,24 +18,37 @@ REQUEST_SECONDS = (0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60,
 FINISHED = {"stop": "stop", "length": "length", "context": "length", "stopped": "abort", "error": "error"}
 
 
-class Meters:
+@dataclass(slots=True)
+class Rounds:
+    """What rounds add up to: plain numbers, made into metrics when somebody asks, for there are many rounds."""
+
+    drafts: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    written: int = 0
+    by_position: list[int] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        self.written += len(step.emitted)
+        if step.draft and step.verify_width > 1:
+            self.drafts += 1
+            self.drafted += step.verify_width - 1
+            self.accepted += step.num_accepted
+            for place in range(step.num_accepted):
+                self.by_position[place] += 1
+
+
+class Meters(Collector):
     """Counts what happens on one server with one model. Its methods are called on the server's thread."""
 
     def __init__(self, ready: EngineReady) -> None:
         self.registry = CollectorRegistry()
+        self.registry.register(self)
         self._labels = (ready.target, "0")
-        self._drafts = self._counter("spec_decode_num_drafts", "Rounds that verified a draft")
-        self._drafted = self._counter("spec_decode_num_draft_tokens", "Drafted tokens that were verified")
-        self._accepted = self._counter("spec_decode_num_accepted_tokens", "Drafted tokens that were accepted")
-        by_position = Counter(
-            "vllm:spec_decode_num_accepted_tokens_per_pos", "Accepted tokens by their place in the draft",
-            (*LABELS, "position"), registry=self.registry,
-        )  # fmt: skip
-        self._by_position = [by_position.labels(*self._labels, str(n)) for n in range(ready.max_block_size - 1)]
+        self.rounds = Rounds(by_position=[0] * (ready.max_block_size - 1))
         self._prompt = self._counter("prompt_tokens", "Tokens of prompts")
         self._looked_up = self._counter("prefix_cache_queries", "Tokens of prompts looked for in the caches")
         self._reused = self._counter("prefix_cache_hits", "Tokens of prompts that the caches still held")
-        self._written = self._counter("generation_tokens", "Tokens of answers")
         self._requests = Counter(
             "vllm:request_success", "Requests whose answer ended, by the reason", (*LABELS, "finished_reason"),
             registry=self.registry,
@@ -52,6 +70,26 @@ class Meters:
         )
         self._waited = 0.0
 
+    def collect(self) -> Iterator[Metric]:
+        """The metrics of rounds, for the registry."""
+        rounds = self.rounds
+        for name, about, value in (
+            ("spec_decode_num_drafts", "Rounds that verified a draft", rounds.drafts),
+            ("spec_decode_num_draft_tokens", "Drafted tokens that were verified", rounds.drafted),
+            ("spec_decode_num_accepted_tokens", "Drafted tokens that were accepted", rounds.accepted),
+            ("generation_tokens", "Tokens of answers", rounds.written),
+        ):
+            made = CounterMetricFamily(f"vllm:{name}", about, labels=LABELS)
+            made.add_metric(self._labels, value)
+            yield made
+        by_position = CounterMetricFamily(
+            "vllm:spec_decode_num_accepted_tokens_per_pos", "Accepted tokens by their place in the draft",
+            labels=(*LABELS, "position"),
+        )  # fmt: skip
+        for place, count in enumerate(rounds.by_position):
+            by_position.add_metric((*self._labels, str(place)), count)
+        yield by_position
+
     def begin(self, waited: float) -> None:
         """A request leaves the queue after so many seconds."""
         self._waited = waited
@@ -63,15 +101,9 @@ class Meters:
         self._reused.inc(event.num_reused_tokens)
 
     def step(self, step: Step) -> None:
-        self._written.inc(len(step.emitted))
+        self.rounds.add(step)
         if step.index == 0:
             self._first_token.observe(self._waited + step.time)
-        if step.draft and step.verify_width > 1:
-            self._drafts.inc()
-            self._drafted.inc(step.verify_width - 1)
-            self._accepted.inc(step.num_accepted)
-            for counter in self._by_position[: step.num_accepted]:
-                counter.inc()
 
     def finished(self, reason: FinishReason, wanted: bool, seconds: float) -> None:
         """``wanted``: a request's own stop text ended the answer, which is an end as good as any."""

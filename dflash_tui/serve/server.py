@@ -27,6 +27,8 @@ SWITCH_INTERVAL = 0.0005
 """Seconds a thread keeps the interpreter's lock: at the default 5 ms the engine waits for what is being sent."""
 ROUND_SECONDS, SEND_SECONDS, JOIN_SECONDS = 3.0, 2.0, 3.0
 """How long ending waits for the round in flight, for what is being sent, for a thread."""
+KEEP_SECONDS = 60
+"""How long a connection may rest between two requests."""
 BACKLOG = 128
 
 Note = Callable[[Ticket, TurnFinished], None]
@@ -95,7 +97,7 @@ class Serving:
         web = Web(self.desk, options.defaults, options.key, names)
         config = uvicorn.Config(
             web.app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
-            timeout_graceful_shutdown=int(SEND_SECONDS),
+            timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=int(SEND_SECONDS),
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._run, name="server", daemon=True)

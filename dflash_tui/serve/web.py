@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -24,13 +25,11 @@ from .guard import Guard
 from .replies import DONE, Json, Reply, encoded, sent_event
 from .requests import Kind, Offer, Wanted, parse, parse_json
 
-T = TypeVar("T")
-
 MAX_BODY_BYTES = 4 * 1024 * 1024
 BODY_SECONDS = 30.0
 """How long a client may take to send its request."""
-STALLED_SECONDS = 60.0
-"""How long a client may leave unread what was sent to it."""
+STALLED_SECONDS, LOOK_SECONDS = 60.0, 5.0
+"""How long a client may leave unread what was sent to it; how often somebody looks."""
 
 
 class Gone(Exception):
@@ -115,7 +114,8 @@ class Web:
         reply = Reply(wanted, ready.target, self._fingerprint, ready.max_block_size - 1)
         ticket = self._desk.submit(_client(request, wanted), wanted)
         try:
-            await _unless_gone(request.receive, self._follow(ticket, reply, _Sender(send)))
+            sender = _Sender(send)
+            await _unless_gone(request.receive, self._follow(ticket, reply, sender), sender)
         finally:
             self._desk.withdraw(ticket)
 
@@ -194,7 +194,13 @@ class _Sender:
 
     def __init__(self, send: Send) -> None:
         self._send = send
+        self._since: float | None = None
         self.begun = False
+
+    @property
+    def stalled(self) -> bool:
+        """The client has left unread for long what was sent to it."""
+        return self._since is not None and time.monotonic() - self._since > STALLED_SECONDS
 
     async def stream(self, data: bytes, last: bool = False) -> None:
         """A part of a stream of events."""
@@ -216,21 +222,23 @@ class _Sender:
         await self._hand_over({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _hand_over(self, message: dict[str, Any]) -> None:
+        self._since = time.monotonic()
         try:
-            async with asyncio.timeout(STALLED_SECONDS):
-                await self._send(message)
-        except (TimeoutError, OSError):
+            await self._send(message)
+        except OSError:
             raise Gone from None
+        self._since = None
 
 
-async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """What ``work`` returns. Cancels it and raises :class:`Gone` when the client goes first."""
+async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, None], sender: _Sender) -> None:
+    """Does ``work``; cancels it and raises :class:`Gone` when the client goes before, or reads no more."""
     working, watching = asyncio.create_task(work), asyncio.create_task(_departure(receive))
     try:
-        await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise Gone
-        return working.result()
+        while not working.done():
+            await asyncio.wait((working, watching), timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done() and (watching.done() or sender.stalled):
+                raise Gone
+        working.result()
     finally:
         for task in (working, watching):
             task.cancel()
