@@ -14,6 +14,10 @@ AUTO: Final = "auto"
 
 AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
+WeightFormat = Literal["bf16", "fp8", "int4"]
+"""How a target's weights lie in memory: as trained; E4M3 with a scale per row; whole numbers of 4 bits with a scale per
+group. Head, router and norms stay as they were."""
+
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 

@@ -15,7 +15,6 @@ import torch
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
-from .decoding.round_launches import RoundLaunches
 from .errors import Option, UsageFailure
 from .events import (
     MICROSECONDS,
@@ -37,10 +36,14 @@ from .events import (
 from .files.fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
+from .kernels.decode.tiles import draft_tiles, target_tiles
+from .kernels.toolchain.card import card_of
 from .kernels.weights.int8 import Int8Weight
 from .loading import checkpoint
+from .loading.choose_rounds import Way, choose_rounds, ways_with
 from .loading.memory_plan import MemoryPlan, plan_memory
 from .loading.precompile import Compiling, compiling_beside
+from .models.packed import format_of_target
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
 from .statistics import TurnMeter
@@ -145,8 +148,7 @@ class Runner:
         if cancelled():
             raise LoadCancelled
         emit(LoadProgress("warming up", 0, 0))
-        runner._choose_rounds(plan)
-        runner._warm_up()
+        runner._choose_rounds(plan, emit)
         if options.time_rounds:
             runner.learn_costs()
         emit(
@@ -217,21 +219,19 @@ class Runner:
             )
         return prompt
 
-    def _choose_rounds(self, plan: MemoryPlan) -> None:
-        """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room."""
-        if plan.device_rounds:
-            head = self.decoder.target.head
-            launches = RoundLaunches(self.decoder, Int8Weight.of(head) if plan.drafts_in_8_bits else None)
-            launches.prepare()
-            self.decoder.use_rounds(DeviceRounds(launches))
-
-    def _warm_up(self) -> None:
-        """Runs a few rounds, so that the first question doesn't pay for first-time set-up."""
+    def _choose_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
+        """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room. Runs a few, so
+        that the first question doesn't pay for first-time set-up."""
+        target, in_8_bits = self.decoder.target, plan.drafts_in_8_bits
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
-        settings = GenerationSettings(max_new_tokens=24)
-        for _ in self.decoder.decode(prompt, lambda: settings):
-            pass
-        self.decoder.clear()
+        ways: list[Way] = []
+        head = None
+        if plan.device_rounds:
+            card = card_of(self.decoder.device)
+            tiles = target_tiles(target.config.moe, card, format_of_target(target))
+            ways = ways_with(tiles, draft_tiles(in_8_bits, card))
+            head = Int8Weight.of(target.head) if in_8_bits else None
+        choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
 
     def learn_costs(self) -> None:
         """Learns what rounds cost here and lets the verify width follow, timing at most once (which empties the

@@ -18,10 +18,13 @@ from ..commands import AUTO, BlockSize
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
 from ..errors import EngineFailure
-from ..kernels.decode.tiles import target_tiles
+from ..kernels.decode.tiles import draft_tiles, target_tiles
+from ..kernels.toolchain.card import card_of
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import load_drafter, load_target, pick_device
 from ..models.dflash.modules import DFlashDrafter
+from ..models.packed import format_of_target
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
 from . import kernels
@@ -62,6 +65,7 @@ class Results:
     dtype: str
     torch: str
     shape: str
+    weights: str
     num_layers: int
     ceiling: Ceiling
     load_seconds: float
@@ -96,6 +100,9 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
+    what.add_argument(
+        "--weights", choices=list(MAKERS), default="bf16", help="how the random target's weights lie in memory"
+    )
     what.add_argument("--layers", type=int, metavar="N", help="only the target's first N layers")
     what.add_argument("--target", type=Path, metavar="FOLDER", help="a checkpoint instead of random weights")
     what.add_argument("--draft", type=Path, metavar="FOLDER", help="its drafter")
@@ -170,19 +177,21 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
         dtype=str(target.dtype).removeprefix("torch."),
         torch=torch.__version__,
         shape=shape.name,
+        weights=options.weights,
         num_layers=len(shape.target.layers),
         ceiling=ceiling,
         load_seconds=seconds,
         load_bytes=0 if options.target is None else sum(p.nbytes for p in target.parameters()),
     )
-    say(f"{results.device}, {results.dtype}, {shape.name}, {results.num_layers} layers, torch {results.torch}")
+    model = f"{shape.name} in {results.weights}, {results.num_layers} layers"
+    say(f"{results.device}, {results.dtype}, {model}, torch {results.torch}")
     say(ceiling_line(ceiling))
     if results.load_bytes:
         say(f"loaded in {seconds:.1f} s, {results.load_bytes / seconds / 1e9:.2f} GB/s")
     context = longest(options.contexts, options.prompts, options.count, max((*options.widths, 16)))
     decoder = Decoder(target, drafter, context)
     results.rounds_by = options.rounds if options.rounds != "auto" else DEVICE if device.type == "cuda" else HOST
-    bench = Bench(decoder, floor_of(shape, target.dtype, results.rounds_by == DEVICE), ceiling)
+    bench = Bench(decoder, floor_of(shape, target, results.rounds_by == DEVICE), ceiling)
     bench.force(options.routing[0], 1)  # before rounds are captured
     results.prepare_seconds = choose_rounds(bench, results.rounds_by, options.tiles)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")
@@ -204,7 +213,7 @@ def _make_pair(
     shape: Shape, options: argparse.Namespace, device: torch.device
 ) -> tuple[TargetModel, DFlashDrafter | None]:
     if options.target is None:
-        return random_pair(shape, device)
+        return random_pair(shape, device, weights=options.weights)
     target = load_target(options.target, device, lambda _what, _done, _total: None)
     target.config = without_stops(target.config)
     drafter = None
@@ -216,9 +225,10 @@ def _make_pair(
 def choose_rounds(bench: Bench, who: str, tiles: Path | None) -> float:
     """Sets who runs the rounds (the host by default) and with which tiles; returns the seconds until ready."""
     started, decoder = perf_counter(), bench.decoder
-    for_target, for_drafter = target_tiles(decoder.target.config.moe), None
+    card, for_drafter = card_of(decoder.device), None
+    for_target = target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target))
     if tiles is not None:
-        for_target, for_drafter = read_tiles(tiles, for_target)
+        for_target, for_drafter = read_tiles(tiles, for_target, draft_tiles(True, card))
     if who != HOST:
         copied = who == DEVICE and decoder.drafter is not None
         copy = Int8Weight.of(decoder.target.head) if copied else None

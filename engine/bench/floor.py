@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import bytes_of
 from ..layer_config import AttentionConfig
+from ..models.target import TargetModel
 from .shapes import Shape
 
 META = torch.device("meta")
@@ -55,10 +56,10 @@ class Floor:
         )
 
 
-def floor_of(shape: Shape, dtype: torch.dtype, drafts_in_8_bits: bool = False) -> Floor:
-    """Asks the weights of a shape for their bytes; nothing is allocated."""
+def floor_of(shape: Shape, target: TargetModel, drafts_in_8_bits: bool = False) -> Floor:
+    """Asks the weights of a target, and those of the shape's drafter, for their bytes; nothing is allocated."""
+    dtype = target.dtype
     with META:
-        target = shape.target.build().to(dtype)
         drafter = nn.Module() if shape.drafter is None else shape.drafter.build().to(dtype)
     head, moe = target.head, shape.target.moe
     untied = 0 if head is target.embed_tokens.weight else head.nbytes

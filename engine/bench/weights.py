@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
+from ..commands import WeightFormat
+from ..kernels.weights.kinds import MAKERS
+from ..kernels.weights.plain import PlainWeight
 from ..loading.checkpoint import compute_dtype
 from ..models.attention_backends import choose_backends
 from ..models.dflash.modules import DFlashDrafter
+from ..models.packed import hold, packable
 from ..models.target import TargetModel
 from .shapes import Shape
-
-Model = TypeVar("Model", bound=nn.Module)
 
 
 def random_tensor(
@@ -36,26 +38,34 @@ def random_tensor(
     return noise.mul_(1.2 * shape[-1] ** -0.5)
 
 
-def random_pair(shape: Shape, device: torch.device, seed: int = 0) -> tuple[TargetModel, DFlashDrafter | None]:
-    """A target and its drafter in the device's dtype, ready to run; the same for the same seed and device."""
+def random_pair(
+    shape: Shape, device: torch.device, seed: int = 0, weights: WeightFormat = "bf16"
+) -> tuple[TargetModel, DFlashDrafter | None]:
+    """A target, its weights in some format, and its drafter in the device's dtype, ready to run; the same for the same
+    seed and device."""
     generator = torch.Generator(device).manual_seed(seed)
     dtype = compute_dtype(device)
     with torch.device("meta"):
         target = shape.target.build()
         drafter = None if shape.drafter is None else shape.drafter.build()
     target.use_attention(choose_backends("auto", shape.target.attention, device, dtype, "attention_backend"))
-    _fill(target, generator, dtype, target.branch_ends).prepare()
+    packed = set() if weights == "bf16" else set(packable(target))
+    for name, tensor in _random_tensors(target, generator, dtype, target.branch_ends):
+        hold(target, name, MAKERS[weights if name in packed else "bf16"](tensor))
+    target.requires_grad_(False).eval()
+    target.prepare()
     if drafter is not None and shape.drafter is not None:
         drafter.use_attention(choose_backends("auto", shape.drafter.layers, device, dtype, "attention_backend"))
-        _fill(drafter, generator, dtype, drafter.branch_ends).prepare()
+        for name, tensor in _random_tensors(drafter, generator, dtype, drafter.branch_ends):
+            hold(drafter, name, PlainWeight(tensor))
+        drafter.requires_grad_(False).eval()
+        drafter.prepare()
     return target, drafter
 
 
-def _fill(model: Model, generator: torch.Generator, dtype: torch.dtype, branch_ends: tuple[str, ...]) -> Model:
-    """Replaces the parameters of a model on ``meta``, one after the other: no second copy is ever held."""
+def _random_tensors(
+    model: nn.Module, generator: torch.Generator, dtype: torch.dtype, branch_ends: tuple[str, ...]
+) -> Iterator[tuple[str, Tensor]]:
+    """One for each parameter of a model on ``meta``, one after the other: no second copy is ever held."""
     for name, parameter in list(model.named_parameters()):
-        owner, _, leaf = name.rpartition(".")
-        tensor = random_tensor(name, tuple(parameter.shape), generator, dtype, branch_ends)
-        setattr(model.get_submodule(owner), leaf, nn.Parameter(tensor, requires_grad=False))
-    model.requires_grad_(False).eval()
-    return model
+        yield name, random_tensor(name, tuple(parameter.shape), generator, dtype, branch_ends)

@@ -17,8 +17,9 @@ from tempfile import TemporaryFile
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..commands import AttentionBackend, EngineOptions
+from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
+from ..kernels.toolchain.card import Card, card_of
 from .cuda_context import has_driver
 
 if TYPE_CHECKING:
@@ -43,8 +44,16 @@ class Order:
     context: int
     drafts_in_8_bits: bool
     draft_attention: AttentionBackend
-    capability: int
-    """Of the GPU: 90 is Hopper."""
+    card: Card
+    """What is compiled for."""
+    weights: WeightFormat | None = "bf16"
+    """Of the target, as ``load_target`` is told."""
+
+    @classmethod
+    def read(cls, said: str) -> Order:
+        """Of its JSON."""
+        fields = json.loads(said)
+        return cls(**fields | {"card": Card(**fields["card"])})
 
     @property
     def digest(self) -> str:
@@ -152,17 +161,14 @@ def mark_of(options: EngineOptions) -> Path:
 
 
 def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Order:
-    import torch
-
     drafter = None if folders.drafter is None else str(folders.drafter)
-    major, minor = torch.cuda.get_device_capability(plan.device)
     return Order(
         str(folders.target),
         drafter,
         plan.context,
         plan.drafts_in_8_bits,
         options.draft_attention_backend,
-        10 * major + minor,
+        card_of(plan.device),
     )
 
 

@@ -7,8 +7,7 @@ from time import monotonic
 
 STARTED = monotonic()
 
-import json  # noqa: E402  (imports are what the clock measures first)
-import os  # noqa: E402
+import os  # noqa: E402  (imports are what the clock measures first)
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -23,8 +22,7 @@ from .checkpoint import (  # noqa: E402
     compute_dtype,
     drafter_shape,
     read_drafter_config,
-    read_target_config,
-    target_shape,
+    target_on_meta,
 )
 from .memory_plan import META  # noqa: E402
 from .precompile import Order  # noqa: E402
@@ -39,9 +37,9 @@ CORES_LEFT = 6
 
 def launch_all(order: Order) -> None:
     """Everything that a turn may launch, on tensors without memory."""
-    config = read_target_config(Path(order.target))
-    target = target_shape(config, CUDA).to(compute_dtype(CUDA))
+    target = target_on_meta(Path(order.target), CUDA, weights=order.weights)
     target.prepare()
+    config = target.config
     drafter = None
     if order.drafter is not None:
         draft_config = read_drafter_config(Path(order.drafter), config)
@@ -80,8 +78,8 @@ def main() -> None:
     if not said:
         return  # there is nothing to compile
     moments.append(monotonic())
-    order = Order(**json.loads(said))
-    ahead.compile_for(order.capability)
+    order = Order.read(said)
+    ahead.compile_for(order.card)
     noted = ahead.noted_launches(lambda: launch_all(order))
     moments.append(monotonic())
     ahead.compile_all(noted, num_processes())

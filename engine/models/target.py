@@ -57,9 +57,12 @@ class TargetModel(nn.Module, ABC):
     """Whether the family has a decode pass; without one the host runs the rounds."""
     branch_ends: ClassVar[tuple[str, ...]]
     """How the names of the parameters end through which a layer's branches join the residual stream."""
+    read_together: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Projections beside one another in a module that a kernel reads as one weight: they must be of one kind."""
 
     config: TargetConfig
     embed_tokens: nn.Embedding
+    layers: nn.ModuleList
     embedding_scale: float = 1.0
     """What embeddings are multiplied by, once; a drafter that borrows them does the same."""
 

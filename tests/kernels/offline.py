@@ -1,4 +1,4 @@
-"""Compiles kernels for a Hopper GPU on a machine without one, exactly as their launches would.
+"""Compiles kernels for any card on a machine without one, exactly as their launches would.
 
 ``record`` swaps Triton's launcher for a note-taker: the real wrappers run on ``meta`` tensors of the real shapes, and
 every launch is kept with its types, constants and options. ``compile_launch`` then turns one into machine code and
@@ -18,13 +18,12 @@ from typing import Any
 
 import torch
 import triton
-from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
+from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import compile_for
 
-HOPPER = GPUTarget("cuda", 90, 32)
 TYPES = {
     torch.bfloat16: "bf16",
     torch.float16: "fp16",
@@ -83,9 +82,9 @@ class Compiled:
 
 
 @contextmanager
-def record() -> Iterator[list[Launch]]:
-    """Collects launches instead of running them, as a Hopper GPU would get them."""
-    compile_for(HOPPER.arch)
+def record(card: Card) -> Iterator[list[Launch]]:
+    """Collects launches instead of running them, as a card would get them; what is compiled then is for this card."""
+    compile_for(card)
     launches: list[Launch] = []
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
@@ -111,7 +110,7 @@ def distinct(launches: list[Launch]) -> list[Launch]:
 def compile_launch(launch: Launch) -> Compiled:
     signature, constants, attributes = _signature(launch)
     source = ASTSource(fn=launch.kernel, signature=signature, constexprs=constants, attrs=attributes)
-    built = triton.compile(source, target=HOPPER, options=dict(launch.options))
+    built = triton.compile(source, options=dict(launch.options))
     registers, local = _resources(built.asm["cubin"])
     ptx = built.asm["ptx"]
     return Compiled(

@@ -15,9 +15,9 @@ def sum_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the test ends, a row's products have the same bits wherever it stands."""
 
     def multiply(a: Any, b: Any, dtype: Any) -> Any:
-        total = np.zeros((a.shape[0], b.shape[1]), dtype)
-        for depth in range(a.shape[1]):
-            total += a[:, depth, None] * b[None, depth]
+        total = np.zeros((*a.shape[:-1], b.shape[-1]), dtype)
+        for depth in range(a.shape[-1]):
+            total += a[..., depth, None] * b[..., None, depth, :]
         return total
 
     interpreter = pytest.importorskip("triton.runtime.interpreter")

@@ -8,6 +8,7 @@ import torch
 from engine.kernels.prefill.experts import combine, places, reference_combine
 from engine.kernels.reference.moe import experts
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.plain import PlainWeight
 
 
 def sorted_pairs(n: int, top_k: int, hidden: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
@@ -51,6 +52,7 @@ def test_experts_can_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.randn(12, 32, generator=generator)
     weights, ids = torch.rand(12, 3, generator=generator), torch.stack([torch.randperm(6)[:3] for _ in range(12)])
     gate_up, down = torch.randn(6, 32, 32, generator=generator), torch.randn(6, 32, 16, generator=generator)
-    expected = experts(x, weights, ids, gate_up, down)
+    expected = experts(x, weights, ids, PlainWeight(gate_up), PlainWeight(down))
     monkeypatch.setattr(moe, "combines_on", lambda device: True)
-    torch.testing.assert_close(experts(x, weights, ids, gate_up, down), expected, rtol=1e-5, atol=1e-5)
+    found = experts(x, weights, ids, PlainWeight(gate_up), PlainWeight(down))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)

@@ -14,6 +14,7 @@ from engine.kernels.reference.attention import AttentionFunction, reference_atte
 from engine.kernels.reference.moe import experts, route
 from engine.kernels.reference.norm import rms_norm, rms_norm_rounded_first
 from engine.kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from engine.kernels.weights.plain import PlainWeight
 from engine.layer_config import RopeConfig
 
 CPU = torch.device("cpu")
@@ -161,12 +162,13 @@ def test_experts_row_by_row(rows: int) -> None:
         for weight, expert in zip(weights[row], ids[row], strict=True):
             gate, up = gate_up[expert, :inter] @ x[row], gate_up[expert, inter:] @ x[row]
             expected[row] += weight * (down[expert] @ (F.gelu(gate, approximate="tanh") * up))
-    torch.testing.assert_close(experts(x, weights, ids, gate_up, down), expected, atol=1e-3, rtol=1e-5)
+    found = experts(x, weights, ids, PlainWeight(gate_up), PlainWeight(down))
+    torch.testing.assert_close(found, expected, atol=1e-3, rtol=1e-5)
 
 
 def test_all_rows_may_choose_the_same_expert() -> None:
     gate_up, down, x = noise(8, 16, 16, seed=1), noise(8, 16, 8, seed=2), noise(5, 16)
-    same = experts(x, torch.ones(5, 1), torch.full((5, 1), 7), gate_up, down)
+    same = experts(x, torch.ones(5, 1), torch.full((5, 1), 7), PlainWeight(gate_up), PlainWeight(down))
     gate, up = (x @ gate_up[7].T).chunk(2, dim=-1)
     torch.testing.assert_close(same, (F.gelu(gate, approximate="tanh") * up) @ down[7].T, atol=1e-4, rtol=1e-5)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor
@@ -10,8 +13,11 @@ from engine.kernels.decode.dense import gate_up, partial_sums, project, referenc
 from engine.kernels.decode.tiles import Tiles
 from engine.kernels.shared.activation import Activation
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kernels.weights.fp8 import Fp8Weight
+from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight
+from engine.kernels.weights.weight import Weight
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -96,20 +102,55 @@ def test_rows_left_over_from_another_pass_do_no_harm() -> None:
     assert torch.equal(clean[:3], dirty[:3])
 
 
+PACKED = pytest.mark.parametrize(
+    "make",
+    [Int8Weight.of, Fp8Weight.of, Int4Weight.of, partial(Int4Weight.of, group=64)],
+    ids=["int8", "fp8", "int4", "64"],
+)
+PACKED_SHAPES = pytest.mark.parametrize(
+    ("columns", "depth", "tiles"),
+    [
+        (64, 128, Tiles(32, 32)),
+        (48, 192, Tiles(32, 128, splits=2)),
+        (16, 320, Tiles(32, 64, splits=3)),
+        (16, 64, Tiles(16, 32, splits=4)),  # more splits than steps: some sum nothing
+    ],
+)
+
+
+@PACKED
 @FP32_AND_BF16
-@SHAPES
-def test_a_weight_in_8_bits_is_its_restored_self(columns: int, depth: int, tiles: Tiles, dtype: torch.dtype) -> None:
-    x, copy = noise(16, depth, dtype=dtype), Int8Weight.of(noise(columns, depth, seed=1))
+@PACKED_SHAPES
+def test_a_packed_weight_is_its_restored_self(
+    make: Callable[[Tensor], Weight], columns: int, depth: int, tiles: Tiles, dtype: torch.dtype
+) -> None:
+    x, weight = noise(16, depth, dtype=dtype), make(noise(columns, depth, seed=1))
     out = partial_sums(tiles, columns, CPU)
-    project(x, copy, out, tiles)
-    torch.testing.assert_close(out.sum(0), reference_project(x, copy), atol=1e-4, rtol=1e-5)
+    project(x, weight, out, tiles)
+    torch.testing.assert_close(out.sum(0), reference_project(x, weight), atol=1e-4, rtol=1e-5)
 
 
+@PACKED
 @FP32_AND_BF16
-@pytest.mark.parametrize(("inter", "depth"), [(32, 64), (40, 72)])
-def test_gate_up_in_8_bits(inter: int, depth: int, dtype: torch.dtype) -> None:
-    x, copy = noise(16, depth, dtype=dtype), Int8Weight.of(noise(2 * inter, depth, seed=1) / 8)
+@pytest.mark.parametrize(("inter", "depth"), [(32, 64), (48, 192)])
+def test_gate_up_of_a_packed_weight(
+    make: Callable[[Tensor], Weight], inter: int, depth: int, dtype: torch.dtype
+) -> None:
+    x, weight = noise(16, depth, dtype=dtype), make(noise(2 * inter, depth, seed=1) / 8)
     out = torch.zeros(16, inter, dtype=dtype)
-    gate_up(x, copy, out, "silu", Tiles(16, 32))
-    expected = reference_gate_up(x.float(), copy, "silu").to(dtype)
+    gate_up(x, weight, out, "silu", Tiles(16, 32))
+    expected = reference_gate_up(x, weight, "silu")
     torch.testing.assert_close(out, expected, atol=1e-4, rtol=2**-8 if dtype is torch.bfloat16 else 1e-4)
+
+
+@PACKED
+@pytest.mark.usefixtures("ordered_sums")
+@pytest.mark.parametrize("max_rows", [1, 7])
+def test_a_row_has_the_same_bits_at_every_width_with_a_packed_weight(
+    make: Callable[[Tensor], Weight], max_rows: int
+) -> None:
+    x, weight, tiles = noise(16, 192, dtype=torch.bfloat16), make(noise(48, 192, seed=1)), Tiles(16, 64, splits=2)
+    whole, few = partial_sums(tiles, 48, CPU), partial_sums(tiles, 48, CPU).fill_(7)
+    project(x, weight, whole, tiles)
+    project(x, weight, few, tiles, max_rows)
+    assert torch.equal(few[:, :max_rows], whole[:, :max_rows]) and (few[:, max_rows:] == 7).all()

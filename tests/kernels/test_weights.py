@@ -8,13 +8,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from engine.kernels.weights.fp8 import Fp8Weight
+from engine.kernels.weights.int4 import GROUPS, Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import KINDS, weight_from, weight_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.models.merged_weights import side_by_side
 
-MAKERS: tuple[Callable[[Tensor], Weight], ...] = (PlainWeight, Int8Weight.of)
+MAKERS: tuple[Callable[[Tensor], Weight], ...] = (PlainWeight, Int8Weight.of, Fp8Weight.of, Int4Weight.of)
 EVERY_KIND = pytest.mark.parametrize("make", MAKERS)
 
 
@@ -33,11 +35,12 @@ class Holder(nn.Module):
 
 
 def test_every_kind_has_a_format_of_its_own() -> None:
-    assert len({kind.format for kind in KINDS}) == len({kind.endings for kind in KINDS}) == len(KINDS) == len(MAKERS)
+    weights = [make(noise(16, 32)) for make in MAKERS]
+    assert len({weight.format for weight in weights}) == len({type(weight) for weight in weights}) == len(KINDS)
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("shape", [(6, 8), (3, 6, 8)])
+@pytest.mark.parametrize("shape", [(48, 32), (3, 48, 32)])
 def test_a_module_holds_a_weight_s_tensors(make: Callable[[Tensor], Weight], shape: tuple[int, ...]) -> None:
     weight = make(noise(*shape))
     found = weight_of(Holder(weight))
@@ -52,18 +55,18 @@ def test_a_weight_of_stacked_experts_is_found_by_its_name() -> None:
 
 
 @EVERY_KIND
-@pytest.mark.parametrize("shape", [(6, 8), (3, 6, 8)])
+@pytest.mark.parametrize("shape", [(48, 32), (3, 48, 32)])
 def test_rows_are_a_view_and_lie_below_one_another(make: Callable[[Tensor], Weight], shape: tuple[int, ...]) -> None:
     weight = make(noise(*shape))
-    parts = [weight.rows(0, 2), weight.rows(2, 6)]
-    assert torch.equal(parts[1].restored(), weight.restored()[..., 2:6, :])
+    parts = [weight.rows(0, 16), weight.rows(16, 48)]
+    assert torch.equal(parts[1].restored(), weight.restored()[..., 16:48, :])
     assert parts[0].values.data_ptr() == weight.values.data_ptr()
     assert torch.equal(type(weight).below_one_another(parts).restored(), weight.restored())
 
 
 @EVERY_KIND
 def test_modules_side_by_side_hold_views_of_one_weight(make: Callable[[Tensor], Weight]) -> None:
-    modules = [Holder(make(noise(rows, 8, seed=rows))) for rows in (4, 2)]
+    modules = [Holder(make(noise(rows, 32, seed=rows))) for rows in (32, 16)]
     before = [weight_of(module).restored() for module in modules]
     merged = side_by_side(*modules)
     assert torch.equal(merged.restored(), torch.cat(before)) and merged.is_contiguous
@@ -73,13 +76,13 @@ def test_modules_side_by_side_hold_views_of_one_weight(make: Callable[[Tensor], 
 
 @EVERY_KIND
 def test_products_of_many_rows(make: Callable[[Tensor], Weight]) -> None:
-    x, weight = noise(5, 8), make(noise(6, 8, seed=1))
+    x, weight = noise(5, 32), make(noise(16, 32, seed=1))
     torch.testing.assert_close(weight.linear(x), x @ weight.restored().T)
 
 
 @EVERY_KIND
 def test_products_of_rows_sorted_by_expert(make: Callable[[Tensor], Weight]) -> None:
-    x, weight = noise(7, 8), make(noise(3, 16, 8, seed=1))
+    x, weight = noise(7, 32), make(noise(3, 16, 32, seed=1))
     ends = torch.tensor([2, 2, 7], dtype=torch.int32)
     expected = torch.cat([x[:2] @ weight.restored()[0].T, x[2:] @ weight.restored()[2].T])
     torch.testing.assert_close(weight.grouped(x, ends), expected)
@@ -88,3 +91,40 @@ def test_products_of_rows_sorted_by_expert(make: Callable[[Tensor], Weight]) -> 
 def test_tensors_of_no_kind_are_named() -> None:
     with pytest.raises(ValueError, match="_zero_point"):
         weight_from({"": noise(6, 8), "_zero_point": noise(6)})
+
+
+def test_fp8_rounds_each_row_to_its_own_scale() -> None:
+    rows = noise(16, 64) * torch.logspace(-4, 2, 16)[:, None]
+    rows[3] = 0
+    weight = Fp8Weight.of(rows)
+    assert ((weight.restored() - rows).abs() <= rows.abs() / 16 + rows.abs().amax(1, keepdim=True) * 2**-18).all()
+    assert torch.equal(Fp8Weight.of(weight.restored()).restored(), weight.restored())
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_int4_rounds_each_group_to_its_own_scale(group: int) -> None:
+    rows = (noise(16, 256).unflatten(-1, (-1, group)) * noise(16, 256 // group, seed=1).exp()[..., None]).flatten(-2)
+    weight = Int4Weight.of(rows, group)
+    furthest = rows.unflatten(-1, (-1, group)).abs().amax(-1, keepdim=True).expand(-1, -1, group).flatten(-2)
+    assert weight.group == group and weight.nbytes == 16 * 256 // 2 + 16 * 256 // group * 2
+    assert ((weight.restored() - rows).abs() <= furthest / 8 * 1.01).all()  # +8 steps are cut to 7
+
+
+def test_int4_finds_a_grid_again() -> None:
+    """Weights on a grid of sixteen steps, the lowest among them, come back as they are."""
+    numbers = torch.randint(0, 16, (16, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    numbers[:, ::32] = 0
+    scales = noise(16, 2, seed=1).bfloat16()
+    weight = Int4Weight.packed(numbers, scales)
+    again = Int4Weight.of(weight.restored())
+    assert torch.equal(again.values, weight.values) and torch.equal(again.restored(), weight.restored())
+
+
+def test_packed_numbers_are_found_again() -> None:
+    numbers = torch.randint(0, 16, (2, 32, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    packed = Int4Weight.packed(numbers, noise(2, 32, 2))
+    assert torch.equal(packed.numbers(), numbers) and packed.shape == numbers.shape
+    assert torch.equal(packed.restored(), (numbers.float() - 8) * noise(2, 32, 2).repeat_interleave(32, dim=-1))
+    bits = torch.randint(0, 127, (2, 32, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    weight = Fp8Weight.packed(bits, torch.ones(2, 32))
+    assert torch.equal(weight.restored(), bits.view(torch.float8_e4m3fn).float())

@@ -10,15 +10,16 @@ from torch.nn import functional as F
 
 from ..shared.activation import Activation, activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, cdiv, constexpr_function, dot, jit, tl
-from ..weights.matrix import Matrix, load_factor, scaled
+from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
+from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
+from .packed import last_asked, multiply_packed, multiply_pairs
 from .tiles import Tiles
 
 
 def reference_project(x: Tensor, weight: Weight) -> Tensor:
     """fp32 products [n, columns] of rows x [n, depth] with a weight [columns, depth]."""
-    return F.linear(x.float(), weight.restored())
+    return F.linear(x.float(), weight.restored_for(x.dtype))
 
 
 def reference_gate_up(x: Tensor, weight: Weight, activation: Activation) -> Tensor:
@@ -42,7 +43,7 @@ def project(x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int 
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
         x, weight.values, weight.scales, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def gate_up(
     _gate_up[(cdiv(inter, tiles.columns),)](
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -66,12 +67,6 @@ def load_rows(x: tl.tensor, max_rows: tl.tensor, at: tl.tensor, K: tl.constexpr,
     row = tl.arange(0, 16)[:, None]
     live = row < max_rows
     return tl.load(x + row * K + at[None, :], mask=live if ALIGNED else live & (at[None, :] < K), other=0.0)
-
-
-@constexpr_function
-def last_asked(depth: int, step: int, ahead: int) -> int:
-    """Where a loop over ``depth`` stands when it asks for its last tiles, ``ahead`` steps before it multiplies them."""
-    return max(0, -(-depth // step) - 1 - ahead) * step
 
 
 @jit
@@ -118,9 +113,15 @@ def project_tile(
     """One program's part of ``project``."""
     depth: tl.constexpr = (weight.K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-    total = multiply_rows(x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
-    total = scaled(total, weight, 0, columns)
     row = tl.arange(0, 16)[:, None]
+    if weight.FORMAT >= FP8:
+        total = multiply_packed(
+            x + row * weight.K, row < max_rows, weight, 0, tile * BLOCK_N, split * depth, True, depth, BLOCK_N, BLOCK_K,
+            AHEAD, SPLITS,
+        )  # fmt: skip
+    else:
+        total = multiply_rows(x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
+    total = scaled(total, weight, 0, columns)
     at = out + (split * 16 + row) * weight.N + columns[None, :]
     tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < weight.N))
 
@@ -144,22 +145,29 @@ def _gate_up(
 ) -> None:  # fmt: skip
     wait_for_inputs()
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
-    even: tl.constexpr = K % BLOCK_K == 0
-    aligned: tl.constexpr = even and INTER % BLOCK_N == 0
-    gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-    up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-    for step in tl.range(0, K, BLOCK_K):
-        if step == last_asked(K, BLOCK_K, AHEAD):
-            let_next_start()
-        at = step + tl.arange(0, BLOCK_K)
-        gate_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), 0, columns, at, x, aligned)
-        up_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), INTER, columns, at, x, aligned)
-        rows = load_rows(x, max_rows, at, K, even)
-        gate = dot(rows, gate_tile.T, gate)
-        up = dot(rows, up_tile.T, up)
-    gate = scaled(gate, Matrix(weight, scales, INTER, K, FORMAT), 0, columns)
-    up = scaled(up, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, INTER + columns)
-    act = activate(gate, SILU) * up
     row = tl.arange(0, 16)[:, None]
+    if FORMAT >= FP8:
+        depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+        gate, up = multiply_pairs(
+            x + row * K, row < max_rows, weight, scales, 0, tl.program_id(0) * BLOCK_N, True, INTER, K, FORMAT, depth,
+            BLOCK_N, BLOCK_K, AHEAD,
+        )  # fmt: skip
+    else:
+        even: tl.constexpr = K % BLOCK_K == 0
+        aligned: tl.constexpr = even and INTER % BLOCK_N == 0
+        gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+        for step in tl.range(0, K, BLOCK_K):
+            if step == last_asked(K, BLOCK_K, AHEAD):
+                let_next_start()
+            at = step + tl.arange(0, BLOCK_K)
+            gate_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), 0, columns, at, x, aligned)
+            up_tile = load_factor(Matrix(weight, scales, INTER, K, FORMAT), INTER, columns, at, x, aligned)
+            rows = load_rows(x, max_rows, at, K, even)
+            gate = dot(rows, gate_tile.T, gate)
+            up = dot(rows, up_tile.T, up)
+        gate = scaled(gate, Matrix(weight, scales, INTER, K, FORMAT), 0, columns)
+        up = scaled(up, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, INTER + columns)
+    act = activate(gate, SILU) * up
     mask = (row < max_rows) & (columns[None, :] < INTER)
     tl.store(out + row * INTER + columns[None, :], act.to(out.dtype.element_ty), mask=mask)

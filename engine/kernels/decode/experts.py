@@ -11,9 +11,10 @@ from torch import Tensor
 from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
-from ..weights.matrix import Matrix, load_factor, scaled
+from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .dense import last_asked, project_tile
+from .dense import project_tile
+from .packed import last_asked, multiply_packed, multiply_pairs
 from .router import Assignment
 from .tiles import Tiles
 
@@ -56,7 +57,7 @@ def expert_gate_up_rows(
         EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth, DENSE_FORMAT=dense.weight.format,
         DENSE_SPLITS=dense.tiles.splits, DENSE_BLOCK_N=dense.tiles.columns, DENSE_BLOCK_K=dense.tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -72,7 +73,7 @@ def expert_down_rows(
     _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out,
         EXPERTS=num_experts, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -126,19 +127,28 @@ def _expert_gate_up(
             source = x + tl.maximum(place, 0) // TOP_K * K
             columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
             first = expert.to(tl.int64) * (2 * INTER)
-            gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-            up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-            for step in tl.range(0, K, BLOCK_K):
-                if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
-                    let_next_start()
-                at = step + tl.arange(0, BLOCK_K)
-                gate_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first, columns, at, x, aligned)
-                up_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns, at, x, aligned)
-                rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
-                gate = dot(rows, gate_tile.T, gate)
-                up = dot(rows, up_tile.T, up)
-            gate = scaled(gate, Matrix(gate_up, scales, INTER, K, FORMAT), first, columns)
-            up = scaled(up, Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns)
+            if FORMAT >= FP8:
+                depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+                gate, up = multiply_pairs(
+                    source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
+                    depth, BLOCK_N, BLOCK_K, AHEAD,
+                )  # fmt: skip
+            else:
+                gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+                up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+                for step in tl.range(0, K, BLOCK_K):
+                    if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
+                        let_next_start()
+                    at = step + tl.arange(0, BLOCK_K)
+                    gate_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first, columns, at, x, aligned)
+                    up_tile = load_factor(
+                        Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns, at, x, aligned
+                    )
+                    rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
+                    gate = dot(rows, gate_tile.T, gate)
+                    up = dot(rows, up_tile.T, up)
+                gate = scaled(gate, Matrix(gate_up, scales, INTER, K, FORMAT), first, columns)
+                up = scaled(up, Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns)
             act = (activate(gate, False) * up).to(out.dtype.element_ty)
             tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
             item, expert, pair = following, next_expert, next_pair
@@ -167,14 +177,21 @@ def _expert_down(
         source = act + tl.maximum(place, 0) * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         first = expert.to(tl.int64) * N
-        total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-        for step in tl.range(0, K, BLOCK_K):
-            if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
-                let_next_start()
-            at = step + tl.arange(0, BLOCK_K)
-            tile = load_factor(Matrix(down, scales, N, K, FORMAT), first, columns, at, act, aligned)
-            rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
-            total = dot(rows, tile.T, total)
+        if FORMAT >= FP8:
+            depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+            total = multiply_packed(
+                source, live, Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N, 0, next_expert < 0,
+                depth, BLOCK_N, BLOCK_K, AHEAD,
+            )  # fmt: skip
+        else:
+            total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+            for step in tl.range(0, K, BLOCK_K):
+                if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
+                    let_next_start()
+                at = step + tl.arange(0, BLOCK_K)
+                tile = load_factor(Matrix(down, scales, N, K, FORMAT), first, columns, at, act, aligned)
+                rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
+                total = dot(rows, tile.T, total)
         total = scaled(total, Matrix(down, scales, N, K, FORMAT), first, columns)
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))

@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from ..prefill.experts import combine
 from ..toolchain.jit import HAS_TRITON
+from ..weights.weight import Weight
 
 
 def route(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> tuple[Tensor, Tensor]:
@@ -18,7 +19,7 @@ def route(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> tuple[Tensor,
     return weights * per_expert_scale.float()[ids], ids
 
 
-def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Tensor, down: Tensor) -> Tensor:
+def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Weight, down: Weight) -> Tensor:
     """Weighted sum [n, hidden] of each row's experts in x's dtype, accumulated in fp32. ``x`` [n, hidden]; ``weights``,
     ``ids`` [n, top_k]; ``gate_up`` [experts, 2 * inter, hidden], gate first; ``down`` [experts, hidden, inter]. Each
     touched expert is read once."""
@@ -27,8 +28,8 @@ def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Tensor, down: Tens
     row = by_expert // top_k
     # Where each expert's rows end. A count by torch.bincount would make the GPU wait for the host.
     ends = torch.searchsorted(chosen, torch.arange(gate_up.shape[0], device=x.device), right=True).to(torch.int32)
-    gate, up = F.grouped_mm(x[row], gate_up.mT, offs=ends).chunk(2, dim=-1)
-    out = F.grouped_mm(F.gelu(gate, approximate="tanh") * up, down.mT, offs=ends)
+    gate, up = gate_up.grouped(x[row], ends).chunk(2, dim=-1)
+    out = down.grouped(F.gelu(gate, approximate="tanh") * up, ends)
     if combines_on(x.device):
         return combine(out, by_expert, weights)
     weighted = out.float() * weights.flatten()[by_expert, None]

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..toolchain.jit import jit, tl
 from .weight import Weight
 
+INT8 = 1
 ROWS_AT_ONCE = 8192
 """Rows of a weight that are fp32 at a time: 92 MB of a hidden size of 2816, and nothing larger is needed."""
 
@@ -19,8 +20,12 @@ ROWS_AT_ONCE = 8192
 class Int8Weight(Weight):
     """int8 values [..., rows, depth], and fp32 scales [..., rows]: what one step of each row is worth."""
 
-    format: ClassVar[int] = 1
     endings: ClassVar[tuple[str, ...]] = ("", "_scale")
+    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.int8,)
+
+    @property
+    def format(self) -> int:
+        return INT8
 
     @classmethod
     def allocate(cls, *shape: int, device: torch.device) -> Int8Weight:

@@ -7,9 +7,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..toolchain.jit import HAS_TRITON, jit, tl
-from .int8 import Int8Weight, int8_factor
+from . import fp8, int8
 
-INT8 = tl.constexpr(Int8Weight.format) if HAS_TRITON else Int8Weight.format
+INT8 = tl.constexpr(int8.INT8) if HAS_TRITON else None
+FP8 = tl.constexpr(fp8.FP8) if HAS_TRITON else None
+"""Formats from here on are packed: FP8, or INT4 with so large groups. See ``decode/packed.py``."""
 
 
 class Matrix(NamedTuple):
@@ -29,19 +31,20 @@ def load_factor(
 ) -> tl.tensor:
     """A tile [columns, at] of a weight to multiply rows x by, rows counted from ``first``. ALIGNED: no tile crosses an
     edge. Some formats need ``scaled`` after the product."""
+    tl.static_assert(weight.FORMAT < FP8, "packed weights have products of their own")
     pointers = (weight.data + first * weight.K) + columns[:, None] * weight.K + at[None, :]
     if ALIGNED:
         tile = tl.load(pointers)
     else:
         tile = tl.load(pointers, mask=(columns[:, None] < weight.N) & (at[None, :] < weight.K), other=0.0)
     if weight.FORMAT == INT8:
-        tile = int8_factor(tile, x)
+        tile = int8.int8_factor(tile, x)
     return tile
 
 
 @jit
 def scaled(total: tl.tensor, weight: Matrix, first: tl.tensor, columns: tl.tensor) -> tl.tensor:
     """Sums [rows, columns] times the scales of the weight's rows, where it has one for each."""
-    if weight.FORMAT == INT8:
+    if weight.FORMAT == INT8 or weight.FORMAT == FP8:
         total *= tl.load(weight.scales + first + columns, mask=columns < weight.N, other=0.0)[None, :]
     return total

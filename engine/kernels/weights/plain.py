@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from .weight import Weight
+
+PLAIN = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PlainWeight(Weight):
     """A tensor of floats [..., rows, depth]."""
 
-    format: ClassVar[int] = 0
     endings: ClassVar[tuple[str, ...]] = ("",)
+    dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+
+    @property
+    def format(self) -> int:
+        return PLAIN
 
     def restored(self) -> Tensor:
         return self.values.float()

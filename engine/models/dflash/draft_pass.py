@@ -17,6 +17,7 @@ from ...kernels.decode.norm import add_and_norm, embed_rows
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
 from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
+from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.plain import PlainWeight
@@ -68,9 +69,9 @@ class DraftPass:
         0. With ``head``, an 8-bit copy of the target's, the drafter's products are in 8 bits too. ``choices`` take
         further choices; ``tiles`` are for measuring. Merges the drafter's weights in place."""
         in_8_bits = head is not None
-        tiles = tiles or draft_tiles(in_8_bits)
         config = drafter.config
         device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
+        tiles = tiles or draft_tiles(in_8_bits, card_of(device))
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""
         keep_logits = choices is not None or drafter.picker.reads_logits

@@ -13,6 +13,7 @@ from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.moe import experts, route
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
@@ -73,7 +74,7 @@ class Experts(nn.Module):
         self.down_proj = nn.Parameter(torch.empty(moe.num_experts, hidden, moe.intermediate_size))
 
     def forward(self, x: Tensor, weights: Tensor, ids: Tensor) -> Tensor:
-        return experts(x, weights, ids, self.gate_up_proj, self.down_proj)
+        return experts(x, weights, ids, weight_of(self, "gate_up_proj"), weight_of(self, "down_proj"))
 
 
 class DecoderLayer(nn.Module):
@@ -116,6 +117,7 @@ class Gemma4(TargetModel):
 
     has_decode_pass = True
     branch_ends = ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")
+    read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
     def __init__(self, config: Gemma4Config):
         super().__init__()

@@ -15,25 +15,33 @@ import torch
 from engine.bench import measure
 from engine.bench.ceiling import Ceiling
 from engine.bench.command import choose_rounds, main, run
-from engine.bench.floor import floor_of
+from engine.bench.floor import Floor, floor_of
 from engine.bench.measure import Bench, acceptance_script
 from engine.bench.profile import Span, steady, summarise
 from engine.bench.routing import distinct_experts, force_routing, forced_scores
-from engine.bench.shapes import CONFIGS, PUBLISHED, read_shape
+from engine.bench.shapes import CONFIGS, PUBLISHED, Shape, read_shape
 from engine.bench.weights import random_pair
+from engine.commands import WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.models.packed import shape_of
 from tests.engine.small_decoders import run_turn, settings
 
 CPU = torch.device("cpu")
 ROOT = Path(__file__).parents[3]
 
 
+def floor(
+    shape: Shape, dtype: torch.dtype = torch.bfloat16, in_8_bits: bool = False, weights: WeightFormat = "bf16"
+) -> Floor:
+    return floor_of(shape, shape_of(shape.target, dtype, weights), in_8_bits)
+
+
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
     shape = read_shape("tiny", 6)
-    yield Bench(Decoder(*random_pair(shape, CPU), 1024), floor_of(shape, torch.float32), Ceiling(1e10, 1e10))
+    yield Bench(Decoder(*random_pair(shape, CPU), 1024), floor(shape, torch.float32), Ceiling(1e10, 1e10))
 
 
 # --- shapes and bytes
@@ -47,22 +55,31 @@ def test_the_shapes_are_the_published_ones() -> None:
 
 def test_floor_of_the_26b_pair() -> None:
     """Figures that were worked out by hand from the published shapes; contexts add what the keys and values take."""
-    floor = floor_of(read_shape("26B-A4B"), torch.bfloat16)
-    assert floor.verify(8, 0) == pytest.approx(7.645e9, rel=1e-3)
-    assert floor.verify(82.4, 0) == pytest.approx(34.202e9, rel=1e-3)
-    assert floor.draft(0) == pytest.approx(2.336e9, rel=1e-3)
-    eighth = floor_of(read_shape("26B-A4B"), torch.bfloat16, drafts_in_8_bits=True)
+    pair = floor(read_shape("26B-A4B"))
+    assert pair.verify(8, 0) == pytest.approx(7.645e9, rel=1e-3)
+    assert pair.verify(82.4, 0) == pytest.approx(34.202e9, rel=1e-3)
+    assert pair.draft(0) == pytest.approx(2.336e9, rel=1e-3)
+    eighth = floor(read_shape("26B-A4B"), in_8_bits=True)
     # Half the bytes, and a scale per row: of the head, and of the drafter's 118 016 rows.
-    assert floor.draft(0) - eighth.draft(0) == 262_144 * (2816 - 4) + 429_654_016 - 4 * 118_016
-    assert floor.verify(8, 0) == eighth.verify(8, 0)
-    assert floor.verify(8, 1024) - floor.verify(8, 0) == pytest.approx(0.23e9, rel=0.02)
-    assert floor.verify(8, 32_768) - floor.verify(8, 0) == pytest.approx(0.205e-3 * 4.3e12, rel=0.02)
-    assert floor.prefill(4096, 2048) == pytest.approx(2 * (50.466e9 - 1.476e9) + 1.476e9, rel=1e-3)
+    assert pair.draft(0) - eighth.draft(0) == 262_144 * (2816 - 4) + 429_654_016 - 4 * 118_016
+    assert pair.verify(8, 0) == eighth.verify(8, 0)
+    assert pair.verify(8, 1024) - pair.verify(8, 0) == pytest.approx(0.23e9, rel=0.02)
+    assert pair.verify(8, 32_768) - pair.verify(8, 0) == pytest.approx(0.205e-3 * 4.3e12, rel=0.02)
+    assert pair.prefill(4096, 2048) == pytest.approx(2 * (50.466e9 - 1.476e9) + 1.476e9, rel=1e-3)
 
 
 def test_floor_of_the_dense_pairs() -> None:
-    assert floor_of(read_shape("31B"), torch.bfloat16).verify(0, 0) == pytest.approx(61.39e9, rel=1e-3)
-    assert floor_of(read_shape("12B"), torch.bfloat16).verify(0, 0) == pytest.approx(23.81e9, rel=1e-3)
+    assert floor(read_shape("31B")).verify(0, 0) == pytest.approx(61.39e9, rel=1e-3)
+    assert floor(read_shape("12B")).verify(0, 0) == pytest.approx(23.81e9, rel=1e-3)
+
+
+@pytest.mark.parametrize(("weights", "bits"), [("fp8", 8), ("int4", 4.5)])
+def test_floor_of_packed_weights(weights: WeightFormat, bits: float) -> None:
+    """Head, router and norms stay in bf16; FP8 adds a scale per row, INT4 one of 16 bits per 32 numbers."""
+    whole, packed = floor(read_shape("26B-A4B")), floor(read_shape("26B-A4B"), weights=weights)
+    assert packed.head == whole.head
+    assert packed.expert / whole.expert == pytest.approx(bits / 16, rel=3e-3)
+    assert packed.body / whole.body == pytest.approx(bits / 16, rel=2e-2)
 
 
 # --- routing
@@ -220,7 +237,7 @@ def test_rounds_of_the_device_are_measured_alike(monkeypatch: pytest.MonkeyPatch
 def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_bits: bool) -> None:
     target, drafter = random_pair(read_shape("tiny", 6), CPU)
     decoder = Decoder(target, drafter if drafts else None, 64)
-    bench = Bench(decoder, floor_of(read_shape("tiny", 6), torch.float32), Ceiling(1e10, 1e10))
+    bench = Bench(decoder, floor(read_shape("tiny", 6), torch.float32), Ceiling(1e10, 1e10))
     choose_rounds(bench, who, tiles=None)
     assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafts_in_8_bits == in_8_bits
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 
 import pytest
 
+from engine import runner
 from engine.commands import EngineOptions
-from engine.decoding.decoder import Decoder
-from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.host_rounds import HostRounds
+from engine.decoding.decoder import Decoder, Prompt
 from engine.events import EngineReady, Event, LoadProgress
+from engine.kernels.decode.tiles import draft_tiles, target_tiles, with_least_memory
+from engine.kernels.toolchain.card import HOPPER
+from engine.kernels.weights.int8 import Int8Weight
+from engine.loading.choose_rounds import Say, Way
 from engine.loading.memory_plan import plan_memory
 from engine.runner import Runner
 from engine.tokenizer import ChatTokenizer
@@ -39,15 +43,25 @@ def test_loading_goes_on_when_nobody_objects(dense_pair: TinyPair) -> None:
 
 
 @pytest.mark.parametrize("room", [1000, 999])
-def test_rounds_on_the_device_draft_in_8_bits_where_there_is_room(room: int, dense_pair: TinyPair) -> None:
+def test_rounds_on_the_device_draft_in_8_bits_where_there_is_room(
+    room: int, dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
-    # Copies: rounds on the device lay the weights side by side.
-    decoder = Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), 512)
-    runner = Runner(decoder, ChatTokenizer(folders[0]))
+    chosen: list[tuple[Int8Weight | None, Sequence[Way]]] = []
+
+    def choose(_decoder: Decoder, _prompt: Prompt, head: Int8Weight | None, ways: Sequence[Way], _say: Say) -> None:
+        chosen.append((head, ways))
+
+    monkeypatch.setattr(runner, "choose_rounds", choose)
+    # A copy: the head's 8 bits are of its own weights.
+    made = Runner(Decoder(deepcopy(dense_pair.target), dense_pair.drafter, 512), ChatTokenizer(folders[0]))
     plan = plan_memory(*folders, 512, CPU)
-    runner._choose_rounds(plan)
-    assert isinstance(decoder.rounds, HostRounds)
+    made._choose_rounds(plan, lambda _event: None)
     plan = replace(plan, device_rounds=True, draft_copy=1000)
-    runner._choose_rounds(replace(plan, available=plan.weights + plan.caches + plan.scratch + room))
-    assert isinstance(decoder.rounds, DeviceRounds)
-    assert decoder.rounds.launches.drafts_in_8_bits == (room == 1000)
+    plan = replace(plan, available=plan.weights + plan.caches + plan.scratch + room)
+    made._choose_rounds(plan, lambda _event: None)
+    (no_head, no_ways), (head, ways) = chosen
+    assert no_head is None and not no_ways
+    assert (head is not None) == (room == 1000)
+    best = target_tiles(None, HOPPER), draft_tiles(room == 1000, HOPPER)
+    assert list(ways) == [best, tuple(map(with_least_memory, best))]

@@ -29,6 +29,7 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading import cuda_context as waking
@@ -94,7 +95,7 @@ def test_what_is_compiled_is_what_turns_launch(
 ) -> None:
     random_target([SLIDING, FULL], experts, seed=2).save_pretrained(tmp_path / "target")
     write_drafter(tmp_path / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2), seed=2)
-    order = Order(str(tmp_path / "target"), str(tmp_path / "drafter"), CONTEXT, True, "auto", 90)
+    order = Order(str(tmp_path / "target"), str(tmp_path / "drafter"), CONTEXT, True, "auto", HOPPER)
 
     target = load_target(tmp_path / "target", CPU, no_progress).to(compute_dtype(CUDA))
     drafter = load_drafter(tmp_path / "drafter", target, no_progress).to(compute_dtype(CUDA))
@@ -120,7 +121,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
 
 def an_order(folder: Path) -> Order:
-    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", capability=90)
+    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", card=HOPPER)
 
 
 @pytest.fixture
@@ -129,7 +130,6 @@ def a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     monkeypatch.setenv("TRITON_CACHE_DIR", str(cache))
-    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _device: (9, 0))
     monkeypatch.setattr(ahead, "has_driver", lambda: True)
 
 

@@ -25,6 +25,7 @@ from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target, read_target_config
 from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.packed import shape_of
 from engine.models.registry import FAMILIES, family_of, register
 from engine.models.target import TargetModel
 from engine.runner import Runner
@@ -164,7 +165,7 @@ def test_its_memory_and_its_floor_count_both_matrices(pair: PlainPair) -> None:
     assert plan.weights == 4 * sum(parameter.numel() for parameter in pair.reference.parameters())
     assert not plan.device_rounds
     shape = shape_of_checkpoint(pair.folder / "target", pair.folder / "drafter")
-    floor = floor_of(shape, torch.float32)
+    floor = floor_of(shape, shape_of(shape.target, torch.float32, "bf16"))
     assert floor.head == 4 * 512 * 64 and floor.body == plan.weights - 2 * floor.head and floor.expert == 0
     target, drafter = random_pair(shape, CPU)
     assert isinstance(target, PlainTarget) and drafter is not None

@@ -1,0 +1,81 @@
+"""Models whose weights are packed: the same modules, holding the tensors of another kind of weight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from ..commands import WeightFormat
+from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.kinds import MAKERS, format_of, weight_of
+from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.weight import Weight
+from .family import TargetConfig
+from .target import TargetModel
+
+
+class PackedLinear(nn.Module):
+    """A projection without bias by a weight of any kind, whose tensors are its parameters."""
+
+    def __init__(self, weight: Weight):
+        super().__init__()
+        self.out_features, self.in_features = weight.shape
+        _set(self, "weight", weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return weight_of(self).linear(x)
+
+
+def packable(model: TargetModel) -> Iterator[str]:
+    """Names of the parameters that may be packed: of all products but head and router, which choose, and are small."""
+    routers = {id(part) for router in model.routers if isinstance(router, nn.Module) for part in router.parameters()}
+    for name, parameter in model.layers.named_parameters():
+        if parameter.ndim >= 2 and id(parameter) not in routers:
+            yield f"layers.{name}"
+
+
+def format_of_target(model: TargetModel) -> WeightFormat:
+    """The format of its packed weights, or "bf16" where there are none. Files hold one beside bf16."""
+    for name in packable(model):
+        path, _, last = name.rpartition(".")
+        stem = next((last.removesuffix(ending) for ending in Int4Weight.endings if last.endswith(ending)), last)
+        if (found := format_of(weight_of(model.get_submodule(path), stem))) != "bf16":
+            return found
+    return "bf16"
+
+
+def hold(model: nn.Module, name: str, weight: Weight) -> None:
+    """Makes a model hold ``weight`` in place of the parameter ``name``: under that name and each of its endings."""
+    path, _, stem = name.rpartition(".")
+    owner = model.get_submodule(path)
+    if isinstance(weight, PlainWeight):
+        setattr(owner, stem, nn.Parameter(weight.values, requires_grad=False))
+    elif isinstance(owner, nn.Linear):
+        parent, _, attribute = path.rpartition(".")
+        setattr(model.get_submodule(parent), attribute, PackedLinear(weight))
+    else:
+        delattr(owner, stem)
+        _set(owner, stem, weight)
+
+
+def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
+    """Packs all that is ``packable``, one weight after the other."""
+    for name in list(packable(model)):
+        hold(model, name, make(model.get_parameter(name).detach()))
+
+
+def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:
+    """A target on ``meta`` with weights in a format: what it will take."""
+    with torch.device("meta"):
+        model = config.build().to(dtype)
+    if weights != "bf16":
+        pack(model, MAKERS[weights])
+    return model
+
+
+def _set(module: nn.Module, stem: str, weight: Weight) -> None:
+    tensors = (weight.values, weight.scales) if weight.scales is not None else (weight.values,)
+    for ending, tensor in zip(weight.endings, tensors, strict=True):
+        module.register_parameter(stem + ending, nn.Parameter(tensor, requires_grad=False))

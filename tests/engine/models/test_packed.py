@@ -1,0 +1,46 @@
+"""Targets whose weights are packed: the modules compute with what the packed numbers stand for."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.bench.shapes import read_shape
+from engine.bench.weights import random_pair
+from engine.commands import WeightFormat
+from engine.kernels.weights.kinds import weight_of
+from engine.kernels.weights.plain import PlainWeight
+from engine.kv_cache.cache import Cache
+from engine.models.packed import PackedLinear, hold, pack, packable
+from engine.models.target import TargetModel
+
+CPU = torch.device("cpu")
+
+
+def logits(target: TargetModel) -> torch.Tensor:
+    cache = Cache(target.config.layers, 64, 64, torch.float32, CPU)
+    with torch.inference_mode():
+        return target.logits(target(torch.arange(20), 0, cache).hidden)
+
+
+@pytest.mark.parametrize("weights", ["fp8", "int4"])
+def test_a_packed_target_is_the_one_that_its_numbers_stand_for(weights: WeightFormat) -> None:
+    packed, _ = random_pair(read_shape("tiny"), CPU, weights=weights)
+    whole, _ = random_pair(read_shape("tiny"), CPU)
+    names = list(packable(whole))
+    assert not any(word in name for name in names for word in ("router", "embed", "norm"))
+    assert isinstance(packed.get_submodule("layers.0.mlp.gate_proj"), PackedLinear)
+    before = logits(whole)
+    for name in names:
+        path, _, stem = name.rpartition(".")
+        hold(whole, name, PlainWeight(weight_of(packed.get_submodule(path), stem).restored()))
+    torch.testing.assert_close(logits(packed), logits(whole), atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(logits(whole), before, atol=1e-3), "nothing was packed"
+
+
+def test_packing_a_whole_model_is_as_packing_its_tensors() -> None:
+    packed, _ = random_pair(read_shape("tiny"), CPU, weights="fp8")
+    whole, _ = random_pair(read_shape("tiny"), CPU)
+    pack(whole, lambda tensor: type(weight_of(packed.get_submodule("layers.0.mlp.gate_proj"))).of(tensor))  # type: ignore[attr-defined]
+    expected = dict(packed.named_parameters())
+    assert all(torch.equal(part, expected[name]) for name, part in whole.named_parameters())
