@@ -8,6 +8,7 @@ from pathlib import Path
 from engine.commands import Command, EngineOptions
 
 from .core.advice import as_command
+from .core.settings.servers import ServerAddress
 from .core.source import Capabilities, Emit, Source, SourceFactory
 from .core.traces.replaying import ReplaySource
 
@@ -35,6 +36,10 @@ class EngineSource:
 
 Engine = Callable[[EngineOptions], SourceFactory]
 """Turns options into a source: :func:`engine_source`, or what stands in for it."""
+Attach = Callable[[ServerAddress], SourceFactory]
+"""Turns an address into a source: :func:`server_source`, or what stands in for it."""
+Target = EngineOptions | ServerAddress
+"""What is to answer."""
 
 
 def engine_source(options: EngineOptions) -> SourceFactory:
@@ -42,6 +47,17 @@ def engine_source(options: EngineOptions) -> SourceFactory:
 
     def create(emit: Emit) -> Source:
         return EngineSource(options, emit)
+
+    return create
+
+
+def server_source(address: ServerAddress) -> SourceFactory:
+    """A server that runs elsewhere, asked over HTTP."""
+
+    def create(emit: Emit) -> Source:
+        from .attach.source import ServerSource  # after the first frame: its imports take a tenth of a second
+
+        return ServerSource(address, emit)
 
     return create
 

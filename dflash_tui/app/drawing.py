@@ -50,6 +50,9 @@ class Drawing:
         if any(isinstance(event, Rewind) for event in events):
             screen.query_one(TokenLog).clear()
         screen.query_one(TokenLog).append(screen.chat.reducer.take_spans())
+        for turn, spans in screen.chat.reducer.take_settled().items():
+            screen.query_one(TokenLog).relabel(turn, spans)
+            screen.viewer.settle(turn)
         screen.viewer.frame()
         screen.query_one(ReplayBar).show()
         for event in events:
@@ -72,7 +75,7 @@ class Drawing:
             panel.show_error(reducer.failure)
             panel.display = True
         elif reducer.ready is None and panel.display:
-            panel.show_progress(reducer.loading)
+            panel.show_progress(reducer.loading, self._screen.beginning)
         for event in events:
             if isinstance(event, EngineReady):
                 self._become_ready(event)
@@ -82,11 +85,18 @@ class Drawing:
         screen.query_one(LoadPanel).display = False
         screen.query_one(Header).show(ready)
         can = screen.source.capabilities
-        if ready.device != "cpu" and can.local:
+        if ready.server or (ready.device != "cpu" and can.local):
             screen.pump.on_gpu(True)
+        if ready.device != "cpu" and can.local:
             screen.gpu.start()
         self.offer_settings()
-        self._limit_block(ready.max_block_size)
+        if can.can("block_size") or screen.source.recording is not None:
+            self._limit_block(ready.max_block_size)
+        self._tell_lacking()
+        if can.can("verdicts"):
+            screen.show_legend()
+        else:
+            screen.viewer.lenses.choose("plain")
         if ready.banner and screen.begin.conversation is None:
             screen.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
             screen.query_one(Starters).display = not screen.chat.exchanges and can.can("ask")
@@ -127,6 +137,13 @@ class Drawing:
             temperature.known = "temperature" in settings
             temperature.value = settings.get("temperature", temperature.value)
 
+    def _tell_lacking(self) -> None:
+        """Flags that were typed and that the source can't follow."""
+        screen = self._screen
+        if lacking := screen.source.capabilities.lacks(screen.begin.wanted):
+            words = "\n".join(f"{flag}: {reason}" for flag, reason in lacking.items())
+            screen.notify(words, title="Not set", severity="warning", timeout=10, markup=False)
+
     def draw_gauges(self) -> None:
         screen = self._screen
         screen.query_one(GaugePanel).show(self.gauge_facts())
@@ -144,6 +161,7 @@ class Drawing:
             before_race=turn.before_race if turn else False,
             speculation=turn.speculation if turn else True,
             gpu=screen.gpu.latest,
+            times=screen.times,
             num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
             num_reused_tokens=turn.num_reused_tokens if turn else 0,
             screen_load=screen.pump.governor.load if screen.chat.busy else None,
@@ -181,9 +199,10 @@ class Drawing:
     def _state(self) -> str:
         screen = self._screen
         if screen.chat.reducer.phase == "failed":
-            return "the engine has ended"
+            failure = screen.chat.reducer.failure
+            return "no server" if failure and failure.kind == "server" else "the engine has ended"
         if screen.chat.waiting:
-            return "waiting for the models"
+            return "waiting for the models" if screen.source.capabilities.local else "waiting for the server"
         if screen.chat.stopping:
             return "stopping"
         if screen.chat.busy:

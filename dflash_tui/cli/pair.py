@@ -7,11 +7,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
+from dflash_tui.core.settings.addresses import is_address
+from dflash_tui.core.settings.config import ConfigError, read_all
+from dflash_tui.core.settings.servers import DIALECTS
 from engine.commands import EngineOptions
 from engine.errors import UsageFailure
 
 from .help import flag
+from .problems import Problem
 from .status import StatusLine
 
 if TYPE_CHECKING:
@@ -30,11 +36,61 @@ DEVICE = flag(
 OFFLINE = flag("--offline", topic="models", is_flag=True, help="Never ask the hub.")
 
 
+class ServerName(click.ParamType):  # type: ignore[type-arg]  # older clicks have no type arguments
+    """A name of ``[servers]``; whether there is such a server is for whoever attaches to say."""
+
+    name = "server"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        try:
+            names = sorted(read_all().servers)
+        except ConfigError:
+            return []
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+SERVER = flag(
+    "--server",
+    topic="servers",
+    common=True,
+    type=ServerName(),
+    metavar="NAME",
+    help="Attach to [servers.NAME] of config.toml.",
+)
+DIALECT = flag(
+    "--dialect",
+    topic="servers",
+    type=click.Choice(DIALECTS),
+    help="How the server tells of its rounds, instead of asking it.",
+)
+
+
+def typed_flags() -> set[str]:
+    """The parameters of this command that were typed, or set in the environment: not defaults, nor from a file."""
+    context = click.get_current_context()
+    typed = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+    return {name for name in context.params if context.get_parameter_source(name) in typed}
+
+
+def _no_server(_context: click.Context, _parameter: click.Parameter, model: str | None) -> str | None:
+    """Raises :class:`Problem` for a server where the engine of this program is needed."""
+    if is_address(model):
+        raise Problem(
+            f"{model} is a server, and this command measures the engine of this program.",
+            "Ask a server something, or let it race: dflash-chat race URL --against URL",
+        )
+    return model
+
+
 def pair_flags(command: Body) -> Body:
     """MODEL, ``--draft``, ``--device`` and ``--offline``, for a command that measures a pair."""
-    model = click.argument("model", required=False)
+    return click.argument("model", required=False, callback=_no_server)(engine_flags(command))
+
+
+def engine_flags(command: Body) -> Body:
+    """``--draft``, ``--device`` and ``--offline``."""
     draft = click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
-    return model(draft(DEVICE(OFFLINE(command))))
+    return draft(DEVICE(OFFLINE(command)))
 
 
 @contextmanager

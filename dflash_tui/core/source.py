@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from .text.spans import Spans
 
 Feature = Literal[
-    "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "drafts", "draft_probabilities",
+    "ask", "block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "system", "thinking", "speculation",
+    "drafts", "draft_probabilities", "verdicts",
 ]  # fmt: skip
-"""What a source may lack: questions, a setting, what was drafted, how sure the drafter was."""
+"""What a source may lack: questions, a setting, what was drafted, how sure the drafter was, which tokens were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,14 @@ class Capabilities:
 
     def can(self, feature: Feature) -> bool:
         return feature not in self.refused
+
+    def lacks(self, wanted: Wanted) -> dict[str, str]:
+        """The flags that can't be followed, and why."""
+        return {flag: self.refused[feature] for feature, flag in wanted.items() if feature in self.refused}
+
+
+Wanted = Mapping[Feature, str]
+"""Features that the user asked for, and by which flags: what the source lacks of them has to be told."""
 
 
 class Recording(Protocol):

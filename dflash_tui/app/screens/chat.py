@@ -24,6 +24,7 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import replay_source
 from engine.commands import BlockSize, Close, GenerationSettings, Stop
+from engine.events import Clock
 
 from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
@@ -116,7 +117,7 @@ class ChatScreen(Screen[None]):
         yield StatusLine(id="status")
 
     def on_mount(self) -> None:
-        self.query_one(LoadPanel).show_progress([])
+        self.query_one(LoadPanel).show_progress([], self.beginning)
         self.show_legend()
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
@@ -127,6 +128,24 @@ class ChatScreen(Screen[None]):
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:
             self.action_act("sessions")
+
+    @property
+    def beginning(self) -> str:
+        """What happens before the source has said anything."""
+        elsewhere = self.source.recording is None and not self.source.capabilities.local
+        return "asking the server" if elsewhere else "starting the engine"
+
+    @property
+    def served(self) -> bool:
+        """A server answers."""
+        ready = self.chat.reducer.ready
+        return ready is not None and bool(ready.server)
+
+    @property
+    def times(self) -> Clock:
+        """Who takes the times of the rounds."""
+        ready = self.chat.reducer.ready
+        return ready.times if ready else "engine"
 
     def _backed_up(self) -> bool:
         """The terminal has not taken yet what was written to it."""
@@ -286,7 +305,7 @@ class ChatScreen(Screen[None]):
 
     def show_legend(self) -> None:
         """What the colours of the transcript mean."""
-        self.query_one("#ask").border_title = lens_legend(self.viewer.lenses.lens)
+        self.query_one("#ask").border_title = lens_legend(self.viewer.lenses.lens, self.served)
 
     # Completion
 

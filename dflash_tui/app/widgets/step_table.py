@@ -40,11 +40,15 @@ DRAFT_STYLES: dict[Outcome, str] = {
     "ended": PENDING,
     "bonus": PENDING,
     "plain": PENDING,
+    "unknown": PENDING,
 }
-CHOICE_STYLES: dict[Outcome, str] = {"rejected": STYLES["corrected"], "bonus": STYLES["bonus"]}
+CHOICE_STYLES: dict[Outcome, str] = {
+    "rejected": STYLES["corrected"], "bonus": STYLES["bonus"], "unknown": STYLES["unknown"],
+}  # fmt: skip
 FURTHER_STYLES: dict[ChoiceFate, str] = {"accepted": STYLES["accepted"], "rejected": "dim", "discarded": "dim"}
 VERDICTS: dict[Outcome, str] = {
     "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "bonus": "+", "plain": "○",
+    "unknown": "?",
 }  # fmt: skip
 PHASE_WORDS: dict[Phase, str] = {
     "block": "The drafter fills the whole block in one pass: {drafts} places, all at once.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engine.events import (
@@ -13,11 +13,14 @@ from engine.events import (
     Event,
     FinishReason,
     LoadProgress,
+    Notice,
     PrefillDone,
+    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
+    settled_steps,
 )
 
 from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
@@ -25,7 +28,7 @@ from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
 from ..text.growing_text import GrowingText
-from ..text.spans import Span, Spans
+from ..text.spans import Span, Spans, token_style
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 THOUGHT_HEAD = "✻ thought · Alt+H\n"
@@ -45,18 +48,18 @@ class Teller:
         spans = Spans()
         for token in step.emitted:
             if token.channel != "control" and token.text:
-                self._tell(token, spans)
+                self._tell(token, spans, step.provisional)
             self._num_tokens += 1
         return spans
 
-    def _tell(self, token: EmittedToken, spans: Spans) -> None:
+    def _tell(self, token: EmittedToken, spans: Spans, provisional: bool) -> None:
         thought = token.channel == "thought"
         if thought and not self._thinking:
             spans.append(Span(THOUGHT_HEAD, "note"))
         elif self._thinking and not thought:
             spans.append(Span("\n\n", "thought"))
         self._thinking = thought
-        spans.append(Span(token.text, "thought" if thought else token.verdict, self._turn, self._num_tokens))
+        spans.append(Span(token.text, token_style(token, provisional), self._turn, self._num_tokens))
 
     def skip(self, spans: Spans, num_tokens: int) -> None:
         """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
@@ -84,6 +87,8 @@ class TurnState:
     """Every step so far."""
     latest_drafted: Step | None = None
     """The latest round that had a draft: what the strip shows."""
+    settled: Settled | None = None
+    """How that ended which a server's own count settled; its steps are in the history."""
     reason: FinishReason | None = None
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
@@ -115,6 +120,17 @@ class TurnState:
         self.teller.skip(batch.spans, history.num_tokens)
         self.answer.append(batch.spans.answer)
         return batch.spans
+
+    def settle(self, event: Settled) -> Spans | None:
+        """The steps in the place of those so far. Returns what the transcript says now; None where that is the same."""
+        self.settled = replace(event, steps=())
+        steps = settled_steps(event, self.history)
+        if not steps:
+            return None
+        self.history, self.latest_drafted = StepHistory(), None
+        self.acceptance, self.answer = AcceptanceStatistics(), GrowingText()
+        self.rate, self.teller = RateMeter(self.history), Teller(self.number)
+        return Spans.of(span for step in steps for span in self.add(step))
 
     @property
     def latest(self) -> Step | None:
@@ -202,7 +218,11 @@ class Reducer:
         """Every turn of this chat, oldest first; those taken back too, since they were run."""
         self.plain_ms: float | None = None
         """Milliseconds per token of this session's newest answer without speculation, for speed-ups, or None."""
+        self._notices: list[Notice] = []
+        self._told_notices = 0
+        """How many of them the transcript has."""
         self._spans = Spans()
+        self._settled: dict[int, Spans] = {}
 
     @property
     def busy(self) -> bool:
@@ -211,6 +231,11 @@ class Reducer:
     def take_spans(self) -> Spans:
         spans, self._spans = self._spans, Spans()
         return spans
+
+    def take_settled(self) -> dict[int, Spans]:
+        """The answers whose rounds were settled since the last call, by turn: the same text in other pieces."""
+        settled, self._settled = self._settled, {}
+        return settled
 
     def apply(self, event: Event | StepBatch) -> None:
         match event:
@@ -228,10 +253,14 @@ class Reducer:
                 if self.turn:
                     self.turn.prefill_ms = event.milliseconds
                 self.phase = "streaming"
+            case Settled():
+                self._settle(event)
             case TurnFinished():
                 self._finish(event)
             case EngineError():
                 self._error(event)
+            case Notice():
+                self._notice(event)
 
     def take_race(self, plain_ms: float) -> None:
         """A race measured the target alone: the measure for the answers that come, not for those before it."""
@@ -250,6 +279,7 @@ class Reducer:
         self.turn = None
         self.turns.clear()
         self._spans = Spans()
+        self._settled = {}
 
     def _begin(self, turn: TurnState) -> TurnState:
         self.turn = turn
@@ -269,6 +299,27 @@ class Reducer:
         self.phase = "streaming"
         self._spans.extend(turn.add(steps) if isinstance(steps, Step) else turn.extend(steps))
 
+    def _settle(self, event: Settled) -> None:
+        turn = self.turn
+        if turn is None or turn.number != event.turn:
+            return
+        spans = turn.settle(event)
+        if spans is not None:
+            self._settled[turn.number] = spans
+
+    def _notice(self, event: Notice) -> None:
+        """Once, however often it is told, and never within an answer."""
+        if event not in self._notices:
+            self._notices.append(event)
+        if not self.busy:
+            self._tell_notices()
+
+    def _tell_notices(self) -> None:
+        for notice in self._notices[self._told_notices :]:
+            advice = f"\n  {notice.advice}" if notice.advice else ""
+            self._spans.append(Span(f"{notice.message}{advice}\n\n", "note"))
+        self._told_notices = len(self._notices)
+
     def _finish(self, event: TurnFinished) -> None:
         if self.phase != "failed":
             self.phase = "ready"
@@ -280,7 +331,9 @@ class Reducer:
         if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
             self.plain_ms = 1000 / event.statistics.tok_s
         gap = "" if not event.text else "\n" if event.text.endswith("\n") else "\n\n"
-        self._spans.append(Span(f"{gap}{turn_summary(event)}\n\n", "note"))
+        note = f"\n{turn.settled.note}" if turn.settled is not None and turn.settled.note else ""
+        self._spans.append(Span(f"{gap}{turn_summary(event)}{note}\n\n", "note"))
+        self._tell_notices()
 
     def _error(self, event: EngineError) -> None:
         if event.turn is not None and self.turn is not None and self.turn.number == event.turn:

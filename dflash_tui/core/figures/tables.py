@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from engine.events import Clock
+
 from .gpu import GpuReading
 from .statistics import NOT_KNOWN, TurnSnapshot
 
@@ -21,6 +23,8 @@ class GaugeFacts:
     """That measure is a race's, taken after this answer: not under the same conditions."""
     speculation: bool = True
     gpu: GpuReading | None = None
+    times: Clock = "engine"
+    """Who took the times."""
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0
     screen_load: float | None = None
@@ -52,6 +56,13 @@ def tables(facts: GaugeFacts) -> tuple[Table, ...]:
     return (*(table for table in made if table.rows), *_gpu(facts.gpu), *_screen(facts.screen_load))
 
 
+CLOCK_NOTES: dict[Clock, str] = {
+    "engine": "",
+    "server": "The server's own clock took these times.",
+    "arrival": "Times are those at which tokens arrived here: the way from the server is part of them.",
+}
+
+
 def _speed(facts: GaugeFacts) -> Table:
     turn = facts.turn
     rows = [
@@ -67,7 +78,8 @@ def _speed(facts: GaugeFacts) -> Table:
     if facts.speedup is not None:
         rows.append(("speed-up against the target alone", f"{facts.speedup:.2f}×"))
     unknown = "Speed-up: not measured. Ask once with /speculation off, and the next answer is compared with it."
-    return Table("speed", "Speed", tuple(rows), note="" if facts.plain_ms else unknown)
+    note = CLOCK_NOTES[facts.times] or ("" if facts.plain_ms else unknown)
+    return Table("speed", "Speed", tuple(rows), note=note)
 
 
 def _acceptance(facts: GaugeFacts) -> Table:
@@ -115,10 +127,13 @@ def _cost(facts: GaugeFacts) -> Table:
     total = sum(cost.parts or (cost.mean_ms,)) or 1.0
     whole = ("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds")
     if cost.parts is None:
-        return Table("cost", "Milliseconds per round", (("drafting, verifying", NOT_KNOWN, ""), whole))
+        parts = (("drafting, verifying", NOT_KNOWN, ""), whole)
+        return Table("cost", "Milliseconds per round", parts, note=CLOCK_NOTES[facts.times])
     names = ("drafting", "verifying", "everything else")
-    parts = tuple((name, f"{part:.2f} ms", f"{part / total:.0%}") for name, part in zip(names, cost.parts, strict=True))
-    return Table("cost", "Milliseconds per round", (*parts, whole))
+    shares = tuple(
+        (name, f"{part:.2f} ms", f"{part / total:.0%}") for name, part in zip(names, cost.parts, strict=True)
+    )
+    return Table("cost", "Milliseconds per round", (*shares, whole))
 
 
 def _context(facts: GaugeFacts) -> Table:

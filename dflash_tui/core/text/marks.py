@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
+from itertools import accumulate, compress, pairwise
 from typing import NamedTuple
 
-from .spans import TOKEN_STYLES, Labels, Spans, TokenStyle
+from .spans import TOKEN_STYLES, Labels, Span, Spans, TokenStyle
 
 
 class Mark(NamedTuple):
@@ -36,6 +36,38 @@ class Marks:
         self.length = starts.pop()
         self._starts.fromlist(starts)
         self._labels.extend(spans.labels)
+
+    def relabel(self, turn: int, spans: Spans) -> None:
+        """The turn's tokens as other pieces of the same text; what no model wrote stays. A text that is not the same
+        changes nothing."""
+        first, behind = self._of_turn(turn)
+        written = self._labels.written[first:behind]
+        edges = [*self._starts[first:behind], *self._starts[behind : behind + 1]]
+        edges += [self.length] * (len(written) + 1 - len(edges))
+        tokens = [span for span in spans if span.token is not None and span.text]
+        sizes = [stop - start for start, stop in compress(pairwise(edges), written)]
+        if sum(sizes) != sum(len(span.text) for span in tokens):
+            return
+        pieces: list[tuple[int, Span]] = []
+        ahead, left = iter(tokens), 0
+        for place, (start, stop) in enumerate(pairwise(edges)):
+            if not written[place]:
+                pieces.append((start, Span("", TOKEN_STYLES[self._labels.styles[first + place]])))
+                continue
+            while start < stop:
+                if not left:
+                    token = next(ahead)
+                    left = len(token.text)
+                if not pieces or pieces[-1][1] is not token:
+                    pieces.append((start, token))
+                taken = min(left, stop - start)
+                start, left = start + taken, left - taken
+        self._starts = self._starts[:first] + array("I", (start for start, _ in pieces)) + self._starts[behind:]
+        labels, rest = self._labels.part(0, first), self._labels.part(behind, len(self._labels.styles))
+        for _, piece in pieces:
+            labels.append(piece)
+        labels.extend(rest)
+        self._labels = labels
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, int, Mark]]:
         """The pieces of a range of characters: first one, the one behind the last, and what they are."""
