@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from dflash_tui.core.source import Capabilities
 from engine.commands import MAX_BLOCK_SIZE, Adjust, Ask, Close, Command, Stop
 from engine.events import (
+    MICROSECONDS,
     PROBABILITY_STEPS,
     DraftToken,
     EmittedToken,
@@ -196,7 +197,7 @@ class ScriptedEngine:
         elif self._trees:
             made = self._tree_round(left[: min(block, len(left))])
             return replace(
-                made, turn=turn, index=index, time=self._clock() - started, draft_ms=3.1, verify_ms=6.4, total_ms=9.8,
+                made, turn=turn, index=index, time=self._since(started), draft_ms=3.1, verify_ms=6.4, total_ms=9.8,
                 context_length=52 + place, block_size=block, temperature=temperature, choice=TREE_CHOICE,
             )  # fmt: skip
         else:
@@ -212,9 +213,13 @@ class ScriptedEngine:
             given = [EmittedToken(8, token.text, "accepted", probability=token.probability) for token in kept]
             emitted = (*given, own)
         return Step(
-            turn, index, self._clock() - started, draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
+            turn, index, self._since(started), draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
             52 + place, block, temperature,
         )  # fmt: skip
+
+    def _since(self, started: float) -> float:
+        """Seconds, as exact as an engine tells them."""
+        return rounded(self._clock() - started, 1000 * MICROSECONDS)
 
     def _tree_round(self, left: list[str]) -> Step:
         """What comes next is the drafter's first choice, or its second, or now and then none of the four."""

@@ -64,9 +64,12 @@ class Web:
 
     def refusal(self, failure: ApiFailure) -> Response:
         """An error in the place of an answer."""
+        self._count(failure)
+        return _json(failure.body(), failure.status, failure.headers)
+
+    def _count(self, failure: ApiFailure) -> None:
         if self._desk.meters is not None:
             self._desk.meters.refused(failure.status)
-        return _json(failure.body(), failure.status, failure.headers)
 
     # Small answers
 
@@ -128,6 +131,7 @@ class Web:
                 await sender.stream(sent_event(reply.failed(failure)))
                 await sender.stream(DONE, last=True)
             else:
+                self._count(failure)
                 await sender.whole(reply.failed(failure), failure)
         else:
             await (sender.stream(DONE, last=True) if ticket.wanted.stream else sender.whole(reply.whole(finished)))

@@ -20,7 +20,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -32,7 +31,8 @@ QUESTIONS = ("Write a quicksort in Python", "create a single-file HTML animation
 BLOCK = 16
 """Fixed: two processes that time their own rounds would choose other widths."""
 LEAST_RATE, MOST_MS = 0.97, 5.0
-PROGRAM = Path(sys.executable).with_name("dflash-chat")
+PROGRAM = [sys.executable, "-c", "from dflash_tui.cli.main import program; program()"]
+"""Whether it is installed or not."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Server:
     """``dflash-chat serve``, asked as a client does; ``more`` goes into every request."""
 
     def __init__(self, model: str | None, device: str, more: dict[str, Any]) -> None:
-        command = [PROGRAM, "serve", *([model] if model else []), "--device", device, "--port", "0"]
+        command = [*PROGRAM, "serve", *([model] if model else []), "--device", device, "--port", "0"]
         command += ["--block-size", str(BLOCK)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None

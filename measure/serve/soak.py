@@ -38,7 +38,7 @@ QUESTIONS = (
     "What is a mixture of experts?",
     "Why is π red?",
 )
-PROGRAM = [str(Path(sys.executable).with_name("dflash-chat")), "serve", "--device", "cpu"]
+PROGRAM = [sys.executable, "-c", "from dflash_tui.cli.main import program; program()", "serve", "--device", "cpu"]
 SCRIPTED = [sys.executable, "-m", "tests.cli.scripted", "plain", "serve"]
 
 
