@@ -14,7 +14,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
-from engine.commands import BlockSize, EngineOptions, GenerationSettings
+from engine.commands import AUTO, BlockSize, EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
 from engine.hub.pairs import NO_DRAFTER
 
@@ -97,7 +97,8 @@ def serve(
     from dflash_tui.serve.server import ServeOptions  # no other command waits for what serves
 
     served = ServeOptions(host, port, _key_to_ask_for(host, api_key, no_api_key), queue, settings)
-    pair = EngineOptions(model, NO_DRAFTER if no_speculation else draft, device, context, offline)
+    drafter = NO_DRAFTER if no_speculation else draft
+    pair = EngineOptions(model, drafter, device, context, offline, time_rounds=block_size == AUTO)
     source = invocation.engine(pair)
     return _watch(source, served, theme) if watch else _Server(source, served).run()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ import uvicorn
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.source import Emit, Happening, Rewind, Source, SourceFactory, StepBatch
 from engine.commands import Close, GenerationSettings, Stop
-from engine.events import TurnFinished
+from engine.events import EngineReady, TurnFinished
 
 from .desk import Desk, Ticket
 from .guard import LOCAL_NAMES
@@ -134,5 +135,13 @@ class Serving:
         """On the engine's thread."""
         self._watch(event)
         if not isinstance(event, StepBatch | Rewind):
+            if isinstance(event, EngineReady):
+                _set_objects_aside()
             with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
                 self._loop.call_soon_threadsafe(self.desk.apply, event)
+
+
+def _set_objects_aside() -> None:
+    """Loading left some hundred thousand objects that never go away: each full collection would stall an answer."""
+    gc.collect()
+    gc.freeze()

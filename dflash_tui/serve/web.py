@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from dflash_tui.core.version import PROGRAM, installed_version
 from engine.commands import GenerationSettings
-from engine.events import EngineError, EngineReady, TurnFinished, event_to_dict
+from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted, event_to_dict
 
 from .desk import Desk, Ticket
 from .failures import ApiFailure, engine_failure
@@ -139,6 +139,7 @@ class Web:
     async def _stream(self, ticket: Ticket, reply: Reply, sender: _Sender) -> TurnFinished:
         """Sends what an answer's events make as they come. Raises :class:`ApiFailure` for one that didn't end well."""
         failure: ApiFailure | None = None
+        data = b""
         while True:
             event = await ticket.next()
             reply.answer.queue_ms = 1000 * ticket.waited
@@ -149,8 +150,11 @@ class Web:
             chunks = reply.take(event)
             if failure is not None and isinstance(event, TurnFinished):
                 raise failure
-            for chunk in chunks:
-                await sender.stream(sent_event(chunk))
+            data += b"".join(map(sent_event, chunks))
+            # An opening that tells nothing yet goes with the first token: sending it would slow the prompt's reading.
+            if data and (ticket.wanted.events or not isinstance(event, TurnStarted)):
+                await sender.stream(data)
+                data = b""
             if isinstance(event, TurnFinished):
                 return event
             if reply.answer.stopped:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import re
 import statistics
 import subprocess
@@ -20,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -83,6 +85,13 @@ def answering(model: str | None, device: str) -> None:
                 times.append(time.perf_counter())
                 counts.append(len(event.emitted))
         print(json.dumps(figures(asked, times, sum(counts), counts[0])), flush=True)
+
+
+def processor_seconds(process: subprocess.Popen[str]) -> float:
+    """What a process has used so far; 0 where nobody says."""
+    path = Path(f"/proc/{process.pid}/stat")
+    fields = path.read_text().rpartition(") ")[2].split() if path.exists() else ["0"] * 13
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def figures(asked: float, times: list[float], tokens: int, first: int) -> dict[str, float]:
@@ -159,6 +168,7 @@ def compare(library: Library, server: Server, question: str, tokens: int, pairs:
     for each in (library, server):
         each.ask(question, tokens)
     runs = []
+    before = [processor_seconds(each.process) for each in (library, server)]
     for number in range(pairs):
         order = (library, server) if number % 2 == 0 else (server, library)
         told = {each: each.ask(question, tokens) for each in order}
@@ -166,12 +176,14 @@ def compare(library: Library, server: Server, question: str, tokens: int, pairs:
     assert all(alone.tokens == served.tokens for alone, served in runs), "not the same answer"
     rate = statistics.median(served.rate / alone.rate for alone, served in runs)
     more_ms = statistics.median(served.first_ms - alone.first_ms for alone, served in runs)
+    used = [processor_seconds(each.process) - so_far for each, so_far in zip((library, server), before, strict=True)]
     alone_rate, served_rate = (statistics.median(pair[place].rate for pair in runs) for place in (0, 1))
     alone_ms, served_ms = (statistics.median(pair[place].first_ms for pair in runs) for place in (0, 1))
     print(
         f"{question[:32]!r}, {runs[0][0].tokens} tokens, {pairs} pairs: {alone_rate:.0f} tok/s alone, "
         f"{served_rate:.0f} through the socket ({rate:.1%}); "
-        f"first token {alone_ms:.1f} ms alone, {served_ms:.1f} ({more_ms:+.1f} ms)",
+        f"first token {alone_ms:.1f} ms alone, {served_ms:.1f} ({more_ms:+.1f} ms); "
+        f"processor seconds {used[0]:.2f} alone, {used[1]:.2f} served",
         flush=True,
     )
     return rate >= LEAST_RATE and more_ms <= MOST_MS
