@@ -150,7 +150,7 @@ class Step:
     draft: tuple[DraftToken, ...]
     """The drafter's first choice of each position. Without a ``tree``, the first ``verify_width - 1`` were verified."""
     num_accepted: int
-    """How many drafted tokens were accepted *and* emitted."""
+    """How many drafted tokens were accepted *and* emitted; as a server counts, also what the answer's end cut off."""
     emitted: tuple[EmittedToken, ...]
     verify_width: int
     """Rows of the target's forward pass: the anchor and the drafted tokens it verified."""

@@ -82,7 +82,7 @@ async def _llama_cpp(connection: Connection, listed: Sequence[Any], sure: bool) 
     template = words(props.get("chat_template"))
     return Facts(
         "llama.cpp",
-        f"llama.cpp {build}".strip(),
+        "llama.cpp" if build in ("", "b0") else f"llama.cpp {build}",
         _names(listed) or tuple(filter(None, [words(props.get("model_alias"))])),
         count(settings.get("n_ctx")) or _context(listed),
         words(props.get("model_ftype")),
@@ -109,6 +109,7 @@ async def _vllm(connection: Connection, listed: Sequence[Any], sure: bool) -> Fa
         _names(listed),
         _context(listed),
         block_size=len(places) + 1,
+        version=tuple(int(part) for part in re.findall(r"\d{1,6}", version)[:2]),
         speculates=speculates,
     )
 

@@ -90,10 +90,13 @@ class ChunkRounds:
     def end(self, whole: bool) -> list[Step]:
         before = len(self.steps.made)
         self._whole = whole
-        time = self._parts[-1].time if self._parts else 0.0
+        self.count = self._counter(self._ends)
+        time = self._ends[-1].time if self._ends else self._parts[-1].time if self._parts else 0.0
+        unseen = (self.count.tokens or 0) - self._tokens
+        if self._guess.by_event and self._parts and 0 < unseen <= WIDEST:  # the stop token brings no text, and no event
+            self._tell(Part([self._texts.token() for _ in range(unseen)], time))
         while self._texts:
             self._tell(Part([self._texts.token()], time))
-        self.count = self._counter(self._ends)
         return self.steps.made[before:]
 
     def report(self) -> Report:
@@ -146,7 +149,9 @@ class ChunkRounds:
         else:
             provisional, accepted = True, size - 1
             drafted = max(accepted, guess.drafted)
-            judged = verdicts(size, drafted, accepted) if guess.drafted else [*["accepted"] * accepted, "unknown"]
+            judged = verdicts(size, drafted, accepted)
+            if not guess.drafted:
+                judged[-1] = "unknown"
         emitted = [token.emitted(verdict) for token, verdict in zip(part.tokens, judged, strict=True)]
         self.steps.make(emitted, drafted, accepted, part.time, (part.time - before) * 1000, provisional)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 
+from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.servers import ServerAddress
 
 from .failures import ServerFailure, refused, transport, web_page
@@ -95,8 +96,10 @@ class Connection:
                 if event is None or event.data.strip() == "[DONE]":
                     return
                 meter.empty = 0
-                wait = self._patience.silence
-                yield mapping(_json(event.data, response, self.where))
+                data = mapping(_json(event.data, response, self.where))
+                if "prompt_progress" not in data:  # until then it reads the question
+                    wait = self._patience.silence
+                yield data
 
     @asynccontextmanager
     async def _response(
@@ -180,7 +183,7 @@ def root_of(url: str) -> httpx2.URL:
     if root.userinfo or root.query:
         raise ServerFailure(
             "The server's address holds a password or a query.",
-            "Keys stand in a variable of the environment, which key_variable of [servers.NAME] names.",
+            f"Its key goes into {KEY_VARIABLE}, or where key_variable of [servers.NAME] says.",
         )
     return root.copy_with(path=root.path.rstrip("/").removesuffix("/v1").rstrip("/") or "/", fragment=None)
 

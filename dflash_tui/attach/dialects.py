@@ -39,6 +39,8 @@ class Facts:
     """None where it doesn't say."""
     thinks: bool = True
     """Its template knows of thinking, as far as it shows it."""
+    version: tuple[int, ...] = ()
+    """Major and minor, where a dialect needs them."""
     ready: EngineReady | None = None
     """What our own server says of its engine."""
 
@@ -118,7 +120,7 @@ class LlamaCpp:
             "top_k": ask.settings.top_k,
             "min_p": 0.0,
             "cache_prompt": True,
-            **_thinking(ask.settings),
+            **(_thinking(ask.settings) if self._facts.thinks else {}),
         }
 
     def rounds(self, steps: Steps) -> Rounds:
@@ -130,7 +132,7 @@ class LlamaCpp:
         return speculation_notice(
             report,
             self._facts.speculates,
-            "Start llama-server with --spec-type ngram-simple, or with --model-draft and a drafter's GGUF.",
+            "llama-server --spec-type ngram-simple, or --spec-type draft-dflash --model-draft DRAFTER.gguf",
         )
 
 
@@ -140,10 +142,9 @@ class Vllm:
     times: Clock = "arrival"
     relays = False
     FLAG = "--per-request-spec-decode-metrics detailed"
-    UNCOUNTED = (
-        "vLLM sent no count of this answer's rounds, so they stay a guess by its events. "
-        f"It sends one if started with {FLAG}, unless a stop string ends the answer."
-    )
+    UNCOUNTED = "vLLM sent no count of this answer's rounds: they stay a guess by its events."
+    COUNTS_SINCE = (0, 29)
+    """From here on it counts rounds, and speculates also where it is asked for probabilities."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -154,7 +155,7 @@ class Vllm:
     def body(self, ask: Ask) -> dict[str, Any]:
         return {
             "return_token_ids": True,
-            "logprobs": True,
+            **({"logprobs": True} if self.facts.version >= self.COUNTS_SINCE else {}),
             "top_k": ask.settings.top_k or -1,
             "min_p": 0.0,
             **_thinking(ask.settings),
@@ -190,16 +191,18 @@ class Vllm:
             doubt = "speculates" if self.facts.speculates else "may speculate"
             return Notice(
                 f"This vLLM {doubt}, and does not say how its rounds went: what was accepted is a guess.",
-                f"Start vllm serve with {self.FLAG} (0.29 and later).",
+                f"vllm serve {self.FLAG}, from 0.29 on",
             )
         return speculation_notice(
-            report, self.facts.speculates, "Start vllm serve with --speculative-config: a DFlash drafter, for example."
+            report,
+            self.facts.speculates,
+            'vllm serve --speculative-config \'{"method": "dflash", "model": DRAFTER, "num_speculative_tokens": 15}\'',
         ) or self._summary(report)
 
     def _summary(self, report: Report) -> Notice | None:
         if self._detailed or not report.statistics.num_spec_steps:
             return None
-        return Notice("This vLLM sends totals of its rounds only.", f"Start vllm serve with {self.FLAG}")
+        return Notice("This vLLM sends totals of its rounds only.", f"vllm serve {self.FLAG}")
 
 
 class Sglang:
@@ -207,7 +210,7 @@ class Sglang:
 
     times: Clock = "arrival"
     relays = False
-    UNCOUNTED = "SGLang sent no count of this answer's rounds, so they stay a guess by its events."
+    UNCOUNTED = "SGLang sent no count of this answer's rounds: they stay a guess by its events."
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
@@ -235,7 +238,7 @@ class Sglang:
         return speculation_notice(
             report,
             self._facts.speculates,
-            "Start SGLang with --speculative-algorithm DFLASH and a drafter, for example.",
+            "--speculative-algorithm DFLASH --speculative-draft-model-path DRAFTER",
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dflash_tui.core.failures import Failure
+from dflash_tui.core.settings.addresses import KEY_VARIABLE
 
 from .reading import mapping, sentence
 
@@ -18,6 +19,14 @@ class Loading(ServerFailure):
     """The server has not loaded its model yet."""
 
 
+class NoModel(ServerFailure):
+    """The server has other models."""
+
+
+class NotTaken(ServerFailure):
+    """The server does not take the question as it was put; its words may name a field."""
+
+
 ANOTHER = "Ask again; if it happens again, look into the server's log."
 
 
@@ -28,11 +37,11 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> S
     if status in (401, 403):
         return ServerFailure(
             f"{where} wants another key (status {status}){told}",
-            "Name the variable or the command that holds its key: key_variable or key_command of [servers.NAME].",
+            f"Put its key into {KEY_VARIABLE}, or where key_variable or key_command of [servers.NAME] says.",
         )
     if status == 404:
         if "model" in words.lower():
-            return ServerFailure(f"{where} does not have this model{told}", "Name one of its models.")
+            return NoModel(f"{where} does not have this model{told}", "Name one of its models.")
         return ServerFailure(
             f"{where} has nothing at this place (status 404){told}",
             "Is it an OpenAI-compatible server? The URL is what stands before /v1.",
@@ -49,7 +58,7 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> S
         return ServerFailure(
             f"The conversation is too long for {where}{told}", "Start a new chat, or ask something shorter."
         )
-    return ServerFailure(
+    return NotTaken(
         f"{where} does not take the question (status {status}){told}", "Change the setting that it names, or ask anew."
     )
 

@@ -32,14 +32,14 @@ def _step(data: dict[str, Any]) -> Step | None:
     if not isinstance(step, Step) or not is_sound(step) or step.num_accepted > len(step.draft):
         return None
     emitted = tuple(replace(token, text=words(token.text)) for token in step.emitted)
-    step = replace(step, emitted=emitted)
-    return step if _can_be_stored(step) else None
+    return _as_stored(replace(step, emitted=emitted))
 
 
-def _can_be_stored(step: Step) -> bool:
-    """It comes back as it was: its tree is one, and its numbers are as exact as the vocabulary's."""
+def _as_stored(step: Step) -> Step | None:
+    """As it comes back from a file, if it does: its parts fit together, and its numbers are as exact as ours."""
     pieces: list[Piece] = []
     try:
-        return Unpacker(pieces).unpack(Packer(pieces).pack(step)) == step
+        stored = Unpacker(pieces).unpack(Packer(pieces).pack(step))
     except (PackingError, ArithmeticError, LookupError, ValueError, StructError):
-        return False
+        return None
+    return replace(stored, provisional=step.provisional)

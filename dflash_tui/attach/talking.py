@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +15,7 @@ from dflash_tui.core.traces.checking import one_line
 from engine.commands import Ask
 from engine.events import (
     MICROSECONDS,
+    Channel,
     EngineError,
     EngineReady,
     Event,
@@ -31,12 +32,18 @@ from .asking import ask_server
 from .chunks import finish_reason, read_chunk
 from .connection import Connection
 from .dialects import CHAT, MADE_BY, Dialect, Facts, common_body
-from .failures import ServerFailure, broke_off, in_stream
+from .failures import NoModel, NotTaken, ServerFailure, broke_off, in_stream
 from .reading import sequence
 from .relayed import relayed
 from .rounds import Report, Steps
 
 Emit = Callable[[Event], None]
+TELLING = (
+    "stream_options", "logprobs", "return_token_ids", "timings_per_token", "return_progress",
+    "return_spec_tokens_details", "min_p", "cache_prompt",
+)  # fmt: skip
+"""Fields of a request that change nothing in the answer's text: a server that refuses one is asked without."""
+MODELS_NAMED = 6
 WORTH_A_NOTICE = 16
 """Tokens: of a shorter answer nothing can be said."""
 
@@ -50,6 +57,8 @@ class Server:
     dialect: Dialect
     noticed: bool = False
     """The user has been told what there is to say of it."""
+    left_out: set[str] = field(default_factory=set)
+    """Fields that it does not take, and that only make it tell more."""
 
     @property
     def refused(self) -> Mapping[Feature, str]:
@@ -85,26 +94,40 @@ class Turn:
         self._started = perf_counter()
         self._steps = Steps(ask.turn, ask.settings.temperature)
         self._rounds = server.dialect.rounds(self._steps)
-        self._text = self._thought = ""
+        self._said: dict[Channel, list[str]] = {"answer": [], "thought": [], "control": []}
         self._finish = ""
         self._begun = self._prefilled = self._failed = self._finished = False
 
     async def run(self) -> None:
         """Cancelling it stops the answer; what has come stays."""
-        body = {**common_body(self._ask, self._server.model), **self._server.dialect.body(self._ask)}
         failure: ServerFailure | None = None
         stopped = False
         try:
-            async with aclosing(self._connection.stream(CHAT, body)) as events:
-                async for data in events:
-                    self._take(data)
-            if not (self._finish or self._finished):
-                failure = broke_off(self._connection.where)
+            await self._hear()
         except ServerFailure as error:
-            failure = error
+            failure = None if self._finish else error  # whole, if only its figures are missing
         except asyncio.CancelledError:
             stopped = True
         self._end(failure, stopped)
+
+    async def _hear(self) -> None:
+        body = {**common_body(self._ask, self._server.model), **self._server.dialect.body(self._ask)}
+        while True:
+            for name in self._server.left_out:
+                body.pop(name, None)
+            try:
+                async with aclosing(self._connection.stream(CHAT, body)) as events:
+                    async for data in events:
+                        self._take(data)
+            except NotTaken as failure:
+                named = {name for name in TELLING if name in body and name in str(failure)}
+                if not named or self._begun:
+                    raise
+                self._server.left_out |= named
+            else:
+                break
+        if not (self._finish or self._finished):
+            raise broke_off(self._connection.where)
 
     def _take(self, data: Mapping[str, Any]) -> None:
         for each in sequence(data.get("dflash")):
@@ -130,7 +153,9 @@ class Turn:
             case TurnStarted():
                 self._begun = True
             case Step():
-                self._steps.made.append(event)
+                made = self._steps.made
+                event = replace(event, time=max(event.time, made[-1].time)) if made else event
+                made.append(event)
                 self._note(event)
             case EngineError():
                 self._failed = True
@@ -163,8 +188,8 @@ class Turn:
             self._emit(step)
 
     def _note(self, step: Step) -> None:
-        self._text += "".join(token.text for token in step.emitted if token.channel == "answer")
-        self._thought += "".join(token.text for token in step.emitted if token.channel == "thought")
+        for token in step.emitted:
+            self._said[token.channel].append(token.text)
 
     def _end(self, failure: ServerFailure | None, stopped: bool) -> None:
         if self._finished:
@@ -175,13 +200,22 @@ class Turn:
         if report.settled is not None:
             self._emit(report.settled)
         if failure is not None and not self._failed:
-            self._emit(EngineError("server", str(failure), failure.hint, turn=turn))
+            self._emit(EngineError("server", str(failure), self._hint(failure), turn=turn))
         facts = report.statistics
         reason: FinishReason = "error" if failure else "stopped"
         if whole:
             reason = finish_reason(self._finish, facts.num_tokens, self._ask.settings.max_new_tokens)
             self._notice(report)
-        self._emit(TurnFinished(turn, reason, self._text, self._thought, facts))
+        answer, thought = ("".join(self._said[channel]) for channel in ("answer", "thought"))
+        self._emit(TurnFinished(turn, reason, answer, thought, facts))
+
+    def _hint(self, failure: ServerFailure) -> str:
+        models = self._server.facts.models
+        if not isinstance(failure, NoModel) or not models:
+            return failure.hint
+        named = ", ".join(map(one_line, models[:MODELS_NAMED]))
+        more = f" and {len(models) - MODELS_NAMED} more" if len(models) > MODELS_NAMED else ""
+        return f"It has {named}{more}."
 
     def _notice(self, report: Report) -> None:
         server = self._server

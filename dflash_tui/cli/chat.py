@@ -25,7 +25,7 @@ from .background import check_theme, has_screen, in_browser, suited_theme
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
-from .flags import Flags, wanted_by
+from .flags import ENGINE_TOPICS, Flags, wanted_by
 from .headless import Request, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
@@ -216,7 +216,8 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 def chat(invocation: Invocation, /, **flags: Any) -> int:
     log_to_file()
     chosen, given = Flags(**flags), typed_flags()
-    target, settings = chosen.target(given, invocation.config), chosen.settings()
+    target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
+    settings = chosen.settings()
     wanted = wanted_by(given)
     if chosen.out is not None:
         check_directory(chosen.out)

@@ -17,10 +17,8 @@ from engine.hub.pairs import NO_DRAFTER
 from .headless import OutputFormat
 from .problems import Problem, value_problem
 
-ENGINE_FLAGS = (
-    "device", "draft", "context", "offline", "attention_backend", "draft_attention_backend", "noise_embed_scale",
-)  # fmt: skip
-"""Flags that no server takes."""
+ENGINE_TOPICS = ("models", "experts")
+"""Of the flags that no server takes."""
 SETTING_FLAGS: dict[str, Feature] = {
     "block_size": "block_size", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
     "max_new_tokens": "max_new_tokens", "thinking": "thinking", "no_speculation": "speculation", "system": "system",
@@ -99,8 +97,9 @@ class Flags:
             time_rounds=self.block_size == AUTO,
         )
 
-    def target(self, given: Collection[str], config: Config) -> Target:
-        """What is to answer; ``given``: the flags that were typed. Raises :class:`Problem` for what it can't take."""
+    def target(self, given: Collection[str], of_engine: Collection[str], config: Config) -> Target:
+        """What is to answer; ``given``: the flags that were typed, ``of_engine``: those of them that no server takes.
+        Raises :class:`Problem` and ``ServerError``."""
         named = self.server is not None and ("server" in given or "model" not in given)
         if named and "model" in given:
             raise Problem("MODEL and --server both say what is to answer.", "Leave one of them out.")
@@ -108,11 +107,10 @@ class Flags:
             if "dialect" in given:
                 raise Problem("--dialect is a server's, and there is none.", "Name one: dflash-chat http://host:8000")
             return self.engine_options()
-        for name in ENGINE_FLAGS:
-            if name in given:
-                flag = f"--{name.replace('_', '-')}"
-                what = f"{flag} is for the engine of this program; a server chose that when it was started."
-                raise Problem(what, f"Leave {flag} out.")
+        for name in of_engine:
+            flag = f"--{name.replace('_', '-')}"
+            what = f"{flag} is for the engine of this program; a server chose that when it was started."
+            raise Problem(what, f"Leave {flag} out.")
         if named:
             return address_named(str(self.server), config, self.dialect)
         return address_of(str(self.model), self.dialect)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from dflash_tui.core.settings.servers import DIALECTS
 from engine.commands import EngineOptions
 from engine.errors import UsageFailure
 
-from .help import flag
+from .help import Flag, flag
 from .problems import Problem
 from .status import StatusLine
 
@@ -65,11 +65,13 @@ DIALECT = flag(
 )
 
 
-def typed_flags() -> set[str]:
-    """The parameters of this command that were typed, or set in the environment: not defaults, nor from a file."""
+def typed_flags(topics: Collection[str] | None = None) -> list[str]:
+    """The parameters of this command that were typed: not defaults, nor from a file or the environment.
+    ``topics``: only flags of these."""
     context = click.get_current_context()
-    typed = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
-    return {name for name in context.params if context.get_parameter_source(name) in typed}
+    about = {option.name: option.topic for option in context.command.params if isinstance(option, Flag)}
+    wanted = [name for name in context.params if topics is None or about.get(name) in topics]
+    return [name for name in wanted if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
 def _no_server(_context: click.Context, _parameter: click.Parameter, model: str | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from dflash_tui.core.figures.statistics import CLOCKS
+from dflash_tui.core.figures.statistics import CLOCKS, accepted_share
 from dflash_tui.core.progress import describe_amount
 from engine.events import EngineReady, Event, FinishReason, LoadProgress, Notice, Settled, TurnFinished
 
@@ -78,10 +78,11 @@ def describe_turn(finished: TurnFinished, ready: EngineReady | None = None) -> s
         f"{statistics.tok_s:.0f} tok/s",
         f"first token {statistics.ttft_ms:.0f} ms",
     ]
-    if statistics.num_spec_steps:
-        parts.append(f"acceptance length {statistics.mean_acceptance_length:.2f}")
+    if accepted := accepted_share(statistics):
+        parts.append(accepted)
     if finished.reason in _ENDED_BY:
-        parts.append(_ENDED_BY[finished.reason])
+        served = finished.reason == "context" and ready is not None and ready.server
+        parts.append("ended because the context is full" if served else _ENDED_BY[finished.reason])
     if ready is not None and ready.server:
         parts.append(f"{CLOCKS[ready.times].strip()}, {describe_models(ready)}")
     return " · ".join(parts)

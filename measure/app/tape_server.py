@@ -95,6 +95,13 @@ class Player(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A chat that leaves is no error."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dialect", choices=sorted(PAGES))
@@ -102,7 +109,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=Player.seconds)
     options = parser.parse_args()
     Player.dialect, Player.pace, Player.seconds = options.dialect, options.pace, options.seconds
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Player)
+    server = Server(("127.0.0.1", 0), Player)
     print(server.server_port, flush=True)
     server.serve_forever()
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 HERE = Path(__file__).parent
 CAPTURES = HERE / "captures"
 CERTIFICATE = HERE / "localhost-for-tests.pem"
-FASTER = 20.0
+FASTER = 100.0
 """Recordings are replayed so many times as fast."""
 
 Part = bytes | float | Literal["hang", "die"]

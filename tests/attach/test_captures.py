@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ import pytest
 
 from engine.events import EngineError, Settled, Step, TurnFinished
 
-from .conftest import Attach, Serve
-from .servers import CAPTURES, recorded, streams
+from ..pace import sampled
+from .conftest import CHAT, Attached
+from .servers import CAPTURES, FakeServer, recorded, streams
 
-LLAMA = [path for path in streams() if path.parent.name == "llamacpp"]
-VLLM = [path for path in streams() if path.parent.name == "vllm"]
+LLAMA = sampled([path for path in streams() if path.parent.name == "llamacpp"], 3)
+VLLM = sampled([path for path in streams() if path.parent.name == "vllm"], 2)
+TRACED = [path for path in streams() if "-trace_" in path.name]
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
@@ -40,10 +43,12 @@ def last(path: Path, name: str) -> dict[str, Any]:
 class Played:
     """What the source made of a recording."""
 
-    def __init__(self, path: Path, serve: Serve, attach: Attach, dialect: str) -> None:
-        self.attached = attach(serve(recorded(path)).url, dialect=dialect)
-        self.attached.ready()
-        self.events = self.attached.ask(max_new_tokens=16)
+    def __init__(self, path: Path, dialect: str) -> None:
+        with FakeServer({CHAT: recorded(path)}).closing() as server:
+            attached = Attached(server.url, dialect=dialect)
+            attached.ready()
+            self.events = attached.ask(max_new_tokens=16)
+            attached.close()
         self.steps = [event for event in self.events if isinstance(event, Step)]
         self.live = list(self.steps)
         self.settled = next((event for event in self.events if isinstance(event, Settled)), None)
@@ -60,9 +65,14 @@ class Played:
         return len(self.tokens), sum(drafted for drafted, _ in self.rounds), sum(kept for _, kept in self.rounds)
 
 
+@cache
+def play(path: Path) -> Played:
+    return Played(path, {"llamacpp": "llama.cpp"}.get(path.parent.name, path.parent.name))
+
+
 @pytest.mark.parametrize("path", LLAMA, ids=lambda path: path.stem)
-def test_llama_cpp_s_figures_are_its_own(path: Path, serve: Serve, attach: Attach) -> None:
-    played = Played(path, serve, attach, "llama.cpp")
+def test_llama_cpp_s_figures_are_its_own(path: Path) -> None:
+    played = play(path)
     timings, facts = last(path, "timings"), played.finished.statistics
     own = timings["predicted_n"], timings.get("draft_n", 0), timings.get("draft_n_accepted", 0)
     assert (facts.num_tokens, facts.num_draft_tokens, facts.num_accepted_draft_tokens) == own
@@ -89,9 +99,9 @@ def checked(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", [path for path in LLAMA if checked(path.name)], ids=lambda path: path.stem)
-def test_llama_cpp_s_verdicts_are_the_checker_s(path: Path, serve: Serve, attach: Attach) -> None:
+def test_llama_cpp_s_verdicts_are_the_checker_s(path: Path) -> None:
     found = checked(path.name)
-    played = Played(path, serve, attach, "llama.cpp")
+    played = play(path)
     names = {"accepted": "accepted", "corrected": "corrected", "bonus": "bonus", "plain": "alone"}
     if found["silent"] == "0" and found["exact"] == "True":
         assert {verdict: played.verdicts[verdict] for verdict in names} == {
@@ -112,11 +122,11 @@ def logged(path: Path) -> list[tuple[int, int]]:
     return [(int(drafted), int(accepted)) for accepted, drafted in task]
 
 
-@pytest.mark.parametrize("path", [path for path in LLAMA if "-trace_" in path.name], ids=lambda path: path.stem)
-def test_no_verdict_contradicts_the_server_s_log(path: Path, serve: Serve, attach: Attach) -> None:
+@pytest.mark.parametrize("path", TRACED, ids=lambda path: path.stem)
+def test_no_verdict_contradicts_the_server_s_log(path: Path) -> None:
     """Behind tokens that were held back inside a character rounds can hide; then verdicts are unknown, not wrong."""
     rounds = logged(path)
-    played = Played(path, serve, attach, "llama.cpp")
+    played = play(path)
     if "ngram" in path.name or "copy" in path.name:
         assert played.rounds == rounds
     if "ngram" in path.name:  # its log doesn't say where tokens were written without a draft
@@ -135,8 +145,8 @@ def test_no_verdict_contradicts_the_server_s_log(path: Path, serve: Serve, attac
 
 
 @pytest.mark.parametrize("path", VLLM, ids=lambda path: path.stem)
-def test_vllm_s_figures_are_its_own(path: Path, serve: Serve, attach: Attach) -> None:
-    played = Played(path, serve, attach, "vllm")
+def test_vllm_s_figures_are_its_own(path: Path) -> None:
+    played = play(path)
     spec = last(path, "metrics").get("speculative_decoding", {})
     facts, settled, found = played.finished.statistics, played.settled, checked(path.name)
     if "n2" in path.name:
@@ -164,16 +174,16 @@ def test_vllm_s_figures_are_its_own(path: Path, serve: Serve, attach: Attach) ->
 
 
 @pytest.mark.parametrize("path", VLLM, ids=lambda path: path.stem)
-def test_until_it_is_settled_a_round_says_that_it_is_a_guess(path: Path, serve: Serve, attach: Attach) -> None:
-    played = Played(path, serve, attach, "vllm")
+def test_until_it_is_settled_a_round_says_that_it_is_a_guess(path: Path) -> None:
+    played = play(path)
     assert all(step.provisional for step in played.live[1:])
     if played.settled is not None and played.settled.proved:
         assert not any(step.provisional for step in played.steps)
 
 
-def test_ambiguous_single_tokens_are_unknown_and_the_others_are_not(serve: Serve, attach: Attach) -> None:
+def test_ambiguous_single_tokens_are_unknown_and_the_others_are_not() -> None:
     """110 events, 20 rounds, and 2e10 ways to match them: what all ways have in common stands."""
-    played = Played(CAPTURES / "vllm" / "ngram_chat_code_t0.sse", serve, attach, "vllm")
+    played = play(CAPTURES / "vllm" / "ngram_chat_code_t0.sse")
     spec = last(CAPTURES / "vllm" / "ngram_chat_code_t0.sse", "metrics")["speculative_decoding"]
     assert played.verdicts["accepted"] == spec["num_accepted_draft_tokens"] and played.verdicts["plain"] > 20
     assert 0 < played.verdicts["unknown"] < 80

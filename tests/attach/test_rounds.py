@@ -279,6 +279,16 @@ def test_sglang_is_proved_by_its_histogram(data: st.DataObject, answer: list[Wri
     assert (facts.num_spec_steps, facts.num_draft_tokens) == (len(answer), 5 * len(answer))
 
 
+def test_a_last_round_of_the_stop_token_alone_is_one() -> None:
+    """Its text is empty, so that no event comes for it."""
+    answer = [Written(5, 2, 3), Written(5, 0, 1)]
+    events = sglang_events(answer, ["a", "b", "c", "d", ""], [3, 1])
+    del events[3]
+    steps, report = read(Sglang(Facts("sglang", "", speculates=True)).rounds(Steps(1, 0.0)), events)
+    assert report.settled is not None and report.settled.proved
+    assert verdicts_of(steps) == truth_of(answer) and steps[-1].emitted[0].channel == "control"
+
+
 def test_names_that_sglang_gave_its_counts_before() -> None:
     answer = [Written(5, 2, 3), Written(5, 0, 1)]
     for names in (

@@ -52,6 +52,9 @@ from .help import HelpScreen
 from .jump import JumpScreen
 from .statistics import StatisticsScreen
 
+FULL_LEGEND = 80
+"""Cells that the legend of a server's answers needs."""
+
 
 def _tab_place(widget: Widget) -> int:
     """Prompt, sliders, everything else in its order on the screen, the transcript last."""
@@ -176,6 +179,8 @@ class ChatScreen(Screen[None]):
         now |= self._get_breakpoint_classes(height, self.VERTICAL_BREAKPOINTS or [])
         every = (name for _, name in (self.HORIZONTAL_BREAKPOINTS or []) + (self.VERTICAL_BREAKPOINTS or []))
         self.update_classes({name: name in now for name in every}, animate=False)
+        if self.served:
+            self.show_legend()
         await asyncio.sleep(0)
         with self.app.batch_update():  # lays out now, draws later
             for screen in (self, *self.app._background_screens):
@@ -305,7 +310,8 @@ class ChatScreen(Screen[None]):
 
     def show_legend(self) -> None:
         """What the colours of the transcript mean."""
-        self.query_one("#ask").border_title = lens_legend(self.viewer.lenses.lens, self.served)
+        narrow = self.size.width < FULL_LEGEND
+        self.query_one("#ask").border_title = lens_legend(self.viewer.lenses.lens, self.served, narrow)
 
     # Completion
 

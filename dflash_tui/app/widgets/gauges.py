@@ -101,11 +101,13 @@ class RateGauge(Gauge):
             facts.speedup,
             facts.before_race,
             facts.times,
+            turn.totals,
         )
 
     def lines(self, height: int) -> list[Content]:
         turn, half = self.facts.turn, self.size.width // 2
-        length = turn.acceptance.mean_acceptance_length
+        told = turn.totals.mean_acceptance_length if turn.totals else 0.0
+        length = turn.acceptance.mean_acceptance_length or told
         speed, tau = large_number(self._figure), large_number(f"{length:.2f}" if length else "–")
         figures = [
             Content.assemble((f"{left:<{half}}", "bold $primary"), (right, "bold $verdict-accepted"))

@@ -14,7 +14,7 @@ from engine.events import Clock
 from .gauges import MUTED, Gauge
 
 PARTS_NOT_KNOWN: dict[Clock, str] = {
-    "engine": ", draft and verify", "server": " by the server, parts", "arrival": " by arrival, parts",
+    "engine": ", draft and verify", "server": " by server, parts", "arrival": " by arrival, parts",
 }  # fmt: skip
 """Whose clock it was, in what room there is."""
 

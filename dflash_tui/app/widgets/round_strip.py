@@ -27,10 +27,13 @@ NAMES: dict[Fate, str] = {"plain": "target alone", "unknown": "not known"}
 LONGEST_CELL = 14
 
 
-def legend(server: bool = False) -> Content:
-    """What the colours and attributes of the transcript mean; only a ``server`` leaves something open."""
-    fates: tuple[Fate, ...] = ("accepted", "corrected", "bonus", "rejected", "plain", *(("unknown",) if server else ()))
-    words = [(NAMES.get(fate, fate), STYLES[fate]) for fate in fates]
+def legend(server: bool = False, narrow: bool = False) -> Content:
+    """What the colours and attributes of the transcript mean; only a ``server`` leaves something open. Where it is
+    ``narrow``, only what the transcript itself holds, in fewer words."""
+    fates: tuple[Fate, ...] = ("accepted", "corrected", "bonus", "rejected", "plain")
+    fates = (*(fate for fate in fates if fate != "rejected" or not narrow), "unknown") if server else fates
+    names = NAMES | {"plain": "alone"} if server and narrow else NAMES
+    words = [(names.get(fate, fate), STYLES[fate]) for fate in fates]
     words += [("provisional", f"dim {STYLES['accepted']}")] if server else []
     return Content("  ").join(Content.styled(word, style) for word, style in words)
 
@@ -118,10 +121,10 @@ SHADE_STYLES: dict[Shade, str] = {
 """The stronger, the more to look at; each step has attributes of its own beside the colour."""
 
 
-def lens_legend(lens: Lens, server: bool = False) -> Content:
+def lens_legend(lens: Lens, server: bool = False, narrow: bool = False) -> Content:
     """What the colours of the transcript mean through this lens."""
     if lens == "verdict":
-        return legend(server)
+        return legend(server, narrow)
     name = Content.styled(f"{lens}  ", "bold")
     return name + Content("  ").join(
         Content.styled(words, SHADE_STYLES[shade]) for shade, words in LEGENDS.get(lens, ())

@@ -62,6 +62,11 @@ TREE_WORDS: dict[Phase, str] = PHASE_WORDS | {
     "judge": "From place to place a guess is kept, as long as one of them is the target's own choice.",
 }
 """Where further choices are verified."""
+UNTOLD_WORDS: dict[Phase, str] = PHASE_WORDS | {
+    "draft": "All {drafts} guesses are there together; those that will be refused are never told.",
+    "verify": "One pass of the target says what it would have written; only what it wrote is told.",
+}
+"""Where a server tells what was kept, and of the rest how many there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +170,7 @@ def _explanation(scene: Scene) -> str:
             return f"The answer ends with what was kept: {tokens} in one round."
         step = inspection.step
         words = TREE_WORDS if step.tree else PHASE_WORDS
+        words = UNTOLD_WORDS if any(token.text is None for token in step.draft) else words
         return words[scene.phase].format(drafts=len(step.draft), verified=num_verified(step), tokens=tokens)
     return inspection.why(_explained(scene))
 

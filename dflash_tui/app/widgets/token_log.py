@@ -339,7 +339,7 @@ class TokenLog(ScrollView, can_focus=True):
     def _shade_of(self, mark: Mark) -> str:
         if self._shader is None or mark.token is None:
             return mark.style
-        return self._shader(mark.turn, mark.token) or "plain"
+        return self._shader(mark.turn, mark.token) or "even"
 
     def _styled(self, text: str, style: Style) -> Iterator[tuple[Style, str]]:
         """Blanks are not underlined: a token begins with one more often than not."""

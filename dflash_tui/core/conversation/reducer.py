@@ -23,7 +23,7 @@ from engine.events import (
     settled_steps,
 )
 
-from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
+from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot, accepted_share
 from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
@@ -173,7 +173,14 @@ class TurnState:
             cost=self.cost,
             context_length=latest.context_length if latest else self.num_prompt_tokens,
             finished=self.reason is not None,
+            totals=self._totals,
         )
+
+    @property
+    def _totals(self) -> TurnStatistics | None:
+        """A server's, where its rounds don't make them up."""
+        told, counted = self.statistics, self.acceptance.num_draft_tokens
+        return told if told is not None and told.num_draft_tokens and not counted else None
 
     def snapshot_at(self, index: int) -> TurnSnapshot:
         """What they showed after step ``index``, by sums: scrubbing costs the same everywhere. ``IndexError``."""
@@ -330,7 +337,7 @@ class Reducer:
         turn.reason, turn.statistics = event.reason, event.statistics
         if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
             self.plain_ms = 1000 / event.statistics.tok_s
-        gap = "" if not event.text else "\n" if event.text.endswith("\n") else "\n\n"
+        gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.error else "\n\n"
         note = f"\n{turn.settled.note}" if turn.settled is not None and turn.settled.note else ""
         self._spans.append(Span(f"{gap}{turn_summary(event)}{note}\n\n", "note"))
         self._tell_notices()
@@ -342,7 +349,9 @@ class Reducer:
             self.failure, self.phase = event, "failed"
         else:
             hint = f"\n  {event.hint}" if event.hint else ""
-            self._spans.append(Span(f"✗ {event.message}{hint}\n", "error"))
+            begun = self.turn is not None and self.turn.number == event.turn and self.turn.text
+            gap = "\n\n" if begun and not begun.endswith("\n") else ""
+            self._spans.append(Span(f"{gap}✗ {event.message}{hint}\n", "error"))
 
 
 def turn_summary(event: TurnFinished) -> str:
@@ -351,8 +360,8 @@ def turn_summary(event: TurnFinished) -> str:
     parts = [f"{facts.num_tokens} tokens"]
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} tok/s")
-    if facts.num_spec_steps:
-        parts.append(f"acceptance length {facts.mean_acceptance_length:.2f}")
+    if accepted := accepted_share(facts):
+        parts.append(accepted)
     if _REASONS[event.reason]:
         parts.append(_REASONS[event.reason])
     return " · ".join(parts)

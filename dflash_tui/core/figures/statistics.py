@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 from engine.commands import MAX_BLOCK_SIZE
-from engine.events import Clock, Step
+from engine.events import Clock, Step, TurnStatistics
 
 from .series import Beginning
 
@@ -88,6 +88,15 @@ class AcceptanceStatistics:
         return tuple(PositionRate(count + self.corrected[position], count) for position, count in enumerate(accepted))
 
 
+def accepted_share(facts: TurnStatistics) -> str:
+    """What speculation gave, in a few words: the acceptance length, else how many drafts of how many; maybe nothing."""
+    if facts.num_spec_steps:
+        return f"acceptance length {facts.mean_acceptance_length:.2f}"
+    if facts.num_draft_tokens:
+        return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
+    return ""
+
+
 def num_verified(step: Step) -> int:
     """Drafted tokens of a round that the target verified."""
     return min(len(step.tree or step.draft), max(step.verify_width - 1, 0))
@@ -157,3 +166,5 @@ class TurnSnapshot:
     context_length: int = 0
     finished: bool = False
     """The turn had ended: its rate is the whole answer's."""
+    totals: TurnStatistics | None = None
+    """What a server says of the whole answer, where its rounds are not known and don't add up to that."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from engine.events import Clock
+from engine.events import Clock, TurnStatistics
 
 from .gpu import GpuReading
 from .statistics import NOT_KNOWN, TurnSnapshot
@@ -83,8 +83,10 @@ def _speed(facts: GaugeFacts) -> Table:
 
 
 def _acceptance(facts: GaugeFacts) -> Table:
-    acceptance = facts.turn.acceptance
+    acceptance, totals = facts.turn.acceptance, facts.turn.totals
     drafted, accepted = acceptance.num_draft_tokens, acceptance.num_accepted_draft_tokens
+    if totals is not None:
+        return _totals(totals)
     if not acceptance.num_spec_steps:
         return Table("acceptance", "Acceptance", ())
     rows = (
@@ -95,6 +97,19 @@ def _acceptance(facts: GaugeFacts) -> Table:
     )
     note = "The share of accepted drafts falls with the block size by itself; compare block sizes by tokens per second."
     return Table("acceptance", "Acceptance", rows, note=note)
+
+
+def _totals(totals: TurnStatistics) -> Table:
+    """What a server says that doesn't tell its rounds."""
+    drafted, accepted = totals.num_draft_tokens, totals.num_accepted_draft_tokens
+    length = f"{totals.mean_acceptance_length:.2f}" if totals.num_spec_steps else NOT_KNOWN
+    rows = (
+        ("rounds with a draft", f"{totals.num_spec_steps:,}" if totals.num_spec_steps else NOT_KNOWN),
+        ("drafted tokens that were checked", f"{drafted:,}"),
+        ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
+        ("acceptance length: tokens per round, the target's own included", length),
+    )
+    return Table("acceptance", "Acceptance", rows, note="Totals of the whole answer: the server tells no rounds.")
 
 
 def _histogram(facts: GaugeFacts) -> Table:
