@@ -92,7 +92,7 @@ class Serving:
         self._watch = watch
         self._loop = asyncio.new_event_loop()
         self._socket = listen(options.host, options.port)
-        names = LOCAL_NAMES | {options.host} if is_local(options.host) else None
+        names = LOCAL_NAMES | {options.host.lower()} if is_local(options.host) else None
         self._source: Source = source(self._hear)
         self.desk = Desk(self._source.send, options.most_waiting, note)
         web = Web(self.desk, options.defaults, options.key, names)

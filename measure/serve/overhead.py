@@ -107,7 +107,10 @@ class Server:
         command += ["--block-size", str(BLOCK)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None
-        found = next(found for line in self.process.stdout if (found := re.search(r"http://([\d.]+):(\d+)/v1", line)))
+        said = (re.search(r"http://([\d.]+):(\d+)/v1", line) for line in self.process.stdout)
+        found = next(filter(None, said), None)
+        if found is None:
+            sys.exit(f"The server did not start: {' '.join(map(str, command[-8:]))}")
         self._connection = http.client.HTTPConnection(found[1], int(found[2]))
         self._more = more
 
