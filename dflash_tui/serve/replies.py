@@ -15,11 +15,12 @@ from .failures import ApiFailure
 from .requests import Wanted
 
 Json = dict[str, Any]
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: there are many chunks
 DONE = b"data: [DONE]\n\n"
 
 
 def encoded(data: Json) -> bytes:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+    return _encode(data).encode()
 
 
 def sent_event(data: Json) -> bytes:
