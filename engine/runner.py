@@ -36,14 +36,12 @@ from .events import (
 from .files.fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair
-from .kernels.decode.tiles import draft_tiles, target_tiles
 from .kernels.toolchain.card import card_of
 from .kernels.weights.int8 import Int8Weight
 from .loading import checkpoint
-from .loading.choose_rounds import Way, choose_rounds, ways_with
+from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan, plan_memory
 from .loading.precompile import Compiling, compiling_beside
-from .models.packed import format_of_target
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
 from .statistics import TurnMeter
@@ -225,13 +223,30 @@ class Runner:
         target, in_8_bits = self.decoder.target, plan.drafts_in_8_bits
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
         ways: list[Way] = []
-        head = None
+        head, from_file = None, None
         if plan.device_rounds:
-            card = card_of(self.decoder.device)
-            tiles = target_tiles(target.config.moe, card, format_of_target(target))
-            ways = ways_with(tiles, draft_tiles(in_8_bits, card))
+            from_file = kept_tiles(self.decoder, in_8_bits)
+            ways = [*([from_file] if from_file else []), *ways_with(*derived_tiles(self.decoder, in_8_bits))]
             head = Int8Weight.of(target.head) if in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
+        if ways and from_file is None and self.runs_on_device and not card_of(self.decoder.device).was_measured:
+            self.time_tiles(emit)
+
+    @property
+    def runs_on_device(self) -> bool:
+        """Whether kernels run the rounds."""
+        return isinstance(self.decoder.rounds, DeviceRounds)
+
+    def time_tiles(self, emit: Emit) -> TimedTiles:
+        """Chooses tiles by timing where ``runs_on_device``: at the first start on a card that nobody measured, or when
+        somebody asks."""
+        prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
+        found = time_tiles(
+            self.decoder, prompt, lambda what: emit(LoadProgress(what, 0, 0, remark=True)),
+            lambda done, total: emit(LoadProgress("choosing tiles by timing", done, total)),
+        )  # fmt: skip
+        emit(LoadProgress(found.describe(), 0, 0, remark=True))
+        return found
 
     def learn_costs(self) -> None:
         """Learns what rounds cost here and lets the verify width follow, timing at most once (which empties the
@@ -243,7 +258,8 @@ class Runner:
             if isinstance(decoder.rounds, DeviceRounds):
                 card = torch.cuda.get_device_name(decoder.device) if decoder.device.type == "cuda" else "cpu"
                 bits = f"drafts in {8 if decoder.rounds.launches.drafts_in_8_bits else 16} bits"
-                identity = (card, *self.weights, str(decoder.max_context), bits, torch.__version__)
+                tiles = str(decoder.rounds.launches.target.tiles)
+                identity = (card, *self.weights, str(decoder.max_context), bits, tiles, torch.__version__)
                 self.costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self.costs = self._time_rounds()

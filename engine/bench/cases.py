@@ -111,9 +111,7 @@ def copies_for(num_bytes: float) -> int:
     return max(2, min(MOST_COPIES, int(ROTATED_BYTES / max(num_bytes, 1.0)) + 1))
 
 
-def _target(
-    shape: Shape, packing: Packing, contexts: Sequence[int], card: Card, tiles: TargetTiles
-) -> Iterator[Case]:
+def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card, tiles: TargetTiles) -> Iterator[Case]:
     config, plain = shape.target, replace(packing, make=PlainWeight)
     itemsize, hidden = packing.dtype.itemsize, config.hidden_size
     for layer in dict.fromkeys(config.attention):
@@ -160,9 +158,8 @@ def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card
             width = layer.num_heads * layer.head_dim
             all_kv = len(config.layers) * kv_columns
             yield draft_product("draft qkv", columns, hidden, tiles.qkv, field="draft.qkv", split=False)
-            yield draft_product(
-                "draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv", split=False
-            )
+            whole = partial(draft_product, split=False)
+            yield whole("draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv")
             yield draft_product("draft output", hidden, width, tiles.output, field="draft.output")
         for context in contexts:
             yield _attention(f"draft attention, {kind}, {context}", layer, context, itemsize, card)

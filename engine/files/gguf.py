@@ -60,8 +60,9 @@ class _Reader:
         self._path, self._content, self._at = path, content, 0
 
     def tensors(self) -> Headers:
-        magic, version, num_tensors, num_fields = self._take("<4sIQQ")
-        if magic != MAGIC or version not in VERSIONS or max(num_tensors, num_fields) > MOST:
+        self._move(len(MAGIC))
+        version, num_tensors, num_fields = self._take("<IQQ")
+        if self._content[: len(MAGIC)] != MAGIC or version not in VERSIONS or max(num_tensors, num_fields) > MOST:
             raise ValueError(f"no GGUF file of version {' or '.join(map(str, VERSIONS))}")
         alignment = 32
         for _ in range(num_fields):
