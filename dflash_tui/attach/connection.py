@@ -96,8 +96,10 @@ class Connection:
                 if event is None or event.data.strip() == "[DONE]":
                     return
                 meter.empty = 0
-                wait = self._patience.silence
-                yield mapping(_json(event.data, response, self.where))
+                data = mapping(_json(event.data, response, self.where))
+                if "prompt_progress" not in data:  # until then it reads the question
+                    wait = self._patience.silence
+                yield data
 
     @asynccontextmanager
     async def _response(

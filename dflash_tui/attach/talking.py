@@ -105,7 +105,7 @@ class Turn:
         try:
             await self._hear()
         except ServerFailure as error:
-            failure = error
+            failure = None if self._finish else error  # whole, if only its figures are missing
         except asyncio.CancelledError:
             stopped = True
         self._end(failure, stopped)

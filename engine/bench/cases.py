@@ -90,8 +90,8 @@ class Packing:
     @property
     def bits(self) -> int:
         """Of a number, without scales."""
-        values = self._on_meta((1, 128)).values
-        return values.nbytes * 8 // 128
+        values = self._on_meta((16, 128)).values
+        return values.nbytes * 8 // (16 * 128)
 
     def _on_meta(self, shape: tuple[int, ...]) -> Weight:
         return self.make(torch.empty(shape, dtype=self.dtype, device=META))

@@ -50,6 +50,7 @@ REFUSALS = {
     "no end": (streamed(sse(content("Hel"))), "ended the answer in the middle"),
     "it dies": (streamed(sse(content("Hel")), "die"), "The connection to"),
     "loading": (said({"error": {"message": "Loading model", "code": 503}}, 503), "is still loading its model"),
+    "overloaded": (said({"error": {"message": "Overloaded: 9 requests wait"}}, 503), "is not available"),
     "a loop": (Reply(status=307, headers={"Location": CHAT}), "round in circles"),
     "lost on the way": (Reply(status=302, headers={"Location": "/elsewhere"}), "loses the question"),
 }  # fmt: skip
@@ -125,6 +126,21 @@ def test_silence_ends_an_answer(first: float, silence: float, words: str, serve:
     assert attached.ask()[-1].text == "Hello there"
 
 
+def test_a_server_that_reads_a_long_question_is_waited_for(serve: Serve, attach: Attach) -> None:
+    progress = {"choices": [], "prompt_progress": {"total": 9000, "cache": 0, "processed": 2048}}
+    reply = streamed(sse(progress), 0.4, sse(progress), 0.4, sse(content("Hello"), finish(), "[DONE]"))
+    attached = attach(serve(reply).url, patience=Patience(silence=0.2))
+    attached.ready()
+    assert attached.ask()[-1].text == "Hello"
+
+
+def test_an_answer_is_whole_that_lacks_only_its_figures(serve: Serve, attach: Attach) -> None:
+    attached = attach(serve(streamed(sse(content("Hello"), finish()), "die")).url)
+    attached.ready()
+    events = attached.ask()
+    assert events[-1].reason == "stop" and not any(isinstance(event, EngineError) for event in events)
+
+
 def test_comments_are_no_answer(serve: Serve, attach: Attach) -> None:
     comments: list[Any] = [b": waiting\n\n", 0.02] * 100
     attached = attach(serve(streamed(*comments, "hang")).url, patience=Patience(first_token=0.4))
@@ -187,8 +203,7 @@ def test_it_waits_for_a_server_that_loads(serve: Serve, attach: Attach) -> None:
 
 def test_a_stop_while_it_loads_withdraws_the_question(serve: Serve, attach: Attach) -> None:
     server = serve(HELLO)
-    loading = said({"error": {"message": "Loading model"}}, 503)
-    server.replies["/v1/models"] = loading
+    server.replies["/v1/models"] = said({"error": {"message": "The models are still being loaded."}}, 503)
     attached = attach(server.url)
     attached.until(type(attached.until(object)[0]))
     attached.send_question()
