@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -48,7 +49,7 @@ def refused(where: str, status: int, headers: Mapping[str, str], said: Any) -> S
         )
     if status == 429:
         return ServerFailure(f"{where} takes no more questions for now (status 429){told}", _when(headers))
-    if status == 503 and "loading" in words.lower():
+    if status == 503 and re.search(r"\bload(ing|ed)\b", words.lower()):
         return Loading(f"{where} is still loading its model.", "Ask again in a moment.")
     if status in (502, 503, 504):
         return ServerFailure(f"{where} is not available (status {status}){told}", _when(headers))

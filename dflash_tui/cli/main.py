@@ -34,12 +34,14 @@ from .pull import pull
 from .race import race
 from .replay import replay
 from .selftest import selftest
+from .serve import serve
 from .sessions import sessions
 from .tune import tune
 
 COMMANDS: dict[str, click.Command] = {
     "pull": pull,
     "doctor": doctor,
+    "serve": serve,
     "replay": replay,
     "race": race,
     "lesson": lesson,

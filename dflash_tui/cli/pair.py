@@ -87,7 +87,7 @@ def _no_server(_context: click.Context, _parameter: click.Parameter, model: str 
     """Raises :class:`Problem` for a server or a GGUF where the engine of this program is needed."""
     if is_address(model):
         raise Problem(
-            f"{model} is a server, and this command measures the engine of this program.",
+            f"{model} is a server, and this command needs the engine of this program.",
             "Ask a server something, or let it race: dflash-chat race URL --against URL",
         )
     if is_gguf(model):

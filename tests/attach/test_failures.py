@@ -50,6 +50,7 @@ REFUSALS = {
     "no end": (streamed(sse(content("Hel"))), "ended the answer in the middle"),
     "it dies": (streamed(sse(content("Hel")), "die"), "The connection to"),
     "loading": (said({"error": {"message": "Loading model", "code": 503}}, 503), "is still loading its model"),
+    "overloaded": (said({"error": {"message": "Overloaded: 9 requests wait"}}, 503), "is not available"),
     "a loop": (Reply(status=307, headers={"Location": CHAT}), "round in circles"),
     "lost on the way": (Reply(status=302, headers={"Location": "/elsewhere"}), "loses the question"),
 }  # fmt: skip
@@ -202,8 +203,7 @@ def test_it_waits_for_a_server_that_loads(serve: Serve, attach: Attach) -> None:
 
 def test_a_stop_while_it_loads_withdraws_the_question(serve: Serve, attach: Attach) -> None:
     server = serve(HELLO)
-    loading = said({"error": {"message": "Loading model"}}, 503)
-    server.replies["/v1/models"] = loading
+    server.replies["/v1/models"] = said({"error": {"message": "The models are still being loaded."}}, 503)
     attached = attach(server.url)
     attached.until(type(attached.until(object)[0]))
     attached.send_question()
