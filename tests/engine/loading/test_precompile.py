@@ -37,7 +37,7 @@ from engine.loading import checkpoint
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.loading.memory_plan import MemoryPlan
+from engine.loading.memory_plan import Drafting, MemoryPlan
 from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
 from engine.models.attention_backends import TRITON
@@ -168,8 +168,14 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(ahead, "Compiling", Orders)
     config = tmp_path / "config.json"
     config.write_text("{}")
+    drafting = Drafting(0, head_in_8_bits=True)
     plan = SimpleNamespace(
-        device_rounds=True, weights=ahead.WORTHWHILE, device=CUDA, context=CONTEXT, drafts_in_8_bits=True
+        device_rounds=True,
+        target_bytes=ahead.WORTHWHILE,
+        weights="fp8",
+        device=CUDA,
+        context=CONTEXT,
+        drafting=drafting,
     )
     options, pair = EngineOptions(str(tmp_path)), PairFolders("a pair", tmp_path, None, None)
 
@@ -192,7 +198,7 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     config.write_text('{"other": "model"}')
     stood_by, other = started()  # what was compiled before seemed to be enough
     assert stood_by is None and other == order and other.digest != digest
-    plan.weights = 1
+    plan.target_bytes = 1
     options = replace(options, max_context=7)
     stood_by, other = started()
     assert stood_by is not None and other is None
