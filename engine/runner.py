@@ -37,16 +37,14 @@ from .files.fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair, is_here
 from .hub.sizes import CONTEXTS, size_of
-from .kernels.decode.tiles import draft_tiles, target_tiles
 from .kernels.toolchain.card import card_of
 from .kernels.weights.int8 import Int8Weight
 from .loading import checkpoint
-from .loading.choose_rounds import Way, choose_rounds, ways_with
+from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.precompile import Compiling, compiling_beside
 from .loading.weight_choice import choose_weights
 from .models.dflash.weights import hold_in_8_bits
-from .models.packed import format_of_target
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
 from .statistics import TurnMeter
@@ -198,7 +196,7 @@ class Runner:
                 settings = settings.with_changes(change)
             return settings
 
-        turn = _TurnEvents(self, ask, len(prompt.ids), started)
+        turn = _TurnEvents(self, ask, prompt, started)
         for progress in self.decoder.decode(prompt, poll):
             if isinstance(progress, Round):
                 yield turn.step(progress)
@@ -213,9 +211,15 @@ class Runner:
         self.decoder.clear()
 
     def _prompt(self, ask: Ask) -> Prompt:
-        if not ask.messages or not ask.messages[-1].content.strip():
+        if ask.prompt:
+            prompt = self.tokenizer.raw_prompt(ask.prompt)
+            size = self.decoder.target.config.vocab_size
+            if (wrong := next((each for each in prompt.ids if not 0 <= each < size), None)) is not None:
+                raise UsageFailure(f"No token has the id {wrong}.", f"Ids go from 0 to {size - 1}.")
+        elif ask.messages and ask.messages[-1].content.strip():
+            prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
+        else:
             raise UsageFailure("The prompt is empty.", "Type a question.")
-        prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
         limit = self.decoder.max_context
         if len(prompt.ids) >= limit:
             raise UsageFailure(
@@ -230,13 +234,30 @@ class Runner:
         target, drafting = self.decoder.target, plan.drafting
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
         ways: list[Way] = []
-        head = None
+        head, from_file = None, None
         if plan.device_rounds:
-            card = card_of(self.decoder.device)
-            tiles = target_tiles(target.config.moe, card, format_of_target(target))
-            ways = ways_with(tiles, draft_tiles(drafting.in_8_bits, card))
+            from_file = kept_tiles(self.decoder, drafting.in_8_bits)
+            ways = [*([from_file] if from_file else []), *ways_with(*derived_tiles(self.decoder, drafting.in_8_bits))]
             head = Int8Weight.of(target.head) if drafting.head_in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
+        if ways and from_file is None and self.runs_on_device and not card_of(self.decoder.device).was_measured:
+            self.time_tiles(emit)
+
+    @property
+    def runs_on_device(self) -> bool:
+        """Whether kernels run the rounds."""
+        return isinstance(self.decoder.rounds, DeviceRounds)
+
+    def time_tiles(self, emit: Emit) -> TimedTiles:
+        """Chooses tiles by timing where ``runs_on_device``: at the first start on a card that nobody measured, or when
+        somebody asks."""
+        prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
+        found = time_tiles(
+            self.decoder, prompt, lambda what: emit(LoadProgress(what, 0, 0, remark=True)),
+            lambda done, total: emit(LoadProgress("choosing tiles by timing", done, total)),
+        )  # fmt: skip
+        emit(LoadProgress(found.describe(), 0, 0, remark=True))
+        return found
 
     def learn_costs(self) -> None:
         """Learns what rounds cost here and lets the verify width follow, timing at most once (which empties the
@@ -248,7 +269,9 @@ class Runner:
             if isinstance(decoder.rounds, DeviceRounds):
                 card = torch.cuda.get_device_name(decoder.device) if decoder.device.type == "cuda" else "cpu"
                 bits = f"drafts in {8 if decoder.rounds.launches.drafts_in_8_bits else 16} bits"
-                identity = (card, *self.weights, str(decoder.max_context), bits, torch.__version__, *self._packed)
+                tiles = str(decoder.rounds.launches.target.tiles)
+                others = (str(decoder.max_context), bits, tiles, torch.__version__)
+                identity = (card, *self.weights, *others, *self._packed)
                 self.costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self.costs = self._time_rounds()
@@ -265,14 +288,14 @@ class Runner:
 class _TurnEvents:
     """Turns the rounds of one turn into events, and adds up its statistics."""
 
-    def __init__(self, runner: Runner, ask: Ask, num_prompt_tokens: int, started: float):
+    def __init__(self, runner: Runner, ask: Ask, prompt: Prompt, started: float):
         self.runner = runner
         self.turn = ask.turn
         self.settings = ask.settings
-        self.question = ask.messages[-1].content
+        self.question = runner.tokenizer.decode(prompt.ids) if ask.prompt else ask.messages[-1].content
         self.started = started
         self.stream = AnswerStream(runner.tokenizer)
-        self.meter = TurnMeter(num_prompt_tokens)
+        self.meter = TurnMeter(len(prompt.ids))
         self.index = 0
         self.thought = ""
         self.reason: FinishReason = "stopped"

@@ -132,9 +132,8 @@ def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card
             width = layer.num_heads * layer.head_dim
             all_kv = len(config.layers) * kv_columns
             yield draft_product("draft qkv", columns, hidden, tiles.qkv, field="draft.qkv", split=False)
-            yield draft_product(
-                "draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv", split=False
-            )
+            whole = partial(draft_product, split=False)
+            yield whole("draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv")
             yield draft_product("draft output", hidden, width, tiles.output, field="draft.output")
         for context in contexts:
             yield _attention(f"draft attention, {kind}, {context}", layer, context, itemsize, card)

@@ -15,6 +15,7 @@ from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
+from ...kernels.decode.trials import Trials
 from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
@@ -27,6 +28,7 @@ from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..target import TargetModel
 from .modules import DFlashDrafter, DraftLayer
+from .tile_trials import draft_trials
 from .weights import DraftWeights, LayerWeights
 
 
@@ -90,6 +92,15 @@ class DraftPass:
         capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
         self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
+
+    @property
+    def tiles(self) -> DraftTiles:
+        return self._tiles
+
+    def trials(self) -> Trials[DraftTiles]:
+        """How to time other tiles for it."""
+        softcap, dtype = self._drafter.config.logit_softcap, self._buffers.x.dtype
+        return draft_trials(self._weights, self._head, softcap, dtype)
 
     def ingest(self) -> None:
         """Appends committed rows to the context: ``features`` become every layer's keys and values."""
