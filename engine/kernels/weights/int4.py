@@ -113,3 +113,69 @@ def int4_factors(tile: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
         is_pure=True,
         pack=4,
     )
+
+
+@jit
+def int4_fours(
+    fours: tl.tensor, scales: tl.tensor, rest: tl.tensor, x: tl.tensor
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """Numbers times scales in the dtype of rows x, rounded once. ``fours`` uint16: two bytes each, whose lower numbers
+    come first, then the upper ones. A scale is ``scales`` + ``rest``, both bits of bf16, uint16; ``rest`` is None where
+    scales are bf16."""
+    if SIMULATED:
+        scale = scales.to(tl.bfloat16, bitcast=True).to(tl.float32)
+        if rest is not None:
+            scale += rest.to(tl.bfloat16, bitcast=True).to(tl.float32)
+        dtype = x.dtype.element_ty
+        return (
+            (((fours & 15).to(tl.float32) - 8) * scale).to(dtype),
+            (((fours >> 8 & 15).to(tl.float32) - 8) * scale).to(dtype),
+            (((fours >> 4 & 15).to(tl.float32) - 8) * scale).to(dtype),
+            (((fours >> 12).to(tl.float32) - 8) * scale).to(dtype),
+        )
+    numbers: tl.constexpr = """{
+        .reg .b32 a, b, r, s, t, one, off, z;
+        mov.b32 one, 0x3f803f80;
+        mov.b32 off, 0xc308c308;
+        mov.b32 z, 0x80008000;
+        cvt.u32.u16 a, $4;
+        prmt.b32 a, a, 0, 0x4140;
+        shr.u32 b, a, 4;
+        lop3.b32 a, a, 0x000f000f, 0x43004300, 0xea;
+        lop3.b32 b, b, 0x000f000f, 0x43004300, 0xea;
+        fma.rn.bf16x2 a, a, one, off;
+        fma.rn.bf16x2 b, b, one, off;
+        mov.b32 s, {$5, $5};"""
+    if rest is None:
+        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+            numbers
+            + """
+        fma.rn.bf16x2 a, a, s, z;
+        fma.rn.bf16x2 b, b, s, z;
+        mov.b32 {$0, $1}, a;
+        mov.b32 {$2, $3}, b;
+        }""",
+            "=h,=h,=h,=h,h,h",
+            [fours, scales],
+            dtype=(tl.bfloat16, tl.bfloat16, tl.bfloat16, tl.bfloat16),
+            is_pure=True,
+            pack=1,
+        )
+    else:
+        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+            numbers
+            + """
+            mov.b32 r, {$6, $6};
+            fma.rn.bf16x2 t, a, r, z;
+            fma.rn.bf16x2 a, a, s, t;
+            fma.rn.bf16x2 t, b, r, z;
+            fma.rn.bf16x2 b, b, s, t;
+            mov.b32 {$0, $1}, a;
+            mov.b32 {$2, $3}, b;
+            }""",
+            "=h,=h,=h,=h,h,h,h",
+            [fours, scales, rest],
+            dtype=(tl.bfloat16, tl.bfloat16, tl.bfloat16, tl.bfloat16),
+            is_pure=True,
+            pack=1,
+        )

@@ -1,0 +1,190 @@
+"""Products of many rows with packed weights, dense and of rows sorted by expert. A tile of the weight is unpacked in
+registers, where tensor cores take one of their two factors from; so the product computed is weight times rows^T, and
+what is unpacked never passes through shared memory. Sums go over the depth in one order, whatever the tile: a row has
+the same bits beside any other rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
+from ..weights.fp8 import fp8_pairs
+from ..weights.int4 import int4_fours
+from ..weights.int8 import int8_pairs
+from ..weights.matrix import FP8, INT4
+from ..weights.weight import Weight
+
+
+@dataclass(frozen=True, slots=True)
+class ManyTiles:
+    """How a launch cuts its product."""
+
+    columns: int
+    """Rows of the weight, which are columns of the result."""
+    rows: int
+    few: int
+    """What is left of a prompt's or an expert's rows is a tile of so many, if it is no more."""
+    depth: int
+    warps: int
+    stages: int
+
+
+DENSE = ManyTiles(columns=128, rows=256, few=64, depth=64, warps=8, stages=4)
+GROUPED = ManyTiles(columns=128, rows=128, few=64, depth=64, warps=8, stages=4)
+
+
+def multiply_many(x: Tensor, weight: Weight, ends: Tensor | None = None, tiles: ManyTiles | None = None) -> Tensor:
+    """Products [n, rows] of x [n, depth] with a weight [rows, depth], in x's dtype; or, for ``ends`` int32 [experts],
+    with a weight [experts, rows, depth]: x is sorted by expert, and each expert's rows end there."""
+    n, depth = x.shape
+    columns = weight.shape[-2]
+    tiles = tiles or (DENSE if ends is None else GROUPED)
+    assert x.is_contiguous() and weight.shape[-1] == depth and weight.is_contiguous
+    out = torch.empty(n, columns, dtype=x.dtype, device=x.device)
+    row_tiles, experts = cdiv(n, tiles.rows), 0
+    if ends is not None:
+        # At most: each expert's last tile may hold a single row.
+        experts = len(ends)
+        row_tiles = n // tiles.rows + min(n, experts)
+    _multiply_many[(row_tiles * cdiv(columns, tiles.columns),)](
+        x, weight.values, weight.scales, ends, out, n,
+        N=columns, K=depth, FORMAT=weight.format, EXPERTS=experts, BLOCK_E=power_of_two(experts),
+        BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth,
+        num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
+    return out
+
+
+@jit
+def _load_scales(scales: tl.tensor, at: tl.tensor, exists: tl.tensor, EVEN: tl.constexpr) -> tl.tensor:
+    """Scales [rows, blocks] at ``at``. Those of 16 bits are read in pairs: what is smaller than four bytes can't be
+    copied into shared memory while others are multiplied."""
+    dtype: tl.constexpr = scales.dtype.element_ty
+    wide: tl.constexpr = dtype == tl.float32
+    words = scales + at if wide else scales.to(tl.pointer_type(tl.uint32)) + at // 2
+    word = tl.load(words) if EVEN else tl.load(words, mask=exists[None, :], other=0)
+    if wide:
+        return word
+    else:
+        return (word >> (at % 2 * 16).to(tl.uint32)).to(tl.uint16).to(dtype, bitcast=True)
+
+
+@jit
+def _for_each_four(scale: tl.tensor) -> tl.tensor:
+    """bf16 scales [rows, blocks of 32] as bits, once for every four numbers."""
+    bits = scale.to(tl.uint16, bitcast=True)
+    spread = tl.broadcast_to(bits[:, :, None], [bits.shape[0], bits.shape[1], 8])
+    return spread.reshape(bits.shape[0], 8 * bits.shape[1])
+
+
+@jit
+def _load_tile(
+    weight: tl.tensor,
+    scales: tl.tensor,
+    column: tl.tensor,
+    at: tl.tensor,
+    x: tl.tensor,
+    K: tl.constexpr,
+    FORMAT: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tl.tensor:
+    """Columns at .. at + BLOCK_K - 1 of the weight's rows ``column``, [BLOCK_N, BLOCK_K] in the dtype of rows x."""
+    packed: tl.constexpr = 4 if FORMAT >= INT4 else 2
+    even: tl.constexpr = K % BLOCK_K == 0
+    lane = tl.arange(0, BLOCK_K // packed)
+    pointers = weight + column[:, None] * (K // packed) + (at // packed + lane)[None, :]
+    exists = (at // packed + lane < K // packed)[None, :]
+    tile = tl.load(pointers) if even else tl.load(pointers, mask=exists, other=0)
+    if FORMAT >= INT4:
+        blocks: tl.constexpr = BLOCK_K // 32
+        block = at + tl.arange(0, blocks) * 32
+        scale = _load_scales(scales, column[:, None] * (K // FORMAT) + block[None, :] // FORMAT, block < K, even)
+        high = scale.to(tl.bfloat16)
+        if scale.dtype == tl.bfloat16:
+            low_1, low_2, high_1, high_2 = int4_fours(tile, _for_each_four(high), None, x)
+        else:
+            rest = (scale.to(tl.float32) - high.to(tl.float32)).to(tl.bfloat16)
+            low_1, low_2, high_1, high_2 = int4_fours(tile, _for_each_four(high), _for_each_four(rest), x)
+        low = tl.join(low_1, low_2).reshape(BLOCK_N, blocks, 16)
+        upper = tl.join(high_1, high_2).reshape(BLOCK_N, blocks, 16)
+        return tl.permute(tl.join(low, upper), 0, 1, 3, 2).reshape(BLOCK_N, BLOCK_K)
+    elif FORMAT == FP8:
+        first, second = fp8_pairs(tile, x)
+        return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
+    else:
+        first, second = int8_pairs(tile, x)
+        return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
+
+
+@jit
+def _multiply_tile(
+    x: tl.tensor,
+    weight: tl.tensor,
+    scales: tl.tensor,
+    out: tl.tensor,
+    first: tl.tensor,
+    end: tl.tensor,
+    column: tl.tensor,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    FORMAT: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    """One tile of the result: rows ``first`` .. ``end`` - 1, BLOCK_M at most."""
+    row = tl.arange(0, BLOCK_M)
+    source = x + first.to(tl.int64) * K + tl.minimum(row, end - first - 1)[:, None] * K
+    inside = tl.minimum(column, N - 1)
+    total = tl.zeros([BLOCK_N, BLOCK_M], dtype=tl.float32)
+    for at in tl.range(0, K, BLOCK_K):
+        lane = at + tl.arange(0, BLOCK_K)
+        tile = _load_tile(weight, scales, inside, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
+        pointers = source + lane[None, :]
+        rows = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(lane < K)[None, :], other=0.0)
+        total = dot(tile, rows.T, total)
+    if FORMAT < INT4:
+        total *= tl.load(scales + inside)[:, None]
+    at = out + first.to(tl.int64) * N + row[None, :] * N + column[:, None]
+    tl.store(at, total.to(out.dtype.element_ty), mask=(row[None, :] < end - first) & (column[:, None] < N))
+
+
+@jit
+def _multiply_many(
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, ends: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, FEW: tl.constexpr, BLOCK_K: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
+    tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
+    weight = weight.to(tl.pointer_type(tl.uint16))
+    if EXPERTS > 0:
+        # Neighbours share an expert's rows; its weight is read once.
+        column = tl.program_id(0) % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+        number = tl.program_id(0) // tiles
+        expert = tl.arange(0, BLOCK_E)
+        until = tl.load(ends + expert, mask=expert < EXPERTS, other=0)
+        since = tl.load(ends + expert - 1, mask=(expert > 0) & (expert < EXPERTS), other=0)
+        count = (until - since + BLOCK_M - 1) // BLOCK_M
+        behind = tl.cumsum(count, axis=0)
+        mine = (behind - count <= number) & (number < behind)
+        first = tl.sum(tl.where(mine, since + (number - behind + count) * BLOCK_M, 0))
+        end = tl.sum(tl.where(mine, tl.minimum(until, since + (number - behind + count + 1) * BLOCK_M), 0))
+        chosen = tl.sum(tl.where(mine, expert, 0)).to(tl.int64)
+        packed: tl.constexpr = 4 if FORMAT >= INT4 else 2
+        weight += chosen * N * (K // packed)
+        scales += chosen * N * (K // FORMAT if FORMAT >= INT4 else 1)
+    else:
+        # Neighbours share a tile of the weight; the rows stay near.
+        row_tiles = (max_rows + BLOCK_M - 1) // BLOCK_M
+        column = tl.program_id(0) // row_tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+        first = tl.program_id(0) % row_tiles * BLOCK_M
+        end = tl.minimum(max_rows, first + BLOCK_M)
+    if end - first > FEW:
+        _multiply_tile(x, weight, scales, out, first, end, column, N, K, FORMAT, BLOCK_N, BLOCK_M, BLOCK_K)
+    elif end > first:
+        _multiply_tile(x, weight, scales, out, first, end, column, N, K, FORMAT, BLOCK_N, FEW, BLOCK_K)
