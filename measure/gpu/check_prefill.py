@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from engine.bench.shapes import SHAPES, read_shape
+from engine.kernels.prefill.gate import gated_product, reference_gated
 from engine.kernels.prefill.products import DENSE, GROUPED, ManyTiles, multiply_many
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
@@ -46,6 +47,8 @@ class Product:
     depth: int
     experts: int = 0
     top_k: int = 1
+    gate: bool = False
+    """Whether a gate follows."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,10 +69,11 @@ def products_of(config: Gemma4Config) -> list[Product]:
         ):
             found[each.shape] = each
     inter = config.intermediate_size
-    dense = [Product("gate/up", 2 * inter, hidden), Product("down", hidden, inter)]
+    dense = [Product("gate/up", 2 * inter, hidden, gate=True), Product("down", hidden, inter)]
     moe = config.moe
     if moe is not None:
-        dense.append(Product("experts' gate/up", 2 * moe.intermediate_size, hidden, moe.num_experts, moe.top_k))
+        both = 2 * moe.intermediate_size
+        dense.append(Product("experts' gate/up", both, hidden, moe.num_experts, moe.top_k, gate=True))
         dense.append(Product("experts' down", hidden, moe.intermediate_size, moe.num_experts, moe.top_k))
     return [*found.values(), *dense]
 
@@ -127,6 +131,10 @@ def check_values(measured: Measured, report: Report, n: int) -> None:
         worst = float((found.float() - wanted).abs().max() / wanted.abs().max())
         where = f"{what.name} {name}{' ragged' if ragged else ''}, {n} rows"
         report.line(where, f"error {error:.1e}, worst {worst:.1e}", error <= ERROR and worst <= ERROR)
+        if what.gate:
+            wanted = reference_gated(wanted)
+            error = float((multiply_many(x, weight, ends, gate=True).float() - wanted).norm() / wanted.norm())
+            report.line(f"{where}, gated", f"error {error:.1e}", error <= ERROR)
         same = torch.equal(found, multiply_many(x, weight, ends))
         if ends is None:
             parts = [(0, 1), (3, 40), (0, min(100, n)), (max(0, n - 300), n)]
@@ -181,6 +189,13 @@ def check_times(measured: Measured, report: Report, n: int) -> None:
     report.line(f"{what.name} {'x'.join(map(str, what.shape))}, {n} rows", value)
 
 
+def product_of(what: Product) -> Callable[[Tensor, Weight, Tensor | None], Tensor]:
+    """As a prompt's pass runs it."""
+    if what.gate:
+        return gated_product
+    return lambda x, weight, ends: weight.linear(x) if ends is None else weight.grouped(x, ends)
+
+
 def tile_choices(what: Product) -> Iterator[ManyTiles]:
     default = GROUPED if what.experts else DENSE
     yield default
@@ -208,7 +223,7 @@ def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
     for name, n in product(FORMATS, lengths):
         x, ends, tried = measured.rows(n), measured.ends(n), []
         for tiles in tile_choices(what):
-            runs = [partial(multiply_many, x, weight, ends, tiles) for weight in measured.weights[name]]
+            runs = [partial(multiply_many, x, w, ends, gate=what.gate, tiles=tiles) for w in measured.weights[name]]
             try:
                 tried.append((min(microseconds(runs, measured.device) for _ in range(3)), tiles))
             except Exception as error:  # what does not fit is no choice
@@ -231,8 +246,9 @@ def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
             weight = kind.allocate(*what.shape, device=meta)
             x = torch.empty(32, what.depth, dtype=torch.bfloat16, device=meta)
             ends = torch.empty(what.experts, dtype=torch.int32, device=meta) if what.experts else None
+            multiply_many(x, weight, ends)
             for tiles in tile_choices(what) if swept else (None,):
-                multiply_many(x, weight, ends, tiles)
+                multiply_many(x, weight, ends, gate=what.gate, tiles=tiles)
 
     ahead.compile_all(ahead.noted_launches(launch), processes=16)
 

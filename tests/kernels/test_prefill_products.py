@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from engine.kernels.prefill.gate import reference_gated
 from engine.kernels.prefill.products import ManyTiles, multiply_many
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight
@@ -47,9 +48,10 @@ def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def close(found: Tensor, x: Tensor, weight: Tensor) -> None:
+def close(found: Tensor, x: Tensor, weight: Tensor, gate: bool = False) -> None:
     """To products in fp32, of a weight in x's dtype: bf16 is rounded once before and once behind."""
     expected = F.linear(x.float(), weight.to(x.dtype).float())
+    expected = reference_gated(expected) if gate else expected
     tolerance = 1e-5 if x.dtype is torch.float32 else 2**-7
     torch.testing.assert_close(found.float(), expected, atol=tolerance * float(expected.abs().max()), rtol=tolerance)
 
@@ -81,6 +83,15 @@ def test_a_depth_that_is_no_whole_step(make: Make, depth: int) -> None:
 
 @PACKED
 @FP32_AND_BF16
+@pytest.mark.parametrize(("rows", "inter"), [(19, 16), (5, 20)])
+def test_gates(make: Make, rows: int, inter: int, dtype: torch.dtype) -> None:
+    x, weight = noise(rows, 128).to(dtype), make(noise(2 * inter, 128, seed=1) / 8)
+    close(multiply_many(x, weight, gate=True, tiles=SMALL), x, weight.restored(), gate=True)
+
+
+@PACKED
+@FP32_AND_BF16
+@pytest.mark.parametrize("gate", [False, True])
 @pytest.mark.parametrize(
     "ends",
     [
@@ -89,12 +100,12 @@ def test_a_depth_that_is_no_whole_step(make: Make, depth: int) -> None:
         pytest.param([16, 32, 48, 52, 57], id="whole tiles, and few rows"),
     ],
 )
-def test_each_expert_multiplies_its_rows(make: Make, ends: list[int], dtype: torch.dtype) -> None:
-    x, weight = noise(ends[-1], 128).to(dtype), make(noise(len(ends), 24, 128, seed=1))
-    found = multiply_many(x, weight, torch.tensor(ends, dtype=torch.int32), SMALL)
+def test_each_expert_multiplies_its_rows(make: Make, ends: list[int], gate: bool, dtype: torch.dtype) -> None:
+    x, weight = noise(ends[-1], 128).to(dtype), make(noise(len(ends), 24, 128, seed=1) / 8)
+    found = multiply_many(x, weight, torch.tensor(ends, dtype=torch.int32), gate=gate, tiles=SMALL)
     for start, end, matrix in zip([0, *ends], ends, weight.restored(), strict=False):
         if end > start:
-            close(found[start:end], x[start:end], matrix)
+            close(found[start:end], x[start:end], matrix, gate)
 
 
 @pytest.mark.parametrize("make", [Fp8Weight.of, Int4Weight.of], ids=["fp8", "int4"])
@@ -106,5 +117,5 @@ def test_a_row_has_the_same_bits_in_any_company(make: Make) -> None:
     for start, end in ((0, 1), (15, 30), (7, 10)):
         assert torch.equal(multiply_many(x[start:end].contiguous(), weight, tiles=SMALL), whole[start:end])
     experts = make(noise(16, 128, seed=1).expand(3, 16, 128))
-    found = multiply_many(x, experts, torch.tensor([3, 10, 30], dtype=torch.int32), SMALL)
+    found = multiply_many(x, experts, torch.tensor([3, 10, 30], dtype=torch.int32), tiles=SMALL)
     assert torch.equal(found, whole)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..shared.activation import activate
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
 from ..weights.fp8 import fp8_pairs
 from ..weights.int4 import int4_fours
@@ -36,11 +37,14 @@ DENSE = ManyTiles(columns=128, rows=256, few=64, depth=64, warps=8, stages=4)
 GROUPED = ManyTiles(columns=128, rows=128, few=64, depth=64, warps=8, stages=4)
 
 
-def multiply_many(x: Tensor, weight: Weight, ends: Tensor | None = None, tiles: ManyTiles | None = None) -> Tensor:
+def multiply_many(
+    x: Tensor, weight: Weight, ends: Tensor | None = None, *, gate: bool = False, tiles: ManyTiles | None = None
+) -> Tensor:
     """Products [n, rows] of x [n, depth] with a weight [rows, depth], in x's dtype; or, for ``ends`` int32 [experts],
-    with a weight [experts, rows, depth]: x is sorted by expert, and each expert's rows end there."""
+    with a weight [experts, rows, depth]: x is sorted by expert, and each expert's rows end there. ``gate``: the
+    weight's first half are gates, and gelu_tanh(gate) * up, [n, rows / 2], is rounded once."""
     n, depth = x.shape
-    columns = weight.shape[-2]
+    columns = weight.shape[-2] // 2 if gate else weight.shape[-2]
     tiles = tiles or (DENSE if ends is None else GROUPED)
     assert x.is_contiguous() and weight.shape[-1] == depth and weight.is_contiguous
     out = torch.empty(n, columns, dtype=x.dtype, device=x.device)
@@ -49,9 +53,9 @@ def multiply_many(x: Tensor, weight: Weight, ends: Tensor | None = None, tiles: 
         # At most: each expert's last tile may hold a single row.
         experts = len(ends)
         row_tiles = n // tiles.rows + min(n, experts)
-    _multiply_many[(row_tiles * cdiv(columns, tiles.columns),)](
+    _multiply_many[(row_tiles * cdiv(weight.shape[-2], tiles.columns),)](
         x, weight.values, weight.scales, ends, out, n,
-        N=columns, K=depth, FORMAT=weight.format, EXPERTS=experts, BLOCK_E=power_of_two(experts),
+        N=columns, K=depth, FORMAT=weight.format, GATE=gate, EXPERTS=experts, BLOCK_E=power_of_two(experts),
         BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth,
         num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
@@ -128,43 +132,60 @@ def _multiply_tile(
     out: tl.tensor,
     first: tl.tensor,
     end: tl.tensor,
-    column: tl.tensor,
+    tile: tl.tensor,
     N: tl.constexpr,
     K: tl.constexpr,
     FORMAT: tl.constexpr,
+    GATE: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
     """One tile of the result: rows ``first`` .. ``end`` - 1, BLOCK_M at most."""
+    lane = tl.arange(0, BLOCK_N)
+    if GATE:
+        # Eight gates and what they gate take turns: sums that are eight rows apart lie in one thread.
+        column = tile * (BLOCK_N // 2) + lane // 16 * 8 + lane % 8
+        column = tl.minimum(column, N - 1) + lane // 8 % 2 * N
+    else:
+        column = tl.minimum(tile * BLOCK_N + lane, N - 1)
     row = tl.arange(0, BLOCK_M)
     source = x + first.to(tl.int64) * K + tl.minimum(row, end - first - 1)[:, None] * K
-    inside = tl.minimum(column, N - 1)
     total = tl.zeros([BLOCK_N, BLOCK_M], dtype=tl.float32)
     for at in tl.range(0, K, BLOCK_K):
-        lane = at + tl.arange(0, BLOCK_K)
-        tile = _load_tile(weight, scales, inside, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
-        pointers = source + lane[None, :]
-        rows = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(lane < K)[None, :], other=0.0)
-        total = dot(tile, rows.T, total)
+        depth = at + tl.arange(0, BLOCK_K)
+        factor = _load_tile(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
+        pointers = source + depth[None, :]
+        rows = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(depth < K)[None, :], other=0.0)
+        total = dot(factor, rows.T, total)
     if FORMAT < INT4:
-        total *= tl.load(scales + inside)[:, None]
-    at = out + first.to(tl.int64) * N + row[None, :] * N + column[:, None]
-    tl.store(at, total.to(out.dtype.element_ty), mask=(row[None, :] < end - first) & (column[:, None] < N))
+        total *= tl.load(scales + column)[:, None]
+    out += first.to(tl.int64) * N
+    live = row[None, :] < end - first
+    if GATE:
+        both = total.reshape(BLOCK_N // 16, 2, 8, BLOCK_M).permute(0, 2, 3, 1)
+        gate, up = tl.split(both)
+        act = (activate(gate, False) * up).reshape(BLOCK_N // 2, BLOCK_M)
+        place = tile * (BLOCK_N // 2) + tl.arange(0, BLOCK_N // 2)[:, None]
+        tl.store(out + row[None, :] * N + place, act.to(out.dtype.element_ty), mask=live & (place < N))
+    else:
+        place = tile * BLOCK_N + lane[:, None]
+        tl.store(out + row[None, :] * N + place, total.to(out.dtype.element_ty), mask=live & (place < N))
 
 
 @jit
 def _multiply_many(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, ends: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
-    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, FEW: tl.constexpr, BLOCK_K: tl.constexpr,
+    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, EXPERTS: tl.constexpr,
+    BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, FEW: tl.constexpr, BLOCK_K: tl.constexpr,
 ) -> None:  # fmt: skip
     """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
-    tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
+    rows: tl.constexpr = 2 * N if GATE else N
+    tiles: tl.constexpr = (rows + BLOCK_N - 1) // BLOCK_N
     weight = weight.to(tl.pointer_type(tl.uint16))
     if EXPERTS > 0:
         # Neighbours share an expert's rows; its weight is read once.
-        column = tl.program_id(0) % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+        tile = tl.program_id(0) % tiles
         number = tl.program_id(0) // tiles
         expert = tl.arange(0, BLOCK_E)
         until = tl.load(ends + expert, mask=expert < EXPERTS, other=0)
@@ -176,15 +197,15 @@ def _multiply_many(
         end = tl.sum(tl.where(mine, tl.minimum(until, since + (number - behind + count + 1) * BLOCK_M), 0))
         chosen = tl.sum(tl.where(mine, expert, 0)).to(tl.int64)
         packed: tl.constexpr = 4 if FORMAT >= INT4 else 2
-        weight += chosen * N * (K // packed)
-        scales += chosen * N * (K // FORMAT if FORMAT >= INT4 else 1)
+        weight += chosen * rows * (K // packed)
+        scales += chosen * rows * (K // FORMAT if FORMAT >= INT4 else 1)
     else:
         # Neighbours share a tile of the weight; the rows stay near.
         row_tiles = (max_rows + BLOCK_M - 1) // BLOCK_M
-        column = tl.program_id(0) // row_tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+        tile = tl.program_id(0) // row_tiles
         first = tl.program_id(0) % row_tiles * BLOCK_M
         end = tl.minimum(max_rows, first + BLOCK_M)
     if end - first > FEW:
-        _multiply_tile(x, weight, scales, out, first, end, column, N, K, FORMAT, BLOCK_N, BLOCK_M, BLOCK_K)
+        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, BLOCK_N, BLOCK_M, BLOCK_K)
     elif end > first:
-        _multiply_tile(x, weight, scales, out, first, end, column, N, K, FORMAT, BLOCK_N, FEW, BLOCK_K)
+        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, BLOCK_N, FEW, BLOCK_K)

@@ -72,7 +72,7 @@ class Weight(ABC):
 
     def linear(self, x: Tensor) -> Tensor:
         """Products [n, rows] of any number of rows x [n, depth], in x's dtype."""
-        if _unpacks_inside(x):
+        if self.unpacks_inside(x):
             from ..prefill.products import multiply_many  # here: it knows how each kind is unpacked
 
             return multiply_many(x, self)
@@ -80,14 +80,13 @@ class Weight(ABC):
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
         """Products [n, rows] of x [n, depth] sorted by expert. ``ends`` int32 [experts]: where each's rows end."""
-        if _unpacks_inside(x):
+        if self.unpacks_inside(x):
             from ..prefill.products import multiply_many
 
             return multiply_many(x, self, ends)
         return F.grouped_mm(x, self.restored().to(x.dtype).mT, offs=ends)
 
-
-def _unpacks_inside(x: Tensor) -> bool:
-    """Whether a kernel multiplies rows x and unpacks the weight beside: on a GPU (or where kernels are compiled for
-    one), in bf16. Elsewhere the weight is unpacked first, which defines the product."""
-    return HAS_TRITON and not INTERPRETED and x.dtype is torch.bfloat16 and (x.is_cuda or x.is_meta)
+    def unpacks_inside(self, x: Tensor) -> bool:
+        """Whether one kernel unpacks it and multiplies rows x: on a GPU (or where kernels are compiled for one), in
+        bf16. Elsewhere it is unpacked first, which defines the product."""
+        return HAS_TRITON and not INTERPRETED and x.dtype is torch.bfloat16 and (x.is_cuda or x.is_meta)
