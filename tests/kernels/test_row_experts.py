@@ -178,7 +178,7 @@ class Layer:
 
     def reference(self, x: Tensor, scores: Tensor) -> Tensor:
         weights, ids = route(scores, TOP_K, torch.ones(NUM_EXPERTS))
-        return experts(x.float(), weights, ids, self.gate_up, self.down)
+        return experts(x.float(), weights, ids, *(PlainWeight(each.restored()) for each in (self.gate_up, self.down)))
 
 
 @FP32_AND_BF16

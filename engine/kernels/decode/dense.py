@@ -11,15 +11,15 @@ from torch.nn import functional as F
 from ..shared.activation import Activation, activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
-from ..weights.matrix import INT4, Matrix, load_factor, scaled
+from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
-from .groups import last_asked, multiply_groups, multiply_pairs
+from .packed import last_asked, multiply_packed, multiply_pairs
 from .tiles import Tiles
 
 
 def reference_project(x: Tensor, weight: Weight) -> Tensor:
     """fp32 products [n, columns] of rows x [n, depth] with a weight [columns, depth]."""
-    return F.linear(x.float(), weight.restored())
+    return F.linear(x.float(), weight.restored_for(x.dtype))
 
 
 def reference_gate_up(x: Tensor, weight: Weight, activation: Activation) -> Tensor:
@@ -43,7 +43,7 @@ def project(x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int 
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
         x, weight.values, weight.scales, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def gate_up(
     _gate_up[(cdiv(inter, tiles.columns),)](
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -84,9 +84,9 @@ def multiply_rows(
 ) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1. Lets the
     next kernel start when it asks for its last tiles, AHEAD steps before they are multiplied."""
-    if weight.FORMAT >= INT4:
+    if weight.FORMAT >= FP8:
         row = tl.arange(0, 16)[:, None]
-        return multiply_groups(
+        return multiply_packed(
             x + row * weight.K, row < max_rows, weight, 0, columns, start, True, DEPTH, BLOCK_N, BLOCK_K, AHEAD, SPLITS
         )
     else:
@@ -146,7 +146,7 @@ def _gate_up(
     wait_for_inputs()
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, 16)[:, None]
-    if FORMAT >= INT4:
+    if FORMAT >= FP8:
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         gate, up = multiply_pairs(
             x + row * K, row < max_rows, weight, scales, 0, tl.program_id(0) * BLOCK_N, True, INTER, K, FORMAT, depth,

@@ -11,10 +11,10 @@ from torch import Tensor
 from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
-from ..weights.matrix import INT4, Matrix, load_factor, scaled
+from ..weights.matrix import FP8, Matrix, load_factor, scaled
 from ..weights.weight import Weight
 from .dense import project_tile
-from .groups import last_asked, multiply_groups, multiply_pairs
+from .packed import last_asked, multiply_packed, multiply_pairs
 from .router import Assignment
 from .tiles import Tiles
 
@@ -57,7 +57,7 @@ def expert_gate_up_rows(
         EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth, DENSE_FORMAT=dense.weight.format,
         DENSE_SPLITS=dense.tiles.splits, DENSE_BLOCK_N=dense.tiles.columns, DENSE_BLOCK_K=dense.tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def expert_down_rows(
     _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out,
         EXPERTS=num_experts, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def _expert_gate_up(
             source = x + tl.maximum(place, 0) // TOP_K * K
             columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
             first = expert.to(tl.int64) * (2 * INTER)
-            if FORMAT >= INT4:
+            if FORMAT >= FP8:
                 depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
                 gate, up = multiply_pairs(
                     source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
@@ -177,9 +177,9 @@ def _expert_down(
         source = act + tl.maximum(place, 0) * K
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         first = expert.to(tl.int64) * N
-        if FORMAT >= INT4:
+        if FORMAT >= FP8:
             depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
-            total = multiply_groups(
+            total = multiply_packed(
                 source, live, Matrix(down, scales, N, K, FORMAT), first, columns, 0, next_expert < 0, depth, BLOCK_N,
                 BLOCK_K, AHEAD,
             )  # fmt: skip
@@ -192,7 +192,7 @@ def _expert_down(
                 tile = load_factor(Matrix(down, scales, N, K, FORMAT), first, columns, at, act, aligned)
                 rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
                 total = dot(rows, tile.T, total)
-            total = scaled(total, Matrix(down, scales, N, K, FORMAT), first, columns)
+        total = scaled(total, Matrix(down, scales, N, K, FORMAT), first, columns)
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
         tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item, expert, pair = following, next_expert, next_pair

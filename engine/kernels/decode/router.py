@@ -13,9 +13,10 @@ from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, wait_for_inputs
 from ..toolchain.jit import HAS_TRITON, MAX_ROWS, cdiv, jit, power_of_two, tl
 from ..weights import plain
-from ..weights.matrix import Matrix, scaled
+from ..weights.matrix import FP8, Matrix, scaled
 from ..weights.weight import Weight
 from .dense import multiply_rows
+from .packed import multiply_pairs
 from .tiles import Tiles
 
 PLAIN = tl.constexpr(plain.PLAIN) if HAS_TRITON else None
@@ -267,14 +268,20 @@ def _gate_up_and_route(
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         first = (program - router_programs) * BLOCK_N
         places = first + tl.arange(0, BLOCK_N)
-        # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
-        lane = tl.arange(0, 2 * BLOCK_N)
-        paired = first + lane // 2 + lane % 2 * INTER
-        both = multiply_rows(
-            x, Matrix(weight, scales, 2 * INTER, K, FORMAT), paired, 0, max_rows, depth, 2 * BLOCK_N, BLOCK_K, AHEAD
-        )
-        both = scaled(both, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, paired)
-        gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
+        if FORMAT >= FP8:
+            gate, up = multiply_pairs(
+                x + row * K, row < max_rows, weight, scales, 0, first, True, INTER, K, FORMAT, depth, BLOCK_N, BLOCK_K,
+                AHEAD,
+            )  # fmt: skip
+        else:
+            # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.
+            lane = tl.arange(0, 2 * BLOCK_N)
+            paired = first + lane // 2 + lane % 2 * INTER
+            both = multiply_rows(
+                x, Matrix(weight, scales, 2 * INTER, K, FORMAT), paired, 0, max_rows, depth, 2 * BLOCK_N, BLOCK_K, AHEAD
+            )
+            both = scaled(both, Matrix(weight, scales, 2 * INTER, K, FORMAT), 0, paired)
+            gate, up = tl.split(tl.reshape(both, [16, BLOCK_N, 2]))
         act = activate(gate, False) * up
         valid = (row < max_rows) & (places[None, :] < INTER)
         tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)

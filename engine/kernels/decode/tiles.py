@@ -23,6 +23,8 @@ class Tiles:
     """Steps whose tiles a program holds or waits for at a time."""
     programs: int = 528
     """Experts only: how many programs share the tiles of the experts that run."""
+    registers: int | None = None
+    """The most that a thread may have: with fewer more programs run at once. None: as many as the compiler likes."""
 
     @property
     def ahead(self) -> int:

@@ -13,9 +13,9 @@ from torch import Tensor
 from ..shared.activation import activate
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
 from ..weights.fp8 import fp8_pairs
-from ..weights.int4 import int4_fours
+from ..weights.int4 import int4_pairs
 from ..weights.int8 import int8_pairs
-from ..weights.matrix import FP8, INT4
+from ..weights.matrix import FP8, INT8
 from ..weights.weight import Weight
 
 
@@ -63,6 +63,75 @@ def multiply_many(
 
 
 @jit
+def _load_tile(
+    weight: tl.tensor,
+    scales: tl.tensor,
+    column: tl.tensor,
+    at: tl.tensor,
+    x: tl.tensor,
+    K: tl.constexpr,
+    FORMAT: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tl.tensor:
+    """Columns at .. at + BLOCK_K - 1 of the weight's rows ``column``, [BLOCK_N, BLOCK_K] in the dtype of rows x."""
+    if FORMAT == INT8:
+        first, second = int8_pairs(_load_pairs(weight, column[:, None] * (K // 2), at, 1, K, BLOCK_K), x)
+    elif FORMAT == FP8:
+        panel = (column // 16 * (8 * K) + column % 16 * 16)[:, None]
+        first, second = fp8_pairs(_load_pairs(weight, panel, at, 16, K, BLOCK_K), x)
+    else:
+        first, second = _load_int4(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
+    return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
+
+
+@jit
+def _load_pairs(
+    weight: tl.tensor, row: tl.tensor, at: tl.tensor, ROWS: tl.constexpr, K: tl.constexpr, BLOCK_K: tl.constexpr
+) -> tl.tensor:
+    """Pairs of neighbours, uint16 [rows, BLOCK_K / 2], of rows that begin at ``row``; ROWS lie in a panel."""
+    pair = at // 2 + tl.arange(0, BLOCK_K // 2)
+    pointers = weight.to(tl.pointer_type(tl.uint16)) + row + (pair // 16 * (16 * ROWS) + pair % 16)[None, :]
+    return tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(pair < K // 2)[None, :], other=0)
+
+
+@jit
+def _load_int4(
+    weight: tl.tensor,
+    scales: tl.tensor,
+    column: tl.tensor,
+    at: tl.tensor,
+    x: tl.tensor,
+    K: tl.constexpr,
+    FORMAT: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:
+    """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
+    even: tl.constexpr = K % BLOCK_K == 0
+    blocks: tl.constexpr = BLOCK_K // 32
+    lane = at // 8 + tl.arange(0, BLOCK_K // 8)
+    panel = (column // 16 * (2 * K) + column % 16 * 4)[:, None]
+    pointers = weight.to(tl.pointer_type(tl.uint32)) + panel + (lane // 4 * 64 + lane % 4)[None, :]
+    words = tl.load(pointers) if even else tl.load(pointers, mask=(lane < K // 8)[None, :], other=0)
+    # Of a word's eight numbers two neighbours stand 4 bits higher than the two before; 8 bits, those 16 further on.
+    half = tl.arange(0, 2)[None, None, :, None, None]
+    second = tl.arange(0, 2)[None, None, None, None, :]
+    shifted = words.reshape(BLOCK_N, blocks, 4)[:, :, None, :, None] >> (8 * half + 4 * second).to(tl.uint32)
+    pairs = shifted.reshape(BLOCK_N, BLOCK_K // 2)
+    block = at // 32 + tl.arange(0, blocks)
+    group = (block // (FORMAT // 32))[None, :]
+    place = (column // 16 * (16 * (K // FORMAT)) + column % 16)[:, None] + group * 16
+    scale = _load_scales(scales, place, block < K // 32, even)
+    high = scale.to(tl.bfloat16)
+    if scale.dtype == tl.bfloat16:
+        return int4_pairs(pairs, _for_each_pair(high), None, x)
+    else:
+        rest = (scale.to(tl.float32) - high.to(tl.float32)).to(tl.bfloat16)
+        return int4_pairs(pairs, _for_each_pair(high), _for_each_pair(rest), x)
+
+
+@jit
 def _load_scales(scales: tl.tensor, at: tl.tensor, exists: tl.tensor, EVEN: tl.constexpr) -> tl.tensor:
     """Scales [rows, blocks] at ``at``. Those of 16 bits are read in pairs: what is smaller than four bytes can't be
     copied into shared memory while others are multiplied."""
@@ -77,51 +146,10 @@ def _load_scales(scales: tl.tensor, at: tl.tensor, exists: tl.tensor, EVEN: tl.c
 
 
 @jit
-def _for_each_four(scale: tl.tensor) -> tl.tensor:
-    """bf16 scales [rows, blocks of 32] as bits, once for every four numbers."""
-    bits = scale.to(tl.uint16, bitcast=True)
-    spread = tl.broadcast_to(bits[:, :, None], [bits.shape[0], bits.shape[1], 8])
-    return spread.reshape(bits.shape[0], 8 * bits.shape[1])
-
-
-@jit
-def _load_tile(
-    weight: tl.tensor,
-    scales: tl.tensor,
-    column: tl.tensor,
-    at: tl.tensor,
-    x: tl.tensor,
-    K: tl.constexpr,
-    FORMAT: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr,
-) -> tl.tensor:
-    """Columns at .. at + BLOCK_K - 1 of the weight's rows ``column``, [BLOCK_N, BLOCK_K] in the dtype of rows x."""
-    packed: tl.constexpr = 4 if FORMAT >= INT4 else 2
-    even: tl.constexpr = K % BLOCK_K == 0
-    lane = tl.arange(0, BLOCK_K // packed)
-    pointers = weight + column[:, None] * (K // packed) + (at // packed + lane)[None, :]
-    exists = (at // packed + lane < K // packed)[None, :]
-    tile = tl.load(pointers) if even else tl.load(pointers, mask=exists, other=0)
-    if FORMAT >= INT4:
-        blocks: tl.constexpr = BLOCK_K // 32
-        block = at + tl.arange(0, blocks) * 32
-        scale = _load_scales(scales, column[:, None] * (K // FORMAT) + block[None, :] // FORMAT, block < K, even)
-        high = scale.to(tl.bfloat16)
-        if scale.dtype == tl.bfloat16:
-            low_1, low_2, high_1, high_2 = int4_fours(tile, _for_each_four(high), None, x)
-        else:
-            rest = (scale.to(tl.float32) - high.to(tl.float32)).to(tl.bfloat16)
-            low_1, low_2, high_1, high_2 = int4_fours(tile, _for_each_four(high), _for_each_four(rest), x)
-        low = tl.join(low_1, low_2).reshape(BLOCK_N, blocks, 16)
-        upper = tl.join(high_1, high_2).reshape(BLOCK_N, blocks, 16)
-        return tl.permute(tl.join(low, upper), 0, 1, 3, 2).reshape(BLOCK_N, BLOCK_K)
-    elif FORMAT == FP8:
-        first, second = fp8_pairs(tile, x)
-        return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
-    else:
-        first, second = int8_pairs(tile, x)
-        return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
+def _for_each_pair(scale: tl.tensor) -> tl.tensor:
+    """Scales [rows, blocks of 32], once for every pair of numbers."""
+    spread = tl.broadcast_to(scale[:, :, None], [scale.shape[0], scale.shape[1], 16])
+    return spread.reshape(scale.shape[0], 16 * scale.shape[1])
 
 
 @jit
@@ -158,7 +186,7 @@ def _multiply_tile(
         pointers = source + depth[None, :]
         rows = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(depth < K)[None, :], other=0.0)
         total = dot(factor, rows.T, total)
-    if FORMAT < INT4:
+    if FORMAT <= FP8:
         total *= tl.load(scales + column)[:, None]
     out += first.to(tl.int64) * N
     live = row[None, :] < end - first
@@ -182,7 +210,6 @@ def _multiply_many(
     """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
     rows: tl.constexpr = 2 * N if GATE else N
     tiles: tl.constexpr = (rows + BLOCK_N - 1) // BLOCK_N
-    weight = weight.to(tl.pointer_type(tl.uint16))
     if EXPERTS > 0:
         # Neighbours share an expert's rows; its weight is read once.
         tile = tl.program_id(0) % tiles
@@ -196,9 +223,8 @@ def _multiply_many(
         first = tl.sum(tl.where(mine, since + (number - behind + count) * BLOCK_M, 0))
         end = tl.sum(tl.where(mine, tl.minimum(until, since + (number - behind + count + 1) * BLOCK_M), 0))
         chosen = tl.sum(tl.where(mine, expert, 0)).to(tl.int64)
-        packed: tl.constexpr = 4 if FORMAT >= INT4 else 2
-        weight += chosen * rows * (K // packed)
-        scales += chosen * rows * (K // FORMAT if FORMAT >= INT4 else 1)
+        weight += chosen * rows * (K if FORMAT <= FP8 else K // 2)
+        scales += chosen * rows * (1 if FORMAT <= FP8 else K // FORMAT)
     else:
         # Neighbours share a tile of the weight; the rows stay near.
         row_tiles = (max_rows + BLOCK_M - 1) // BLOCK_M

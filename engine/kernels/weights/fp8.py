@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
+from .panels import DEPTH, ROWS, from_panels, to_panels
 from .weight import Weight
 
 FP8 = 2
@@ -19,37 +20,52 @@ HIGHEST = 448.0
 
 @dataclass(frozen=True, slots=True)
 class Fp8Weight(Weight):
-    """Bits of E4M3 numbers, uint8 [..., rows, depth], and fp32 scales [..., rows]. Bits, because not every card has the
-    type: kernels make bf16 of them by shifting."""
+    """Bits of E4M3 numbers in panels, uint8 [..., rows / 16, depth / 32, 16, 32], and fp32 scales [..., rows]. Bits,
+    because not every card has the type: kernels make bf16 of them by shifting."""
 
     endings: ClassVar[tuple[str, ...]] = ("", "_scale")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
+    rows_together: ClassVar[int] = ROWS
 
     @property
     def format(self) -> int:
         return FP8
 
+    @property
+    def shape(self) -> torch.Size:
+        *outer, panels, blocks, rows, width = self.values.shape
+        return torch.Size((*outer, panels * rows, blocks * width))
+
     @classmethod
     def allocate(cls, *shape: int, device: torch.device) -> Fp8Weight:
-        values = torch.empty(shape, dtype=torch.uint8, device=device)
-        return cls(values, torch.empty(shape[:-1], dtype=torch.float32, device=device))
+        *outer, rows, depth = shape
+        values = torch.empty(*outer, rows // ROWS, depth // DEPTH, ROWS, DEPTH, dtype=torch.uint8, device=device)
+        return cls(values, torch.empty(*outer, rows, dtype=torch.float32, device=device))
+
+    @classmethod
+    def packed(cls, bits: Tensor, scales: Tensor) -> Fp8Weight:
+        """From bits of E4M3 numbers, uint8 [..., rows, depth], and scales [..., rows]."""
+        return cls(to_panels(bits, DEPTH), scales.float())
 
     @classmethod
     def of(cls, weight: Tensor) -> Fp8Weight:
         """Rounds a weight [..., rows, depth]; the largest of each row becomes ``HIGHEST``."""
         copy = cls.allocate(*weight.shape, device=weight.device)
         assert copy.scales is not None
-        rows, values, scales = weight.flatten(0, -2), copy.values.flatten(0, -2), copy.scales.flatten()
+        rows = weight.flatten(0, -2)
+        values, scales = copy.values.view(-1, *copy.values.shape[-3:]), copy.scales.flatten()
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            highest = torch.linalg.vector_norm(rows[part], torch.inf, dim=-1, dtype=torch.float32)
-            scales[part] = highest.clamp(min=1e-30) / HIGHEST
-            values[part] = (rows[part] / scales[part, None]).to(torch.float8_e4m3fn).view(torch.uint8)
+            part = rows[start : start + ROWS_AT_ONCE]
+            highest = torch.linalg.vector_norm(part, torch.inf, dim=-1, dtype=torch.float32)
+            scale = highest.clamp(min=1e-30) / HIGHEST
+            bits = (part / scale[:, None]).to(torch.float8_e4m3fn).view(torch.uint8)
+            scales[start : start + len(part)] = scale
+            values[start // ROWS : (start + len(part)) // ROWS] = to_panels(bits, DEPTH)
         return copy
 
     def restored(self) -> Tensor:
         assert self.scales is not None
-        return self.values.view(torch.float8_e4m3fn).float() * self.scales[..., None]
+        return from_panels(self.values).view(torch.float8_e4m3fn).float() * self.scales[..., None]
 
 
 @jit

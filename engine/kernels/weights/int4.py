@@ -11,27 +11,30 @@ from torch import Tensor
 
 from ..toolchain.jit import SIMULATED, jit, tl
 from .int8 import ROWS_AT_ONCE
+from .panels import DEPTH, ROWS, from_panels, to_panels
 from .weight import Weight
 
-BLOCK = 32
-"""Neighbours that lie together in 16 bytes, the first half in the lower bits: as in q4_0."""
 GROUPS = (32, 64, 128)
 """How many neighbours may share a scale."""
+NIBBLES = (0, 2, 16, 18, 1, 3, 17, 19)
+"""Which numbers of a block lie in the eight nibbles of its first four bytes, from the lowest on; four further on lie in
+the next four bytes, and so on. One mask then finds two neighbours, 16 bits apart, which are a register of bf16."""
 
 
 @dataclass(frozen=True, slots=True)
 class Int4Weight(Weight):
-    """uint8 [..., rows, depth / 2] and scales [..., rows, depth / group] in bf16, fp16 or fp32, as the checkpoint has
-    them. Byte 16 b + i of a row holds number 32 b + i, plus 8, in its lower bits and number 32 b + 16 + i above."""
+    """Numbers plus 8 in panels, uint8 [..., rows / 16, depth / 32, 16, 16], and scales [..., rows / 16, depth / group,
+    16] in bf16, fp16 or fp32, as the checkpoint has them."""
 
     endings: ClassVar[tuple[str, ...]] = ("_packed", "_scale")
     dtypes: ClassVar[tuple[torch.dtype, ...]] = (torch.uint8,)
+    rows_together: ClassVar[int] = ROWS
 
     @property
     def group(self) -> int:
         """How many neighbours share a scale: one of ``GROUPS``."""
         assert self.scales is not None
-        return self.shape[-1] // self.scales.shape[-1]
+        return self.shape[-1] // self.scales.shape[-2]
 
     @property
     def format(self) -> int:
@@ -39,66 +42,99 @@ class Int4Weight(Weight):
 
     @property
     def shape(self) -> torch.Size:
-        return torch.Size((*self.values.shape[:-1], 2 * self.values.shape[-1]))
+        *outer, panels, blocks, rows, width = self.values.shape
+        return torch.Size((*outer, panels * rows, 2 * blocks * width))
 
     @classmethod
     def allocate(
-        cls, *shape: int, device: torch.device, group: int = BLOCK, scales: torch.dtype = torch.bfloat16
+        cls, *shape: int, device: torch.device, group: int = 32, scales: torch.dtype = torch.bfloat16
     ) -> Int4Weight:
-        *outer, depth = shape
+        *outer, rows, depth = shape
         assert group in GROUPS and depth % group == 0, f"{depth} numbers are no groups of {group}"
-        values = torch.empty(*outer, depth // 2, dtype=torch.uint8, device=device)
-        return cls(values, torch.empty(*outer, depth // group, dtype=scales, device=device))
+        values = torch.empty(*outer, rows // ROWS, depth // DEPTH, ROWS, DEPTH // 2, dtype=torch.uint8, device=device)
+        return cls(values, torch.empty(*outer, rows // ROWS, depth // group, ROWS, dtype=scales, device=device))
 
     @classmethod
     def packed(cls, numbers: Tensor, scales: Tensor) -> Int4Weight:
-        """From numbers 0 to 15, uint8 [..., rows, depth], 8 of which stands for zero."""
-        low, high = numbers.reshape(*numbers.shape[:-1], -1, 2, BLOCK // 2).unbind(-2)
-        return cls((low | high << 4).flatten(-2), scales)
+        """From numbers 0 to 15, uint8 [..., rows, depth], 8 of which stands for zero, and scales [..., rows, groups] in
+        the dtype to keep."""
+        return cls(_nibbles_of(to_panels(numbers, DEPTH)), to_panels(scales, 1).squeeze(-1))
 
     @classmethod
-    def of(cls, weight: Tensor, group: int = BLOCK) -> Int4Weight:
+    def of(cls, weight: Tensor, group: int = 32) -> Int4Weight:
         """Rounds a weight [..., rows, depth]. The number furthest from zero in each group becomes -8, as in q4_0, so
         that a scale may be negative."""
         copy = cls.allocate(*weight.shape, device=weight.device, group=group)
         assert copy.scales is not None
-        rows, values, scales = weight.flatten(0, -2), copy.values.flatten(0, -2), copy.scales.flatten(0, -2)
+        rows = weight.flatten(0, -2)
+        values, scales = copy.values.view(-1, *copy.values.shape[-3:]), copy.scales.view(-1, *copy.scales.shape[-2:])
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            groups = rows[part].float().reshape(-1, rows.shape[-1] // group, group)
+            part = rows[start : start + ROWS_AT_ONCE].float()
+            groups = part.reshape(len(part), -1, group)
             furthest = groups.gather(-1, groups.abs().argmax(-1, keepdim=True)).squeeze(-1)
-            scales[part] = furthest / -8
-            scale = scales[part].float()
-            steps = torch.where(scale == 0, 0.0, 1 / scale)[..., None]
+            scale = (furthest / -8).to(copy.scales.dtype)
+            steps = torch.where(scale == 0, 0.0, 1 / scale.float())[..., None]
             numbers = (groups * steps).round_().clamp_(-8, 7).add_(8).to(torch.uint8).flatten(-2)
-            values[part] = cls.packed(numbers, scales[part]).values
+            done, panels = cls.packed(numbers, scale), slice(start // ROWS, (start + len(part)) // ROWS)
+            assert done.scales is not None
+            values[panels], scales[panels] = done.values, done.scales
         return copy
+
+    def numbers(self) -> Tensor:
+        """The numbers 0 to 15 again, uint8 [..., rows, depth]."""
+        return from_panels(_numbers_of(self.values))
 
     def restored(self) -> Tensor:
         assert self.scales is not None
-        blocks = self.values.reshape(*self.values.shape[:-1], -1, BLOCK // 2)
-        numbers = torch.cat([blocks & 15, blocks >> 4], dim=-1).flatten(-2).float() - 8
-        return (numbers.reshape(*self.scales.shape, self.group) * self.scales.float()[..., None]).flatten(-2)
+        numbers, scales = self.numbers().float() - 8, from_panels(self.scales.float()[..., None])
+        return (numbers.reshape(*scales.shape, self.group) * scales[..., None]).flatten(-2)
+
+    def restored_for(self, dtype: torch.dtype) -> Tensor:
+        assert self.scales is not None
+        whole = self.restored()
+        return whole.to(dtype).float() if self.scales.dtype == torch.bfloat16 else whole
+
+
+def _places() -> list[int]:
+    """Which number of a block lies in each of its 32 nibbles."""
+    return [4 * word + place for word in range(4) for place in NIBBLES]
+
+
+def _nibbles_of(blocks: Tensor) -> Tensor:
+    """uint8 [..., 16] of numbers [..., 32]."""
+    low, high = blocks[..., _places()].reshape(*blocks.shape[:-1], DEPTH // 2, 2).unbind(-1)
+    return low | high << 4
+
+
+def _numbers_of(nibbles: Tensor) -> Tensor:
+    """The numbers [..., 32] again."""
+    ordered = torch.stack([nibbles & 15, nibbles >> 4], dim=-1).flatten(-2)
+    return ordered[..., torch.tensor(_places(), device=nibbles.device).argsort()]
 
 
 @jit
 def int4_factors(tile: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """The lower and the upper numbers of a tile of bytes in the dtype of rows x. That is exact: four bits become the
-    last of 128's mantissa, which is 136 too much."""
+    """Of a tile of bytes [..., 16] the first and the second 16 numbers of each block, in the dtype of rows x. That is
+    exact: four bits become the last of 128's mantissa, which is 136 too much."""
     if SIMULATED:
-        low = ((tile & 15).to(tl.float32) - 8).to(x.dtype.element_ty)
-        high = ((tile >> 4).to(tl.float32) - 8).to(x.dtype.element_ty)
-        return low, high
+        lane = tl.arange(0, 16)
+        place = tile.to(tl.int32) * 0 + (lane // 4 * 4 + lane % 2 * 2)
+        shift = (lane % 4 // 2 * 4).to(tl.uint8)
+        first = (tl.gather(tile, place, axis=-1) >> shift) & 15
+        second = (tl.gather(tile, place + 1, axis=-1) >> shift) & 15
+        return (
+            (first.to(tl.float32) - 8).to(x.dtype.element_ty),
+            (second.to(tl.float32) - 8).to(x.dtype.element_ty),
+        )
     return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
         """{
         .reg .b32 a, b, c, d, one, off;
         mov.b32 one, 0x3f803f80;
         mov.b32 off, 0xc308c308;
-        prmt.b32 a, $4, 0, 0x4140;
-        prmt.b32 b, $4, 0, 0x4342;
-        shr.u32 c, a, 4;
-        shr.u32 d, b, 4;
-        lop3.b32 a, a, 0x000f000f, 0x43004300, 0xea;
+        shr.u32 b, $4, 4;
+        shr.u32 c, $4, 8;
+        shr.u32 d, $4, 12;
+        lop3.b32 a, $4, 0x000f000f, 0x43004300, 0xea;
         lop3.b32 b, b, 0x000f000f, 0x43004300, 0xea;
         lop3.b32 c, c, 0x000f000f, 0x43004300, 0xea;
         lop3.b32 d, d, 0x000f000f, 0x43004300, 0xea;
@@ -116,66 +152,92 @@ def int4_factors(tile: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
 
 
 @jit
-def int4_fours(
-    fours: tl.tensor, scales: tl.tensor, rest: tl.tensor, x: tl.tensor
-) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """Numbers times scales in the dtype of rows x, rounded once. ``fours`` uint16: two bytes each, whose lower numbers
-    come first, then the upper ones. A scale is ``scales`` + ``rest``, both bits of bf16, uint16; ``rest`` is None where
-    scales are bf16."""
+def int4_scaled(tile: tl.tensor, scale: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """``int4_factors`` times bf16 scales of the tile's shape, rounded to bf16: what PyTorch unpacks to."""
     if SIMULATED:
-        scale = scales.to(tl.bfloat16, bitcast=True).to(tl.float32)
-        if rest is not None:
-            scale += rest.to(tl.bfloat16, bitcast=True).to(tl.float32)
-        dtype = x.dtype.element_ty
+        first, second = int4_factors(tile, x)
         return (
-            (((fours & 15).to(tl.float32) - 8) * scale).to(dtype),
-            (((fours >> 8 & 15).to(tl.float32) - 8) * scale).to(dtype),
-            (((fours >> 4 & 15).to(tl.float32) - 8) * scale).to(dtype),
-            (((fours >> 12).to(tl.float32) - 8) * scale).to(dtype),
+            (first.to(tl.float32) * scale.to(tl.float32)).to(x.dtype.element_ty),
+            (second.to(tl.float32) * scale.to(tl.float32)).to(x.dtype.element_ty),
         )
-    numbers: tl.constexpr = """{
-        .reg .b32 a, b, r, s, t, one, off, z;
+    return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+        """{
+        .reg .b32 a, b, c, d, one, off, z;
         mov.b32 one, 0x3f803f80;
         mov.b32 off, 0xc308c308;
         mov.b32 z, 0x80008000;
-        cvt.u32.u16 a, $4;
-        prmt.b32 a, a, 0, 0x4140;
-        shr.u32 b, a, 4;
-        lop3.b32 a, a, 0x000f000f, 0x43004300, 0xea;
+        shr.u32 b, $4, 4;
+        shr.u32 c, $4, 8;
+        shr.u32 d, $4, 12;
+        lop3.b32 a, $4, 0x000f000f, 0x43004300, 0xea;
         lop3.b32 b, b, 0x000f000f, 0x43004300, 0xea;
+        lop3.b32 c, c, 0x000f000f, 0x43004300, 0xea;
+        lop3.b32 d, d, 0x000f000f, 0x43004300, 0xea;
         fma.rn.bf16x2 a, a, one, off;
         fma.rn.bf16x2 b, b, one, off;
-        mov.b32 s, {$5, $5};"""
-    if rest is None:
-        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
-            numbers
-            + """
-        fma.rn.bf16x2 a, a, s, z;
-        fma.rn.bf16x2 b, b, s, z;
-        mov.b32 {$0, $1}, a;
-        mov.b32 {$2, $3}, b;
+        fma.rn.bf16x2 c, c, one, off;
+        fma.rn.bf16x2 d, d, one, off;
+        fma.rn.bf16x2 $0, a, $5, z;
+        fma.rn.bf16x2 $1, b, $5, z;
+        fma.rn.bf16x2 $2, c, $5, z;
+        fma.rn.bf16x2 $3, d, $5, z;
         }""",
-            "=h,=h,=h,=h,h,h",
-            [fours, scales],
-            dtype=(tl.bfloat16, tl.bfloat16, tl.bfloat16, tl.bfloat16),
+        "=r,=r,=r,=r,r,r,r",
+        [tile, scale],
+        dtype=(tl.bfloat16, tl.bfloat16),
+        is_pure=True,
+        pack=4,
+    )
+
+
+@jit
+def int4_pairs(words: tl.tensor, scale: tl.tensor, rest: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """The two numbers in the lowest nibbles of each half of words, times their scale, in the dtype of rows x: rounded
+    once. A scale is ``scale`` + ``rest``, both bf16; no ``rest``: where scales are bf16."""
+    if SIMULATED:
+        factor = scale.to(tl.float32)
+        if rest is not None:
+            factor += rest.to(tl.float32)
+        first = ((words & 15).to(tl.float32) - 8) * factor
+        second = ((words >> 16 & 15).to(tl.float32) - 8) * factor
+        return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
+    elif rest is None:
+        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+            """{
+            .reg .b32 a, s, one, off, z;
+            mov.b32 one, 0x3f803f80;
+            mov.b32 off, 0xc308c308;
+            mov.b32 z, 0x80008000;
+            mov.b32 s, {$3, $3};
+            lop3.b32 a, $2, 0x000f000f, 0x43004300, 0xea;
+            fma.rn.bf16x2 a, a, one, off;
+            fma.rn.bf16x2 a, a, s, z;
+            mov.b32 {$0, $1}, a;
+            }""",
+            "=h,=h,r,h",
+            [words, scale.to(tl.uint16, bitcast=True)],
+            dtype=(tl.bfloat16, tl.bfloat16),
             is_pure=True,
             pack=1,
         )
     else:
         return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
-            numbers
-            + """
-            mov.b32 r, {$6, $6};
-            fma.rn.bf16x2 t, a, r, z;
-            fma.rn.bf16x2 a, a, s, t;
-            fma.rn.bf16x2 t, b, r, z;
-            fma.rn.bf16x2 b, b, s, t;
+            """{
+            .reg .b32 a, r, s, one, off, z;
+            mov.b32 one, 0x3f803f80;
+            mov.b32 off, 0xc308c308;
+            mov.b32 z, 0x80008000;
+            mov.b32 s, {$3, $3};
+            mov.b32 r, {$4, $4};
+            lop3.b32 a, $2, 0x000f000f, 0x43004300, 0xea;
+            fma.rn.bf16x2 a, a, one, off;
+            fma.rn.bf16x2 r, a, r, z;
+            fma.rn.bf16x2 a, a, s, r;
             mov.b32 {$0, $1}, a;
-            mov.b32 {$2, $3}, b;
             }""",
-            "=h,=h,=h,=h,h,h,h",
-            [fours, scales, rest],
-            dtype=(tl.bfloat16, tl.bfloat16, tl.bfloat16, tl.bfloat16),
+            "=h,=h,r,h,h",
+            [words, scale.to(tl.uint16, bitcast=True), rest.to(tl.uint16, bitcast=True)],
+            dtype=(tl.bfloat16, tl.bfloat16),
             is_pure=True,
             pack=1,
         )

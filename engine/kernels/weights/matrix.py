@@ -7,12 +7,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..toolchain.jit import HAS_TRITON, jit, tl
-from . import fp8, int4, int8
+from . import fp8, int8
 
 INT8 = tl.constexpr(int8.INT8) if HAS_TRITON else None
 FP8 = tl.constexpr(fp8.FP8) if HAS_TRITON else None
-INT4 = tl.constexpr(min(int4.GROUPS)) if HAS_TRITON else None
-"""Formats from here on are INT4 with so large groups: see ``decode/groups.py``."""
+"""Formats from here on are packed: FP8, or INT4 with so large groups. See ``decode/packed.py``."""
 
 
 class Matrix(NamedTuple):
@@ -39,8 +38,6 @@ def load_factor(
         tile = tl.load(pointers, mask=(columns[:, None] < weight.N) & (at[None, :] < weight.K), other=0.0)
     if weight.FORMAT == INT8:
         tile = int8.int8_factor(tile, x)
-    elif weight.FORMAT == FP8:
-        tile = fp8.fp8_factor(tile, x)
     return tile
 
 

@@ -21,15 +21,18 @@ class Weight(ABC):
     parameters, which are named as in the checkpoint (``kinds.weight_of``)."""
 
     values: Tensor
-    """What a kernel reads first, [..., rows, columns]: as many columns as the depth, or fewer where they are packed."""
+    """What a kernel reads first, [..., rows, depth] unless it is packed otherwise."""
     scales: Tensor | None = None
-    """Of each row, [..., rows], or of each group of a row, [..., rows, groups]."""
+    """Of each row, [..., rows], or of each group of a row."""
 
     endings: ClassVar[tuple[str, ...]]
     """Of the names of ``values`` and ``scales`` among a module's parameters: what follows "weight" or, stacked,
     "down_proj"."""
     dtypes: ClassVar[tuple[torch.dtype, ...]]
     """Of ``values``: tells kinds with the same endings apart."""
+
+    rows_together: ClassVar[int] = 1
+    """How many rows share the first dimension of ``values``: parts of a weight begin at multiples of them."""
 
     @property
     @abstractmethod
@@ -55,18 +58,26 @@ class Weight(ABC):
     def restored(self) -> Tensor:
         """fp32 [..., rows, depth]: what products with this weight multiply by. Defines the kind."""
 
+    def restored_for(self, dtype: torch.dtype) -> Tensor:
+        """fp32 [..., rows, depth]: what kernels multiply rows of a dtype by. Where scales are multiplied in before the
+        product, that is rounded to the dtype."""
+        return self.restored()
+
     def rows(self, start: int, end: int) -> Self:
-        """A view of rows start .. end - 1 of each matrix."""
+        """A view of rows start .. end - 1 of each matrix; both are multiples of ``rows_together``."""
+        axis, together = len(self.shape) - 2, self.rows_together
+        assert start % together == end % together == 0, f"rows {start} to {end} are no whole panels of {together}"
 
         def of(part: Tensor) -> Tensor:
-            return part.narrow(self.values.ndim - 2, start, end - start)
+            unit = self.shape[axis] // part.shape[axis]
+            return part.narrow(axis, start // unit, (end - start) // unit)
 
         return type(self)(of(self.values), None if self.scales is None else of(self.scales))
 
     @classmethod
     def below_one_another(cls, weights: Sequence[Self]) -> Self:
         """A new weight with the rows of all of these, in order. All have one depth."""
-        axis, scales = weights[0].values.ndim - 2, [weight.scales for weight in weights if weight.scales is not None]
+        axis, scales = len(weights[0].shape) - 2, [weight.scales for weight in weights if weight.scales is not None]
         values = torch.cat([weight.values for weight in weights], axis)
         return cls(values, torch.cat(scales, axis) if scales else None)
 
