@@ -125,10 +125,10 @@ def _load_int4(
     scale = _load_scales(scales, place, block < K // 32, even)
     high = scale.to(tl.bfloat16)
     if scale.dtype == tl.bfloat16:
-        return int4_pairs(pairs, _for_each_pair(high), None, x)
+        return int4_pairs(pairs, _for_each_pair(high), None, x)  # type: ignore[no-any-return]
     else:
         rest = (scale.to(tl.float32) - high.to(tl.float32)).to(tl.bfloat16)
-        return int4_pairs(pairs, _for_each_pair(high), _for_each_pair(rest), x)
+        return int4_pairs(pairs, _for_each_pair(high), _for_each_pair(rest), x)  # type: ignore[no-any-return]
 
 
 @jit
