@@ -42,7 +42,9 @@ if INTERPRETED:
     remember()
 elif HAS_TRITON:
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
+    from .finished_products import finish_products_in_loops
 
+    finish_products_in_loops()
     make_keys_independent_of_order()
     tell_what_is_compiled()
 
