@@ -29,7 +29,7 @@ from .headless import Request, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
-from .pair import DEVICE, OFFLINE
+from .pair import DEVICE, OFFLINE, WEIGHTS
 from .plain import PlainChat
 from .problems import Problem
 from .prompt import read_prompt
@@ -138,6 +138,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @_setting("--seed", "N", "Same seed, same answer.", common=True)
 @_setting("--max-new-tokens", "N", "Longest answer.")
 @DEVICE
+@WEIGHTS
 @flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
 @flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @OFFLINE

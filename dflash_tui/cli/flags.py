@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings
+from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, WeightChoice
 from engine.hub.pairs import NO_DRAFTER
 
 from .headless import OutputFormat
@@ -36,6 +36,7 @@ class Flags:
     seed: int
     max_new_tokens: int
     device: str
+    weights: WeightChoice
     draft: str | None
     context: int | None
     offline: bool
@@ -69,6 +70,7 @@ class Flags:
             self.attention_backend,
             self.draft_attention_backend,
             self.noise_embed_scale,
+            self.weights,
             time_rounds=self.block_size == AUTO,
         )
 

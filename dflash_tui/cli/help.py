@@ -10,8 +10,10 @@ from typing import Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from engine.tools.gpus import first_gpu
 
 from .problems import Problem
+from .sizes import size_lines
 
 TOPICS = {
     "decoding": "how tokens are drafted and chosen",
@@ -112,6 +114,8 @@ def topic_text(program: click.Command, topic: str) -> str:
     formatter.write(f"{topic}: {TOPICS[topic]}\n")
     context = click.Context(program, info_name="dflash-chat")
     write_options(program, context, formatter, flags_of(program, topic))
+    if topic == "models":
+        formatter.write("\n" + "\n".join(size_lines(first_gpu())) + "\n")
     if topic == "scripts":
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), meaning) for code, meaning in EXIT_CODES.items()])

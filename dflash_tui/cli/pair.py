@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 
-from engine.commands import EngineOptions
+from engine.commands import AUTO, EngineOptions, WeightFormat
 from engine.errors import UsageFailure
 
 from .help import flag
@@ -27,14 +27,22 @@ DEVICE = flag(
     default="auto",
     help="Where to compute.",
 )
+WEIGHTS = flag(
+    "--weights",
+    topic="models",
+    common=True,
+    type=click.Choice([AUTO, *get_args(WeightFormat)]),
+    default=AUTO,
+    help="How weights are held; auto: as fits here.",
+)
 OFFLINE = flag("--offline", topic="models", is_flag=True, help="Never ask the hub.")
 
 
 def pair_flags(command: Body) -> Body:
-    """MODEL, ``--draft``, ``--device`` and ``--offline``, for a command that measures a pair."""
+    """MODEL, ``--draft``, ``--device``, ``--weights`` and ``--offline``, for a command that measures a pair."""
     model = click.argument("model", required=False)
     draft = click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
-    return model(draft(DEVICE(OFFLINE(command))))
+    return model(draft(DEVICE(WEIGHTS(OFFLINE(command)))))
 
 
 @contextmanager

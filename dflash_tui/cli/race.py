@@ -17,7 +17,7 @@ from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.race.race import Joules, Race, lanes_for
 from dflash_tui.core.race.report import HOW, race_object, race_remarks, race_table
 from dflash_tui.core.source import Source, SourceFactory, events_only
-from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop
+from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop, WeightChoice
 from engine.events import EngineError, EngineReady, Event
 
 from .block_size import METAVAR, BlockSizeType
@@ -67,6 +67,7 @@ def race(
     block_sizes: Sequence[BlockSize],
     system: str | None,
     device: str,
+    weights: WeightChoice,
     draft: str | None,
     context: int | None,
     offline: bool,
@@ -87,7 +88,8 @@ def race(
         raise value_problem(error, "dflash-chat race --help lists the flags.") from error
     head = [Message("system", system)] if system else []
     messages = [*head, Message("user", text)]
-    return _Track(invocation.engine(EngineOptions(model, draft, device, context, offline))).run(
+    options = EngineOptions(model, draft, device, context, offline, weights=weights)
+    return _Track(invocation.engine(options)).run(
         lambda send, joules: Race(messages, lanes, runs, send, joules), as_json
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..kernels.decode.attention import AttendTiles, WindowTiles
-from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, DraftTiles, RowTiles, TargetTiles, Tiles
+from ..kernels.decode.tiles import DraftTiles, RowTiles, TargetTiles, Tiles
 from ..kernels.prefill.attention import ChunkTiles
 from ..kernels.toolchain.jit import MAX_ROWS
 
@@ -24,21 +24,25 @@ LEAST_IN_FLIGHT = 16_000
 
 
 def tile_choices(
-    default: Tiles, per_step: int, itemsize: int, *, split: bool = False, columns: Sequence[int] = (16, 32, 64)
+    default: Tiles, per_step: int, bits: int, *, split: bool = False, columns: Sequence[int] = (16, 32, 64)
 ) -> tuple[Tiles, ...]:
-    """``per_step``: weight tiles that a program reads in each step."""
+    """``per_step``: weight tiles that a program reads in each step; ``bits``: of a number in them."""
     # Every choice has to be compiled, so splits are tried with the stages in use.
     stages, splits = ((default.stages,), (1, 2, 4, 8)) if split else ((3, 4, 6, 8), (default.splits,))
+    depths = (128, 256, 512) if bits < 8 else (128, 256)
     found = [
         replace(default, columns=each, depth=depth, stages=ahead, splits=parts)
-        for each, depth, ahead, parts in product(columns, (128, 256), stages, splits)
+        for each, depth, ahead, parts in product(columns, depths, stages, splits)
     ]
-    return tuple(
-        tiles
-        for tiles in found
-        if (tiles.stages - 1) * tiles.depth * per_step * tiles.columns * itemsize >= LEAST_IN_FLIGHT
-        and tiles.stages * tiles.depth * (per_step * tiles.columns + MAX_ROWS) * itemsize <= SHARED_MEMORY
-    )
+    return tuple(tiles for tiles in found if _is_worth_trying(tiles, per_step, bits))
+
+
+def _is_worth_trying(tiles: Tiles, per_step: int, bits: int) -> bool:
+    """Whether enough weights are on their way, and the tiles fit; a step's rows are of 16 bits or of 32."""
+    weights = tiles.depth * per_step * tiles.columns * bits // 8
+    rows = tiles.depth * MAX_ROWS * max(2, bits // 8)
+    enough = LEAST_IN_FLIGHT if bits >= 8 else LEAST_IN_FLIGHT // 2
+    return (tiles.stages - 1) * weights >= enough and tiles.stages * (weights + rows) <= SHARED_MEMORY
 
 
 def refinements(tiles: AnyTiles) -> tuple[AnyTiles, ...]:
@@ -60,10 +64,16 @@ def attend_choices(default: AttendTiles) -> tuple[AttendTiles, ...]:
     return (*shorter, replace(default, split=2 * default.split), whole, replace(whole, keys=16, stages=3))
 
 
-GATE_UP_AND_ROUTE_CHOICES = (
-    *(Tiles(16, 256, warps=warps, stages=stages) for warps in (2, 4, 8) for stages in (3, 4, 5, 6)),
-    *(Tiles(16, 128, warps=warps, stages=stages) for warps in (2, 4, 8) for stages in (6, 8, 10)),
-)
+def gate_up_and_route_choices(bits: int) -> tuple[Tiles, ...]:
+    """For weights of so many bits a number. The router's own tiles, of 16 bits, share the launch."""
+    columns = (16,) if bits >= 16 else (16, 32)
+    return (
+        *(Tiles(each, 256, warps=w, stages=s) for each in columns for w in (2, 4, 8) for s in (3, 4, 5, 6)),
+        *(Tiles(each, 128, warps=w, stages=s) for each in columns for w in (2, 4, 8) for s in (6, 8, 10)),
+        *(Tiles(each, 512, warps=w, stages=s) for each in columns for w in (4, 8) for s in (2, 3, 4) if bits < 16),
+    )
+
+
 ROUTER_CHOICES = tuple(
     Tiles(32, depth, splits) for depth, splits in ((64, 4), (64, 11), (128, 2), (256, 11), (128, 22))
 )
@@ -74,9 +84,9 @@ Tried = Mapping[Tiles, float]
 """Microseconds of one kernel with each choice."""
 
 
-def read_tiles(sweep: Path, target: TargetTiles) -> tuple[TargetTiles, DraftTiles]:
-    """The tiles of target and drafter that a sweep's JSON found best (``ValueError``: it holds no sweep). A choice that
-    serves several kernels is the one with the least mean slowdown; what the sweep lacks keeps its default."""
+def read_tiles(sweep: Path, target: TargetTiles, drafter: DraftTiles) -> tuple[TargetTiles, DraftTiles]:
+    """The tiles that a sweep's JSON found best (``ValueError``: it holds no sweep). A choice that serves several
+    kernels is the one with the least mean slowdown; what the sweep lacks stays as given."""
     by_field: dict[str, list[Tried]] = defaultdict(list)
     try:
         kernels = json.loads(sweep.read_text("utf-8"))["kernels"]
@@ -86,7 +96,7 @@ def read_tiles(sweep: Path, target: TargetTiles) -> tuple[TargetTiles, DraftTile
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{sweep} holds no sweep of the kernels: {error}") from error
     chosen = {field: tiles for field, tried in by_field.items() if (tiles := best_for_all(tried)) is not None}
-    return replace(target, **_of("target.", chosen)), replace(DRAFT_TILES_IN_8_BITS, **_of("draft.", chosen))
+    return replace(target, **_of("target.", chosen)), replace(drafter, **_of("draft.", chosen))
 
 
 def best_for_all(kernels: Iterable[Tried]) -> Tiles | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,27 +11,37 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..commands import WeightFormat
 from ..kernels.decode.attention import AttendScratch, AttendTiles, attend_rows, attend_tiles
 from ..kernels.decode.dense import gate_up, partial_sums, project
 from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ..kernels.decode.norm import after_attention, after_feed_forward
 from ..kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from ..kernels.decode.tiles import DRAFT_TILES_IN_8_BITS, ROW_TILES, RowTiles, TargetTiles, Tiles, target_tiles
+from ..kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles, Tiles, draft_tiles, target_tiles
 from ..kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
 from ..kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ..kernels.reference.rope import inverse_frequencies
 from ..kernels.shared.activation import Activation
 from ..kernels.shared.heads import HeadNorms
+from ..kernels.toolchain.card import Card
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.kinds import MAKERS
 from ..kernels.weights.plain import PlainWeight
-from ..kernels.weights.weight import Weight
 from ..layer_config import AttentionConfig, MoeConfig
 from ..models.family import TargetConfig
-from .candidates import GATE_UP_AND_ROUTE_CHOICES, ROUTER_CHOICES, ROW_CHOICES, AnyTiles, attend_choices, tile_choices
+from .candidates import (
+    ROUTER_CHOICES,
+    ROW_CHOICES,
+    AnyTiles,
+    attend_choices,
+    gate_up_and_route_choices,
+    tile_choices,
+)
 from .routing import Routing, forced_scores
 from .shapes import Shape
+from .weights import Packing, noise
 
 Launch = Callable[[], object]
 
@@ -62,54 +71,59 @@ class Case:
     """Which choice the tiles are: ``target.`` or ``draft.`` and a field's name; empty where there is no choice."""
 
 
-def cases_of(shape: Shape, itemsize: int, contexts: Sequence[int]) -> list[Case]:
-    """Every kernel of a round of this pair, the target's first, attention at each of the contexts."""
-    return [case for part in (_target(shape, itemsize, contexts), _drafter(shape, itemsize, contexts)) for case in part]
+def cases_of(
+    shape: Shape, dtype: torch.dtype, contexts: Sequence[int], card: Card, weights: WeightFormat = "bf16"
+) -> list[Case]:
+    """Every kernel of a round of this pair on a card, the target's first and its weights in a format, attention at each
+    of the contexts."""
+    tiles = target_tiles(shape.target.moe, card, weights)
+    target = _target(shape, Packing(dtype, MAKERS[weights]), contexts, card, tiles)
+    return [*target, *_drafter(shape, Packing(dtype, Int8Weight.of), contexts, card)]
 
 
 def copies_for(num_bytes: float) -> int:
     return max(2, min(MOST_COPIES, int(ROTATED_BYTES / max(num_bytes, 1.0)) + 1))
 
 
-def _target(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
-    config = shape.target
-    tiles, hidden = target_tiles(config.moe), config.hidden_size
+def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card, tiles: TargetTiles) -> Iterator[Case]:
+    config, plain = shape.target, replace(packing, make=PlainWeight)
+    itemsize, hidden = packing.dtype.itemsize, config.hidden_size
     for layer in dict.fromkeys(config.attention):
         kind = layer.kind.partition("_")[0]
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
         width = layer.num_heads * layer.head_dim
         for rows in (1, MAX_ROWS):
             qkv, output = (_at(rows, f"{name}, {kind}") for name in ("qkv", "output"))
-            yield _product(qkv, columns, hidden, tiles.qkv, itemsize, "target.qkv", split=False, rows=rows)
-            yield _product(output, hidden, width, tiles.output, itemsize, "target.output", rows=rows)
+            yield _product(qkv, columns, hidden, tiles.qkv, packing, "target.qkv", split=False, rows=rows)
+            yield _product(output, hidden, width, tiles.output, packing, "target.output", rows=rows)
         for rows, context in product((1, MAX_ROWS), contexts):
-            yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, rows)
+            yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, card, rows)
     inter = config.intermediate_size
     for rows in (1, MAX_ROWS):
         dense = partial(_gate_up, inter=inter, depth=hidden, activation="gelu_tanh", tiles=tiles.gate_up)
-        of_target = partial(dense, itemsize=itemsize, moe=config.moe, rows=rows)
+        of_target = partial(dense, packing=packing, moe=config.moe, rows=rows)
         yield of_target(_at(rows, "gate and up"), field="target.gate_up")
         if config.moe is not None:
             yield of_target(_at(rows, "router"), field="target.router", of_router=True)
-        yield _after_attention(config, itemsize, rows)
-        yield _after_feed_forward(config, itemsize, rows)
-    yield _product("down", hidden, inter, tiles.down, itemsize, "target.down")
+        yield _after_attention(config, tiles, itemsize, rows)
+        yield _after_feed_forward(config, tiles, itemsize, rows)
+    yield _product("down", hidden, inter, tiles.down, packing, "target.down")
     if config.moe is not None:
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
-            yield from _experts(config, routing, rows, itemsize)
+            yield from _experts(config, tiles, routing, rows, packing)
     for layer in dict.fromkeys(config.attention):
-        yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize)
-    yield _head("head", config, tiles.head, itemsize)
+        yield _prompt(f"prompt attention, {layer.kind.partition('_')[0]}", layer, itemsize, card)
+    yield _head("head", config, tiles.head, plain)
     yield _pick(config, tiles.head)
 
 
-def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[Case]:
-    config, target = shape.drafter, shape.target
+def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card) -> Iterator[Case]:
+    config, target, itemsize = shape.drafter, shape.target, packing.dtype.itemsize
     if config is None:
         return
-    tiles, hidden = DRAFT_TILES_IN_8_BITS, config.hidden_size
-    draft_product = partial(_product, itemsize=1)
+    tiles, hidden = draft_tiles(True, card), config.hidden_size
+    draft_product = partial(_product, packing=packing)
     for layer in dict.fromkeys(config.layers):
         kind = layer.kind.partition("_")[0]
         kv_columns = 2 * layer.num_kv_heads * layer.head_dim
@@ -118,33 +132,23 @@ def _drafter(shape: Shape, itemsize: int, contexts: Sequence[int]) -> Iterator[C
             width = layer.num_heads * layer.head_dim
             all_kv = len(config.layers) * kv_columns
             yield draft_product("draft qkv", columns, hidden, tiles.qkv, field="draft.qkv", split=False)
-            yield draft_product(
-                "draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv", split=False
-            )
+            whole = partial(draft_product, split=False)
+            yield whole("draft context kv", all_kv, hidden, tiles.context_kv, field="draft.context_kv")
             yield draft_product("draft output", hidden, width, tiles.output, field="draft.output")
-        yield from (_attention(f"draft attention, {kind}, {context}", layer, context, itemsize) for context in contexts)
+        for context in contexts:
+            yield _attention(f"draft attention, {kind}, {context}", layer, context, itemsize, card)
     inter, features = config.intermediate_size, len(config.target_layer_ids) * hidden
-    yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, 1, "draft.gate_up")
+    yield _gate_up("draft gate and up", inter, hidden, "silu", tiles.gate_up, packing, "draft.gate_up")
     yield draft_product("draft down", hidden, inter, tiles.down, field="draft.down")
     yield draft_product("draft context", hidden, features, tiles.context, field="draft.context")
-    yield _head("draft head", target, tiles.head, 1)
+    yield _head("draft head", target, tiles.head, packing, of_drafter=True)
 
 
 # --- the cases
 
 
-def _noise(device: torch.device, dtype: torch.dtype, *shape: int) -> Tensor:
-    return torch.randn(shape, device=device, dtype=dtype).mul_(1 / math.sqrt(shape[-1]))
-
-
 def _rows(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
     return torch.randn(MAX_ROWS, width, device=device, dtype=dtype)
-
-
-def _weight(device: torch.device, dtype: torch.dtype, itemsize: int, *shape: int) -> Weight:
-    """In 8 bits where a number takes one byte: that is the drafter's."""
-    weight = _noise(device, dtype, *shape)
-    return Int8Weight.of(weight) if itemsize == 1 else PlainWeight(weight)
 
 
 def _at(rows: int, name: str) -> str:
@@ -157,13 +161,13 @@ def _product(
     columns: int,
     depth: int,
     tiles: Tiles,
-    itemsize: int,
+    packing: Packing,
     field: str,
     split: bool = True,
     rows: int = MAX_ROWS,
 ) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        weights = [_weight(device, dtype, itemsize, columns, depth) for _ in range(copies)]
+        weights = [packing.random(device, columns, depth) for _ in range(copies)]
         x = _rows(device, dtype, depth)
 
         def launches(tiles: Tiles) -> list[Launch]:
@@ -172,8 +176,8 @@ def _product(
 
         return launches
 
-    choices = tile_choices(tiles, 1, itemsize, split=split)
-    return Case(name, columns * depth * itemsize, tiles, choices, prepare, field=field)
+    choices = tile_choices(tiles, 1, packing.bits, split=split)
+    return Case(name, packing.nbytes(columns, depth), tiles, choices, prepare, field=field)
 
 
 def _gate_up(
@@ -182,7 +186,7 @@ def _gate_up(
     depth: int,
     activation: Activation,
     tiles: Tiles,
-    itemsize: int,
+    packing: Packing,
     field: str,
     moe: MoeConfig | None = None,
     of_router: bool = False,
@@ -193,12 +197,12 @@ def _gate_up(
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         x, out = _rows(device, dtype, depth), _rows(device, dtype, inter)
         if moe is None:
-            alone = [_weight(device, dtype, itemsize, 2 * inter, depth) for _ in range(copies)]
+            alone = [packing.random(device, 2 * inter, depth) for _ in range(copies)]
             return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles, rows) for weight in alone]
-        weights = [_weight(device, dtype, itemsize, 2 * inter, depth) for _ in range(copies)]
+        weights = [packing.random(device, 2 * inter, depth) for _ in range(copies)]
         router = RouterRows(
             x=x,
-            weight=_noise(device, dtype, moe.num_experts, depth),
+            weight=noise(device, dtype, moe.num_experts, depth),
             per_expert_scale=torch.ones(moe.num_experts, device=device, dtype=dtype),
             forced=None,
             rows=torch.full((1,), rows, dtype=torch.int32, device=device),
@@ -217,17 +221,16 @@ def _gate_up(
 
         return launches
 
-    size = (2 * inter + (moe.num_experts if moe else 0)) * depth * itemsize
+    size = packing.nbytes(2 * inter, depth) + (moe.num_experts if moe else 0) * depth * packing.dtype.itemsize
     if of_router:
         return Case(name, size, TargetTiles().router, ROUTER_CHOICES, prepare, field=field)
-    choices = GATE_UP_AND_ROUTE_CHOICES if moe else tile_choices(tiles, 2, itemsize)
+    choices = gate_up_and_route_choices(packing.bits) if moe else tile_choices(tiles, 2, packing.bits)
     return Case(name, size, tiles, choices, prepare, field=field)
 
 
-def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -> Iterator[Case]:
+def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: int, packing: Packing) -> Iterator[Case]:
     moe, hidden = config.moe, config.hidden_size
     assert moe is not None
-    tiles = target_tiles(config.moe)
     scores = forced_scores(routing, 1, moe.num_experts, torch.device("cpu"))[0][:rows]
     found = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
     distinct = int((found.experts >= 0).sum())
@@ -238,17 +241,17 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
 
     def prepare_up(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         shape = (moe.num_experts, 2 * moe.intermediate_size, hidden)
-        weights = [_weight(device, dtype, itemsize, *shape) for _ in range(copies)]
+        weights = [packing.random(device, *shape) for _ in range(copies)]
         x, out, inter = _rows(device, dtype, hidden), _pair_rows(device, dtype), config.intermediate_size
         sums = partial_sums(tiles.down, hidden, device)
-        downs = [_weight(device, dtype, itemsize, hidden, inter) for _ in range(copies)]
+        downs = [packing.random(device, hidden, inter) for _ in range(copies)]
         beside = [DenseDown(_rows(device, dtype, inter), down, sums, tiles.down) for down in downs]
         where, pairs = assigned(device), list(zip(weights, beside, strict=True))
         return lambda tiles: [partial(expert_gate_up_rows, x, w, where, out, tiles, d, max_rows) for w, d in pairs]
 
     def prepare_down(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         shape = (moe.num_experts, hidden, moe.intermediate_size)
-        weights = [_weight(device, dtype, itemsize, *shape) for _ in range(copies)]
+        weights = [packing.random(device, *shape) for _ in range(copies)]
         act = _pair_rows(device, dtype)
         out = torch.zeros(MAX_ROWS, moe.top_k, hidden, device=device, dtype=dtype)
         where = assigned(device)
@@ -257,19 +260,23 @@ def _experts(config: TargetConfig, routing: Routing, rows: int, itemsize: int) -
     def _pair_rows(device: torch.device, dtype: torch.dtype) -> Tensor:
         return torch.randn(MAX_ROWS * moe.top_k, moe.intermediate_size, device=device, dtype=dtype)
 
-    size = distinct * moe.intermediate_size * hidden * itemsize
+    up_size, down_size = (
+        distinct * packing.nbytes(*each)
+        for each in ((2 * moe.intermediate_size, hidden), (hidden, moe.intermediate_size))
+    )
     what = f"{rows} rows, {routing}, {distinct} experts"
     up, down = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up, tiles.expert_down
-    name, dense = "experts gate and up", config.intermediate_size * hidden * itemsize
-    choices = tile_choices(up, 2, itemsize)
+    name, dense = "experts gate and up", packing.nbytes(hidden, config.intermediate_size)
+    choices = tile_choices(up, 2, packing.bits)
     field = f"target.expert_gate_up{'_alone' if rows == 1 else ''}"
-    yield Case(f"{name}, {what}", 2 * size + dense, up, choices, prepare_up, name, field)
+    yield Case(f"{name}, {what}", up_size + dense, up, choices, prepare_up, name, field)
     name = "experts down"
-    yield Case(f"{name}, {what}", size, down, tile_choices(down, 1, itemsize), prepare_down, name, "target.expert_down")
+    choices = tile_choices(down, 1, packing.bits)
+    yield Case(f"{name}, {what}", down_size, down, choices, prepare_down, name, "target.expert_down")
 
 
-def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config.moe).output.splits
+def _after_attention(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
+    hidden, splits = config.hidden_size, tiles.output.splits
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
         x, dense, experts, routed = (_rows(device, dtype, hidden) for _ in range(4))
@@ -283,8 +290,8 @@ def _after_attention(config: TargetConfig, itemsize: int, rows: int) -> Case:
     return Case(_at(rows, "after attention"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
-def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, target_tiles(config.moe).down.splits
+def _after_feed_forward(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
+    hidden, splits = config.hidden_size, tiles.down.splits
     top_k = config.moe.top_k if config.moe else 0
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
@@ -303,10 +310,12 @@ def _after_feed_forward(config: TargetConfig, itemsize: int, rows: int) -> Case:
     return Case(_at(rows, "after feed-forward"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
-def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, max_rows: int = MAX_ROWS) -> Case:
+def _attention(
+    name: str, layer: AttentionConfig, context: int, itemsize: int, card: Card, max_rows: int = MAX_ROWS
+) -> Case:
     # A full layer's cache is as long as the context allowed, whatever part of it is in use.
     capacity = max(32_768 + RING_SLACK, context + MAX_ROWS) if layer.window is None else layer.window - 1 + RING_SLACK
-    tiles = attend_tiles(layer, capacity, max_rows)
+    tiles = attend_tiles(layer, capacity, card, max_rows)
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[AttendTiles], list[Launch]]:
         shape = (layer.num_kv_heads, capacity, layer.head_dim)
@@ -334,7 +343,7 @@ def _attention(name: str, layer: AttentionConfig, context: int, itemsize: int, m
     return Case(name, size, tiles, attend_choices(tiles), prepare, code=name.rpartition(",")[0])
 
 
-def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
+def _prompt(name: str, layer: AttentionConfig, itemsize: int, card: Card) -> Case:
     """The last 2048 rows of a prompt of 8000. Arithmetic decides here; the bytes are a floor far below."""
     seen = PROMPT_KEYS if layer.window is None else min(PROMPT_KEYS, layer.window - 1 + PROMPT_ROWS)
 
@@ -351,25 +360,25 @@ def _prompt(name: str, layer: AttentionConfig, itemsize: int) -> Case:
         for queries, keys, warps, stages in product((64, 128), (16, 32, 64), (4, 8), (2, 3))
         if queries * layer.head_dim <= 128 * 256
     )
-    return Case(name, size, chunk_tiles(layer.head_dim), choices, prepare)
+    return Case(name, size, chunk_tiles(layer.head_dim, card), choices, prepare)
 
 
-def _head(name: str, config: TargetConfig, tiles: Tiles, itemsize: int) -> Case:
-    vocab, hidden, keep_logits = config.vocab_size, config.hidden_size, itemsize > 1
+def _head(name: str, config: TargetConfig, tiles: Tiles, packing: Packing, of_drafter: bool = False) -> Case:
+    vocab, hidden = config.vocab_size, config.hidden_size
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        embedding = _weight(device, dtype, itemsize, vocab, hidden)
+        embedding = packing.random(device, vocab, hidden)
         x = _rows(device, dtype, hidden)
 
         def launches(tiles: Tiles) -> list[Launch]:
-            out = HeadOutput.allocate(vocab, tiles, device, keep_logits)
+            out = HeadOutput.allocate(vocab, tiles, device, keep_logits=not of_drafter)
             return [partial(head_rows, x, embedding, config.logit_softcap, out, tiles)] * 2  # larger than any cache
 
         return launches
 
-    choices = tile_choices(tiles, 1, itemsize, columns=(32, 64, 128))
-    field = "target.head" if keep_logits else "draft.head"
-    return Case(name, float(vocab * hidden * itemsize), tiles, choices, prepare, field=field)
+    choices = tile_choices(tiles, 1, packing.bits, columns=(32, 64, 128))
+    field = "draft.head" if of_drafter else "target.head"
+    return Case(name, packing.nbytes(vocab, hidden), tiles, choices, prepare, field=field)
 
 
 def _pick(config: TargetConfig, tiles: Tiles) -> Case:

@@ -18,14 +18,17 @@ from ..commands import AUTO, BlockSize
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
 from ..errors import EngineFailure
-from ..kernels.decode.tiles import target_tiles
+from ..kernels.decode.tiles import draft_tiles, target_tiles
+from ..kernels.toolchain.card import card_of
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import load_drafter, load_target, pick_device
+from ..loading.stored_format import stored_format
 from ..models.dflash.modules import DFlashDrafter
+from ..models.packed import format_of_target
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
-from . import kernels
+from . import kernels, predict
 from .candidates import read_tiles
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
@@ -94,12 +97,13 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.bench kernels` times each kernel alone.",
+        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `predict` says what to expect of other"
+        " cards.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
     what.add_argument(
-        "--weights", choices=list(MAKERS), default="bf16", help="how the random target's weights lie in memory"
+        "--weights", choices=[AUTO, *MAKERS], default=AUTO, help="of the target; auto: as stored, or bf16"
     )
     what.add_argument("--layers", type=int, metavar="N", help="only the target's first N layers")
     what.add_argument("--target", type=Path, metavar="FOLDER", help="a checkpoint instead of random weights")
@@ -148,6 +152,8 @@ def run(arguments: Sequence[str], prog: str = PROG) -> int:
         shape = shape_of_checkpoint(options.target, options.draft)
     else:
         shape = read_shape(name, options.layers)
+    if options.weights == AUTO:
+        options.weights = "bf16" if options.target is None else stored_format(options.target).weights
     tiny = shape.name == TINY
     options.contexts = options.contexts or list(TINY_LENGTHS if tiny else CONTEXTS)
     options.prompts = (TINY_LENGTHS if tiny else PROMPTS) if options.prompts is None else options.prompts
@@ -212,7 +218,7 @@ def _make_pair(
 ) -> tuple[TargetModel, DFlashDrafter | None]:
     if options.target is None:
         return random_pair(shape, device, weights=options.weights)
-    target = load_target(options.target, device, lambda _what, _done, _total: None)
+    target = load_target(options.target, device, lambda _what, _done, _total: None, weights=options.weights)
     target.config = without_stops(target.config)
     drafter = None
     if options.draft is not None:
@@ -223,9 +229,10 @@ def _make_pair(
 def choose_rounds(bench: Bench, who: str, tiles: Path | None) -> float:
     """Sets who runs the rounds (the host by default) and with which tiles; returns the seconds until ready."""
     started, decoder = perf_counter(), bench.decoder
-    for_target, for_drafter = target_tiles(decoder.target.config.moe), None
+    card, for_drafter = card_of(decoder.device), None
+    for_target = target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target))
     if tiles is not None:
-        for_target, for_drafter = read_tiles(tiles, for_target)
+        for_target, for_drafter = read_tiles(tiles, for_target, draft_tiles(True, card))
     if who != HOST:
         copied = who == DEVICE and decoder.drafter is not None
         copy = Int8Weight.of(decoder.target.head) if copied else None
@@ -266,10 +273,12 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The bench, or with ``kernels`` as the first argument the bench of each kernel alone. Returns the exit code."""
+    """The bench, or as the first argument says the bench of each kernel alone (``kernels``), or what figures say of
+    other cards (``predict``). Returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return kernels.run(words[1:]) if words[:1] == ["kernels"] else run(words)
+        alone = {"kernels": kernels.run, "predict": predict.run}
+        return alone[words[0]](words[1:]) if words and words[0] in alone else run(words)
     except (EngineFailure, ValueError) as problem:
         hint = getattr(problem, "hint", "") or f"{PROG} --help lists the flags."
         print(f"{problem}\n  {hint}", file=sys.stderr)

@@ -12,29 +12,26 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
-from itertools import cycle, islice
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import Any
 
 import torch
 
+from ..commands import WeightFormat
+from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import HAS_TRITON, INTERPRETED
+from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import compute_dtype, pick_device
+from ..tuning.timing import time_launches
 from .candidates import AnyTiles, refinements
-from .cases import Case, Launch, cases_of, copies_for
-from .ceiling import Ceiling, measure_ceiling, time_calls
+from .cases import Case, cases_of, copies_for
+from .ceiling import Ceiling, measure_ceiling
 from .report import ceiling_line, table
 from .shapes import SHAPES, TINY, read_shape
 
 PROG = "python -m engine.bench kernels"
 CONTEXTS = (128, 2048, 32_768)
-REPLAYS = 12
-LAUNCHES = 24
-"""In a graph: its own start costs a few microseconds."""
-GRAPH_MILLISECONDS = 20.0
-"""Of one graph, at most, unless one launch for each copy of the weights takes longer."""
 CASE_SECONDS = 90.0
 COMPILERS = 12
 """Processes that compile side by side, where there are as many cores."""
@@ -87,6 +84,8 @@ class Plan:
     device: str
     contexts: tuple[int, ...]
     sweep: bool
+    weights: WeightFormat = "bf16"
+    """The target's."""
     copy_rate: float = 1e12
     """Bytes per second, for the floors."""
     isolated: bool = True
@@ -94,22 +93,7 @@ class Plan:
 
     def cases(self) -> list[Case]:
         device = torch.device(self.device)
-        return cases_of(read_shape(self.shape), compute_dtype(device).itemsize, self.contexts)
-
-
-def time_launches(launches: Sequence[Launch], device: torch.device) -> float:
-    """Microseconds of one launch, the median of a few runs over all of them."""
-    launches[0]()  # compiled here if not before
-    (once,) = time_calls(launches[-1], 1, device)
-    if device.type != "cuda":
-        return once * 1e3
-    count = max(len(launches), min(LAUNCHES, int(GRAPH_MILLISECONDS / once)))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for launch in islice(cycle(launches), count):
-            launch()
-    graph.replay()
-    return median(time_calls(graph.replay, REPLAYS, device)) / count * 1e3
+        return cases_of(read_shape(self.shape), compute_dtype(device), self.contexts, card_of(device), self.weights)
 
 
 def time_case(plan: Plan, name: str) -> KernelFigures:
@@ -232,6 +216,7 @@ def _processes(count: int) -> ProcessPoolExecutor:
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROG, description="Time each kernel of a round alone, at a shape's sizes.")
     parser.add_argument("--shape", choices=SHAPES, help="26B-A4B on a GPU, tiny on a CPU")
+    parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the target's lie in memory")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--contexts", type=int, nargs="+", default=list(CONTEXTS), metavar="N", help="for attention")
     parser.add_argument("--only", nargs="+", default=[], metavar="TEXT", help="kernels whose name holds one of these")
@@ -250,7 +235,8 @@ def run(arguments: Sequence[str]) -> int:
     started = perf_counter()
     shape = options.shape or (TINY if device.type == "cpu" else "26B-A4B")
     ceiling = measure_ceiling(device)
-    plan = Plan(shape, str(device), tuple(options.contexts), options.sweep, ceiling.copy, device.type == "cuda")
+    contexts, on_gpu = tuple(options.contexts), device.type == "cuda"
+    plan = Plan(shape, str(device), contexts, options.sweep, options.weights, ceiling.copy, on_gpu)
     wanted = [case.name for case in plan.cases() if _is_wanted(case.name, options.only)]
     figures, lost = [], []
     for done in time_cases(plan, wanted):
@@ -258,11 +244,11 @@ def run(arguments: Sequence[str]) -> int:
             lost.append(done)
         else:
             figures.append(done)
-        _save(options.out, shape, ceiling, figures, lost)  # what is there when time runs out
+        _save(options.out, plan, ceiling, figures, lost)  # what is there when time runs out
     if options.json:
-        print(json.dumps(_as_object(shape, ceiling, figures, lost)))
+        print(json.dumps(_as_object(plan, ceiling, figures, lost)))
     else:
-        _print(shape, ceiling, figures, lost, perf_counter() - started)
+        _print(plan, ceiling, figures, lost, perf_counter() - started)
     return 1 if lost or any(each.us is None for each in figures) else 0
 
 
@@ -270,9 +256,10 @@ def _is_wanted(name: str, only: Sequence[str]) -> bool:
     return not only or any(text in name for text in only)
 
 
-def _as_object(shape: str, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]) -> dict[str, Any]:
+def _as_object(plan: Plan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]) -> dict[str, Any]:
     return {
-        "shape": shape,
+        "shape": plan.shape,
+        "weights": plan.weights,
         "ceiling": asdict(ceiling),
         "kernels": [asdict(each) for each in figures],
         "lost": list(lost),
@@ -280,17 +267,17 @@ def _as_object(shape: str, ceiling: Ceiling, figures: Sequence[KernelFigures], l
 
 
 def _save(
-    path: Path | None, shape: str, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]
+    path: Path | None, plan: Plan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str]
 ) -> None:
     if path is not None:
-        path.write_text(json.dumps(_as_object(shape, ceiling, figures, lost), indent=1))
+        path.write_text(json.dumps(_as_object(plan, ceiling, figures, lost), indent=1))
 
 
-def _print(shape: str, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str], seconds: float) -> None:
+def _print(plan: Plan, ceiling: Ceiling, figures: Sequence[KernelFigures], lost: Sequence[str], seconds: float) -> None:
     for each in figures:
         for tiles, why in each.failures[:1]:
             print(f"{each.name}: {len(each.failures)} choices failed, the first is {tiles}: {why}")
     for name in lost:
         print(f"not timed: {name}")
-    print(f"{shape}, {ceiling_line(ceiling)}, {seconds:.0f} s")
+    print(f"{plan.shape} in {plan.weights}, {ceiling_line(ceiling)}, {seconds:.0f} s")
     print(table(HEADS, [each.row() for each in figures]))

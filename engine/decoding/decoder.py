@@ -13,6 +13,7 @@ from ..commands import GenerationSettings
 from ..events import FinishReason
 from ..kv_cache.cache import Cache
 from ..kv_cache.prefix import Prefix
+from ..models.attention_backends import SDPA
 from ..models.dflash.modules import DFlashDrafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
@@ -40,7 +41,7 @@ class Decoder:
         self.device, dtype = target.device, target.dtype
         self.prefill_chunk = GPU_PREFILL_CHUNK if self.device.type == "cuda" else PREFILL_CHUNK
         self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
-        self.read = target.prefill_pass(self.cache)
+        self.read: PrefillPass = target.prefill_pass(self.cache)
         """Runs a piece of a prompt."""
         self.draft_cache: Cache | None = None
         if drafter is not None:
@@ -88,6 +89,13 @@ class Decoder:
         yield first
         if first.finish is None:
             yield from self._rounds.run(turn, poll)
+
+    def read_by_modules(self) -> None:
+        """Lets PyTorch's modules read prompts, and attend: where kernels fail."""
+        self.target.use_attention([SDPA] * len(self.target.config.attention))
+        if self.drafter is not None:
+            self.drafter.use_attention([SDPA] * len(self.drafter.config.layers))
+        self.read = self.target
 
     def clear(self) -> None:
         """Forgets the conversation."""

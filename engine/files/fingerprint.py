@@ -18,10 +18,10 @@ NO_DECODING = ("bench", "demo")
 
 
 def fingerprint(folder: Path) -> str:
-    """16 hex digits over names, sizes and contents of a checkpoint's ``.json`` and ``.safetensors`` files; ``OSError``
-    for an unreadable one. Large files are sampled: a few changed bytes may go unnoticed."""
+    """16 hex digits over names, sizes and contents of a checkpoint's ``.json``, ``.safetensors`` and ``.gguf`` files;
+    ``OSError`` for an unreadable one. Large files are sampled: a few changed bytes may go unnoticed."""
     total = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors")):
+    for path in sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".gguf")):
         size = path.stat().st_size
         total.update(f"{path.name}\0{size}\0".encode())
         for part in _parts(path, size):

@@ -3,10 +3,9 @@ which the GPU copies meanwhile. Memory-mapped files would arrive page by page on
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ..errors import WeightsFailure
+from .headers import TensorHeader
 
 READERS = 4
 PIECE_BYTES = 32 << 20
@@ -26,7 +26,14 @@ HANDOVER = 0.0005
 """Seconds after which a thread that runs Python lets a reader go on, who needs the interpreter several times a piece.
 With Python's 5 ms, reading beside a busy thread took 1.4 times as long on two cores, with this 1.1 times."""
 
-DTYPES = {"F64": torch.float64, "F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+DTYPES = {
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "BF16": torch.bfloat16,
+    "F16": torch.float16,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "I32": torch.int32,
+}
 """Dtypes that weights may be stored in, by their names in safetensors headers."""
 
 
@@ -45,27 +52,21 @@ class StoredTensor:
         return torch.Size(self.shape).numel() * self.dtype.itemsize
 
 
-def stored_tensors(path: Path, names: Iterable[str]) -> list[StoredTensor]:
-    """Finds these tensors in a safetensors file whose header has been checked, in the order they are stored."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
+def stored_tensors(headers: Mapping[str, TensorHeader]) -> list[StoredTensor]:
+    """Tensors by name, in the order they are stored; of the blocks of a GGUF file their bytes."""
     found = [
-        StoredTensor(
-            name,
-            path,
-            8 + length + header[name]["data_offsets"][0],
-            DTYPES[header[name]["dtype"]],
-            tuple(header[name]["shape"]),
-        )
-        for name in names
+        StoredTensor(name, each.path, each.offset, DTYPES[each.dtype], each.shape)
+        if each.dtype in DTYPES
+        else StoredTensor(name, each.path, each.offset, torch.uint8, (each.nbytes,))
+        for name, each in headers.items()
     ]
-    return sorted(found, key=lambda tensor: tensor.offset)
+    return sorted(found, key=lambda tensor: (tensor.path, tensor.offset))
 
 
 def read_staged(tensors: Iterable[StoredTensor], device: torch.device) -> Iterator[tuple[str, Tensor]]:
-    """Yields each tensor on the device, in its stored dtype and the given order, through 8 host buffers of 32 MB.
-    ``WeightsFailure`` for a short file; stopping the iteration stops the readers."""
+    """Yields each tensor on the device, in its stored dtype and the given order, through 8 host buffers of 32 MB. Small
+    ones that lie behind one another share memory. ``WeightsFailure`` for a short file; stopping the iteration stops the
+    readers."""
     stage = _Stage(device)
     waiting: deque[_Arriving] = deque()
     ahead = 0
@@ -73,24 +74,57 @@ def read_staged(tensors: Iterable[StoredTensor], device: torch.device) -> Iterat
     interval = sys.getswitchinterval()
     sys.setswitchinterval(min(interval, HANDOVER))
     try:
-        for tensor in tensors:
-            waiting.append(stage.begin(tensor, pool))
-            ahead += tensor.nbytes
-            while waiting and ahead - waiting[0].tensor.nbytes >= BYTES_AHEAD:
-                ahead -= waiting[0].tensor.nbytes
-                yield stage.finish(waiting.popleft())
+        for run in _runs(tensors):
+            waiting.append(stage.begin(run, pool))
+            ahead += run.nbytes
+            while waiting and ahead - waiting[0].run.nbytes >= BYTES_AHEAD:
+                ahead -= waiting[0].run.nbytes
+                yield from stage.finish(waiting.popleft())
         while waiting:
-            yield stage.finish(waiting.popleft())
+            yield from stage.finish(waiting.popleft())
     finally:
         sys.setswitchinterval(interval)
         pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Arriving:
-    """A tensor whose bytes are being read."""
+class _Run:
+    """Tensors that lie behind one another in a file: thousands of small ones would be read one by one."""
 
-    tensor: StoredTensor
+    tensors: list[StoredTensor]
+
+    @property
+    def path(self) -> Path:
+        return self.tensors[0].path
+
+    @property
+    def offset(self) -> int:
+        return self.tensors[0].offset
+
+    @property
+    def nbytes(self) -> int:
+        return self.tensors[-1].offset + self.tensors[-1].nbytes - self.offset
+
+
+def _runs(tensors: Iterable[StoredTensor]) -> Iterator[_Run]:
+    """A tensor by itself, or as many as fit in a piece."""
+    run: list[StoredTensor] = []
+    for tensor in tensors:
+        if run:
+            behind = (tensor.path, tensor.offset) == (run[0].path, run[0].offset + _Run(run).nbytes)
+            if not behind or _Run(run).nbytes + tensor.nbytes > PIECE_BYTES:
+                yield _Run(run)
+                run = []
+        run.append(tensor)
+    if run:
+        yield _Run(run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arriving:
+    """Tensors whose bytes are being read."""
+
+    run: _Run
     place: Tensor
     """uint8 [nbytes] on the device."""
     pieces: list[Future[None]]
@@ -121,27 +155,31 @@ class _Stage:
         for _ in range(2 * READERS):
             self._free.put(_Buffer(device))
 
-    def begin(self, tensor: StoredTensor, pool: ThreadPoolExecutor) -> _Arriving:
+    def begin(self, run: _Run, pool: ThreadPoolExecutor) -> _Arriving:
         """Makes room on the device and hands the pieces to the readers."""
-        place = torch.empty(tensor.nbytes, dtype=torch.uint8, device=self._device)
+        place = torch.empty(run.nbytes, dtype=torch.uint8, device=self._device)
         if self._stream is not None:
             # The room may be that of a tensor which the main stream has just finished with.
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
             place.record_stream(self._stream)
         pieces = [
-            pool.submit(self._read, tensor.path, tensor.offset + start, place[start : start + PIECE_BYTES])
-            for start in range(0, tensor.nbytes, PIECE_BYTES)
+            pool.submit(self._read, run.path, run.offset + start, place[start : start + PIECE_BYTES])
+            for start in range(0, run.nbytes, PIECE_BYTES)
         ]
-        return _Arriving(tensor, place, pieces)
+        return _Arriving(run, place, pieces)
 
-    def finish(self, arriving: _Arriving) -> tuple[str, Tensor]:
+    def finish(self, arriving: _Arriving) -> Iterator[tuple[str, Tensor]]:
         """Waits for the readers, and makes the main stream wait for the copies."""
         for piece in arriving.pieces:
             piece.result()
         if self._stream is not None:
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
-        tensor = arriving.tensor
-        return tensor.name, arriving.place.view(tensor.dtype).view(tensor.shape)
+        for tensor in arriving.run.tensors:
+            start = tensor.offset - arriving.run.offset
+            part = arriving.place[start : start + tensor.nbytes]
+            if start % tensor.dtype.itemsize:
+                part = part.clone()  # a view must begin where its dtype may
+            yield tensor.name, part.view(tensor.dtype).view(tensor.shape)
 
     def _read(self, path: Path, offset: int, place: Tensor) -> None:
         """Runs on a reader's thread: bytes of a file into a buffer, and on from there."""

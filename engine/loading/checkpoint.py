@@ -3,30 +3,33 @@ first, so their modules are the list of what a checkpoint must hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from torch import Tensor, nn
+from torch import nn
 
-from ..commands import AttentionBackend
+from ..commands import AttentionBackend, WeightFormat
 from ..errors import DeviceFailure, Option, WeightsFailure
+from ..files.headers import read_headers, same_bytes
 from ..files.json_fields import read_json
-from ..files.pinned_reader import DTYPES, read_staged, stored_tensors
-from ..files.shards import INDEX, SINGLE_FILE, read_weight_map
+from ..files.tensors import read_tensors
 from ..hub.pairs import NO_DRAFTER
 from ..models.attention_backends import choose_backends
 from ..models.dflash.config import DrafterConfig
 from ..models.dflash.modules import DFlashDrafter
 from ..models.family import Family, TargetConfig
-from ..models.registry import drafter_config_of, family_of
+from ..models.packed import hold
+from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
+from .assembly import Assembly, held
+from .layout import Layout, layout_of, plain_layout
+from .stored_format import read_files
 
+HEAD = "lm_head.weight"
+TIED = {"tie_word_embeddings": True}
 BORROWED = ("lm_head.",)
 """A drafter uses the target's: its own, should its file hold one, stays on disk."""
 
@@ -53,13 +56,25 @@ def compute_dtype(device: torch.device) -> torch.dtype:
 
 def read_target_config(folder: Path) -> TargetConfig:
     """Raises ``WeightsFailure`` for a config that is damaged or describes another architecture."""
-    return _read_target(folder)[1]
+    return _read_target(folder, read_json(folder / "config.json"))[1]
 
 
-def _read_target(folder: Path) -> tuple[Family, TargetConfig]:
-    config, generation = read_json(folder / "config.json"), folder / "generation_config.json"
-    family = family_of(config)
+def _read_target(folder: Path, config: dict[str, Any]) -> tuple[Family, TargetConfig]:
+    family, generation = family_of(config), folder / "generation_config.json"
+    if _has_copy_for_head(folder, family, config):
+        nested = {"text_config": {**text_config(config), **TIED}} if "text_config" in config else {}
+        config = {**config, **TIED, **nested}
     return family, family.read_config(config, read_json(generation) if generation.exists() else None)
+
+
+def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> bool:
+    """Whether a head that a config says is one of its own is the embedding again: some who pack a model store both."""
+    said = [part.get("tie_word_embeddings", True) for part in (config, text_config(config))]
+    if all(said) or not HEAD.startswith(family.skipped_tensors):
+        return False
+    headers = read_files(folder).headers
+    head, embedding = (headers.get(name) for name in (HEAD, family.tensor_name("embed_tokens.weight")))
+    return head is not None and embedding is not None and same_bytes(head, embedding)
 
 
 def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
@@ -69,11 +84,35 @@ def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
     return config
 
 
-def target_shape(config: TargetConfig, device: torch.device, attention: AttentionBackend = "auto") -> TargetModel:
-    """A target on ``meta``; ``UsageFailure`` for an attention backend that can't run every layer."""
+def target_on_meta(
+    folder: Path,
+    device: torch.device,
+    attention: AttentionBackend = "auto",
+    weights: WeightFormat | None = "bf16",
+) -> TargetModel:
+    """A target with sizes and no memory, as ``load_target`` would load it on the device; raises what that raises before
+    it reads a weight. For ``bf16`` the config is enough."""
+    if weights == "bf16":
+        return _shape(read_target_config(folder), device, attention)
+    model, layout = _model_and_layout(folder, device, attention, weights)
+    layout.hold_shapes(model)
+    return model
+
+
+def _model_and_layout(
+    folder: Path, device: torch.device, attention: AttentionBackend, weights: WeightFormat | None
+) -> tuple[TargetModel, Layout]:
+    files = read_files(folder, weights)
+    family, config = _read_target(folder, files.config)
+    model = _shape(config, device, attention)
+    return model, layout_of(folder, files, model, family, weights)
+
+
+def _shape(config: TargetConfig, device: torch.device, attention: AttentionBackend) -> TargetModel:
+    """A target on ``meta``, nothing packed yet."""
     backends = choose_backends(attention, config.attention, device, compute_dtype(device), "attention_backend")
     with torch.device("meta"):
-        model = config.build()
+        model = config.build().to(compute_dtype(device))
     model.use_attention(backends)
     return model
 
@@ -88,15 +127,17 @@ def drafter_shape(config: DrafterConfig, device: torch.device, attention: Attent
 
 
 def load_target(
-    folder: Path, device: torch.device, progress: Progress, attention: AttentionBackend = "auto"
+    folder: Path,
+    device: torch.device,
+    progress: Progress,
+    attention: AttentionBackend = "auto",
+    weights: WeightFormat | None = None,
 ) -> TargetModel:
-    """Loads a target's text model, no vision or audio. ``WeightsFailure`` for a damaged or unknown checkpoint,
-    ``UsageFailure`` for an attention backend that can't run every layer."""
-    family, config = _read_target(folder)
-    model = target_shape(config, device, attention)
-    names = {family.tensor_name(name): name for name, _ in model.named_parameters()}
-    skipped = family.skipped_tensors
-    _load_weights(model, folder, names, skipped, device, lambda done, total: progress("target", done, total))
+    """Loads a target's text model, no vision or audio. ``weights``: what its layers are held in, None: what the files
+    hold. ``WeightsFailure`` for a damaged, unknown or unreadable checkpoint, ``UsageFailure`` for an attention backend
+    that can't run every layer, and for packed weights that would have to be packed otherwise."""
+    model, layout = _model_and_layout(folder, device, attention, weights)
+    _load(model, layout, device, lambda done, total: progress("target", done, total))
     model.prepare()
     return model
 
@@ -115,8 +156,8 @@ def load_drafter(
         config = replace(config, embedding_scale=noise_embed_scale)
     device = target.device
     model = drafter_shape(config, device, attention)
-    names = {name: name for name, _ in model.named_parameters()}
-    _load_weights(model, folder, names, BORROWED, device, lambda done, total: progress("drafter", done, total))
+    layout = plain_layout(folder, read_headers(folder), model, BORROWED, {})
+    _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     model.prepare()
     return model
 
@@ -143,101 +184,18 @@ def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
         )
 
 
-def _load_weights(
-    model: nn.Module,
-    folder: Path,
-    names: dict[str, str],
-    skipped: tuple[str, ...],
-    device: torch.device,
-    progress: Callable[[int, int], None],
-) -> None:
-    """Checks a checkpoint's names and shapes, then loads tensor by tensor. ``names`` maps tensors to parameters;
-    prefixes in ``skipped`` stay on disk."""
-    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
-    expected = {tensor: shapes[name] for tensor, name in names.items()}
-    where = _locate_tensors(folder)
+def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Callable[[int, int], None]) -> None:
+    """Reads all parameters of a model on ``meta``, each packed as soon as it is whole: no second copy is ever held."""
     dtype = compute_dtype(device)
-    done, total = 0, _check_tensors(folder, expected, skipped, where)
-    tensors: dict[str, Tensor] = {}
-    for name, tensor in _read_tensors(where, list(expected), device):
-        tensors[names[name]] = tensor.to(dtype)
+    done, total = 0, layout.nbytes
+    where = {part.tensor: (name, part) for name, stored in layout.stored.items() for part in stored.parts}
+    begun: dict[str, Assembly] = {}
+    for tensor_name, tensor in read_tensors({tensor: layout.headers[tensor] for tensor in where}, device):
+        name, part = where[tensor_name]
+        assembly = begun.setdefault(name, Assembly(name, layout.stored[name], dtype))
+        if (weight := assembly.add(part, tensor)) is not None:
+            del begun[name]
+            hold(model, name, held(weight, layout.held[name], dtype))
         done += tensor.nbytes
         progress(done, total)
-    model.load_state_dict(tensors, assign=True)
     model.requires_grad_(False).eval()
-
-
-def _locate_tensors(folder: Path) -> dict[str, Path]:
-    """Which file holds each tensor: by the index of a sharded checkpoint, or the one file there is."""
-    index = folder / INDEX
-    if index.exists():
-        names = read_weight_map(index)
-        missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
-        if missing:
-            raise WeightsFailure(
-                f"{len(missing)} of the checkpoint's files are missing from {folder}, the first is {missing[0]}.",
-                "Download the checkpoint again; what is there already is kept.",
-            )
-        return {name: folder / shard for name, shard in names.items()}
-    single = folder / SINGLE_FILE
-    if not single.exists():
-        raise WeightsFailure(f"There are no weights in {folder}.", "The folder must hold model.safetensors.")
-    with _open(single) as file:
-        return dict.fromkeys(file.keys(), single)
-
-
-def _check_tensors(
-    folder: Path, expected: dict[str, tuple[int, ...]], skipped: tuple[str, ...], where: dict[str, Path]
-) -> int:
-    """Compares names and shapes with the config; returns how many bytes there are to read."""
-    absent = sorted(expected.keys() - where.keys())
-    surplus = sorted(name for name in where.keys() - expected.keys() if not name.startswith(skipped))
-    for names, what in ((absent, "lacks"), (surplus, "has, against its config,")):
-        if names:
-            raise WeightsFailure(
-                f"The checkpoint in {folder} {what} {len(names)} tensors, the first is {names[0]}.",
-                "Config and weights must belong together; download the checkpoint again.",
-            )
-    total = 0
-    for name, shape, dtype in _read_headers(where, list(expected)):
-        if shape != expected[name] or dtype not in DTYPES:
-            raise WeightsFailure(
-                f"{name} is {dtype}{list(shape)}, the config asks for floating-point {list(expected[name])}.",
-                "Config and weights must belong together; download the checkpoint again.",
-            )
-        total += torch.Size(shape).numel() * DTYPES[dtype].itemsize
-    return total
-
-
-def _read_headers(where: dict[str, Path], names: list[str]) -> Iterator[tuple[str, tuple[int, ...], str]]:
-    for path in sorted({where[name] for name in names}):
-        with _open(path) as file:
-            for name in names:
-                if where[name] == path:
-                    tensor = file.get_slice(name)
-                    yield name, tuple(tensor.get_shape()), tensor.get_dtype()
-
-
-def _read_tensors(where: dict[str, Path], names: list[str], device: torch.device) -> Iterator[tuple[str, Tensor]]:
-    """The tensors on the device, as they are stored. A CPU maps the files: it needs no other copy."""
-    paths = sorted({where[name] for name in names})
-    if device.type == "cuda":
-        parts = (stored_tensors(path, [name for name in names if where[name] == path]) for path in paths)
-        yield from read_staged(chain.from_iterable(parts), device)
-        return
-    for path in paths:
-        with _open(path) as file:
-            for name in names:
-                if where[name] == path:
-                    yield name, file.get_tensor(name)
-
-
-@contextmanager
-def _open(path: Path) -> Iterator[Any]:
-    try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            yield file
-    except (SafetensorError, OSError) as error:
-        raise WeightsFailure(
-            f"{path.name} is damaged or incomplete ({error}).", f"Delete {path} and download the checkpoint again."
-        ) from None

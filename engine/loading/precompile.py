@@ -17,8 +17,9 @@ from tempfile import TemporaryFile
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..commands import AttentionBackend, EngineOptions
+from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
+from ..kernels.toolchain.card import Card, card_of
 from .cuda_context import has_driver
 
 if TYPE_CHECKING:
@@ -43,8 +44,18 @@ class Order:
     context: int
     drafts_in_8_bits: bool
     draft_attention: AttentionBackend
-    capability: int
-    """Of the GPU: 90 is Hopper."""
+    card: Card
+    """What is compiled for."""
+    weights: WeightFormat = "bf16"
+    """What the target's are held in."""
+    packed_drafter: bool = False
+    """Whether the drafter's are held in 8 bits alone."""
+
+    @classmethod
+    def read(cls, said: str) -> Order:
+        """Of its JSON."""
+        fields = json.loads(said)
+        return cls(**fields | {"card": Card(**fields["card"])})
 
     @property
     def digest(self) -> str:
@@ -132,7 +143,7 @@ def compiling_beside(
 ) -> AbstractContextManager[Compiling | None]:
     """Compiles what this pair will launch, by a process; None where not worth it, or done before."""
     mark = mark_of(options)
-    order = _order(folders, plan, options) if plan.device_rounds and plan.weights >= WORTHWHILE else None
+    order = _order(folders, plan, options) if plan.device_rounds and plan.target_bytes >= WORTHWHILE else None
     if order is None or _read(mark) == order.digest:
         if process is not None:
             process.end()
@@ -147,22 +158,21 @@ def mark_of(options: EngineOptions) -> Path:
     """A file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
     home = os.environ.get("TRITON_HOME") or Path.home()
     folder = os.environ.get("TRITON_CACHE_DIR") or Path(home) / ".triton" / "cache"
-    said = (options.target, options.drafter, options.max_context, options.draft_attention_backend)
+    said = (options.target, options.drafter, options.max_context, options.draft_attention_backend, options.weights)
     return Path(folder) / f"dflash-chat-{_digest(*said, fingerprint_of_code())}"
 
 
 def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Order:
-    import torch
-
     drafter = None if folders.drafter is None else str(folders.drafter)
-    major, minor = torch.cuda.get_device_capability(plan.device)
     return Order(
         str(folders.target),
         drafter,
         plan.context,
-        plan.drafts_in_8_bits,
+        plan.drafting.head_in_8_bits,
         options.draft_attention_backend,
-        10 * major + minor,
+        card_of(plan.device),
+        plan.weights,
+        plan.drafting.packed,
     )
 
 

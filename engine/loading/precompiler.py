@@ -7,8 +7,7 @@ from time import monotonic
 
 STARTED = monotonic()
 
-import json  # noqa: E402  (imports are what the clock measures first)
-import os  # noqa: E402
+import os  # noqa: E402  (imports are what the clock measures first)
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -17,15 +16,13 @@ import torch._dynamo  # noqa: E402  (operations on meta tensors would import it 
 
 from ..decoding.decoder import Decoder  # noqa: E402
 from ..decoding.round_launches import RoundLaunches  # noqa: E402
+from ..kernels.toolchain.card import Card  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
 from ..kernels.weights.int8 import Int8Weight  # noqa: E402
-from .checkpoint import (  # noqa: E402
-    compute_dtype,
-    drafter_shape,
-    read_drafter_config,
-    read_target_config,
-    target_shape,
-)
+from ..models.dflash.weights import hold_in_8_bits  # noqa: E402
+from ..tuning.tiles import first_ring  # noqa: E402
+from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, target_on_meta  # noqa: E402
+from .choose_rounds import derived_tiles, kept_tiles  # noqa: E402
 from .memory_plan import META  # noqa: E402
 from .precompile import Order  # noqa: E402
 
@@ -39,18 +36,34 @@ CORES_LEFT = 6
 
 def launch_all(order: Order) -> None:
     """Everything that a turn may launch, on tensors without memory."""
-    config = read_target_config(Path(order.target))
-    target = target_shape(config, CUDA).to(compute_dtype(CUDA))
+    target = target_on_meta(Path(order.target), CUDA, weights=order.weights)
     target.prepare()
+    config = target.config
     drafter = None
     if order.drafter is not None:
         draft_config = read_drafter_config(Path(order.drafter), config)
         drafter = drafter_shape(draft_config, CUDA, order.draft_attention).to(compute_dtype(CUDA))
         drafter.prepare()
+        if order.packed_drafter:
+            hold_in_8_bits(drafter)
     decoder = Decoder(target, drafter, order.context)
     copy = Int8Weight.allocate(config.vocab_size, config.hidden_size, device=META)
-    RoundLaunches(decoder, copy if order.drafts_in_8_bits else None).rehearse()
+    known = kept_tiles(decoder, order.drafts_in_8_bits)
+    tiles, draft_tiles = known or derived_tiles(decoder, order.drafts_in_8_bits)
+    launches = RoundLaunches(decoder, copy if order.drafts_in_8_bits else None, tiles, draft_tiles)
+    launches.rehearse()
     _rehearse_prompt(decoder)
+    if known is None and not order.card.was_measured:
+        _rehearse_tiles(launches, order.card)
+
+
+def _rehearse_tiles(launches: RoundLaunches, card: Card) -> None:
+    """What will be timed, to choose from."""
+    for launch in first_ring(launches.target.tiles, launches.target.trials(), card):
+        launch()
+    if launches.drafter is not None:
+        for launch in first_ring(launches.drafter.tiles, launches.drafter.trials(), card):
+            launch()
 
 
 @torch.inference_mode()
@@ -80,8 +93,8 @@ def main() -> None:
     if not said:
         return  # there is nothing to compile
     moments.append(monotonic())
-    order = Order(**json.loads(said))
-    ahead.compile_for(order.capability)
+    order = Order.read(said)
+    ahead.compile_for(order.card)
     noted = ahead.noted_launches(lambda: launch_all(order))
     moments.append(monotonic())
     ahead.compile_all(noted, num_processes())

@@ -12,6 +12,7 @@ from ..commands import AttentionBackend
 from ..errors import Option, UsageFailure
 from ..kernels.prefill.attention import triton_attention
 from ..kernels.reference.attention import AttentionFunction, flash_attention, sdpa_attention
+from ..kernels.toolchain.card import LEAST_CAPABILITY, card_of
 from ..kernels.toolchain.jit import HAS_TRITON
 from ..layer_config import AttentionConfig
 
@@ -50,6 +51,8 @@ def _triton_why_not(head_dim: int, device: torch.device, dtype: torch.dtype) -> 
         return f"it needs a CUDA device, and this is {device.type}"
     if dtype not in FLASH_DTYPES:
         return f"its tiles are made for 16 bits, not for {str(dtype).removeprefix('torch.')}"
+    if card_of(device).capability < LEAST_CAPABILITY:
+        return "it needs a GPU of compute capability 8.0 or more"
     if head_dim not in TRITON_HEAD_DIMS:
         return f"the size of its heads is a power of two from 16 to 512, some here have {head_dim} channels"
     return None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..commands import WeightFormat
 from ..files.json_fields import Fields
 from ..layer_config import AttentionConfig, MoeConfig
 
@@ -63,6 +64,16 @@ class ChatFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class PackedCopy:
+    """A published copy of a target in fewer bits, which the engine reads as it is."""
+
+    name: str
+    weights: WeightFormat
+    nbytes: int
+    """Of its text model in memory."""
+
+
+@dataclass(frozen=True, slots=True)
 class KnownPair:
     """A published target and the drafter that was trained on it."""
 
@@ -72,6 +83,10 @@ class KnownPair:
     num_layers: int
     num_parameters: int
     """Of the target's text model and the drafter together."""
+    copies: tuple[PackedCopy, ...] = ()
+    """Of the target, the largest first."""
+    qat: str = ""
+    """A copy of the target that was trained for INT4: rounding to it loses nothing more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +108,8 @@ class Family:
     """Published pairs, the smallest first."""
     refused_names: str = ""
     """A regular expression for names of checkpoints whose config will be refused: fetching them would be in vain."""
+    expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """How names of parameters end that stack all experts, and how those of one expert's tensors do in checkpoints that
+    don't stack them ({} is its number): below one another they are its part."""
+    gguf_name: Callable[[str], str] | None = None
+    """What GGUF files call a parameter of the modules, if any hold such models."""

@@ -8,11 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from ..commands import WeightFormat
-from ..kernels.weights.kinds import MAKERS, weight_of
+from ..kernels.weights.fp8 import Fp8Weight
+from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.kinds import format_of, weight_of
+from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
 from .target import TargetModel
+
+META = torch.device("meta")
 
 
 class PackedLinear(nn.Module):
@@ -33,6 +38,16 @@ def packable(model: TargetModel) -> Iterator[str]:
     for name, parameter in model.layers.named_parameters():
         if parameter.ndim >= 2 and id(parameter) not in routers:
             yield f"layers.{name}"
+
+
+def format_of_target(model: TargetModel) -> WeightFormat:
+    """The format of its packed weights, or "bf16" where there are none. Files hold one beside bf16."""
+    for name in packable(model):
+        path, _, last = name.rpartition(".")
+        stem = next((last.removesuffix(ending) for ending in Int4Weight.endings if last.endswith(ending)), last)
+        if (found := format_of(weight_of(model.get_submodule(path), stem))) != "bf16":
+            return found
+    return "bf16"
 
 
 def hold(model: nn.Module, name: str, weight: Weight) -> None:
@@ -56,11 +71,14 @@ def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:
-    """A target on ``meta`` with weights in a format: what it will take."""
-    with torch.device("meta"):
+    """A target on ``meta`` with weights in a format, as they are made of bf16: what it will take."""
+    with META:
         model = config.build().to(dtype)
-    if weights != "bf16":
-        pack(model, MAKERS[weights])
+    for name in list(packable(model)) if weights != "bf16" else ():
+        shape = model.get_parameter(name).shape
+        if shape[-2] % ROWS == 0 and shape[-1] % DEPTH == 0:
+            kind = Fp8Weight if weights == "fp8" else Int4Weight
+            hold(model, name, kind.allocate(*shape, device=META))
     return model
 
 

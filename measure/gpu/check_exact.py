@@ -1,7 +1,8 @@
 """Exactness on a GPU: ``python -m measure.gpu.check_exact`` from the repository's root; needs no pytest.
 
 First tiny targets and a drafter in bf16 against references in fp32: the engine's error must not exceed what
-``transformers`` itself makes by rounding. Then the 26B-A4B shape with random weights, written as shards and loaded by
+``transformers`` itself makes by rounding. With ``--weights`` the targets are packed, and the references hold what the
+packed weights stand for. Then the 26B-A4B shape with random weights, written as shards and loaded by
 the engine's own loader: seconds, memory, and whether speculative answers equal plain ones. Where they part, the two
 best logits must lie within rounding. Exit code 1 when something is off.
 
@@ -25,12 +26,12 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration
 
 from engine.bench.shapes import configs_of, period_of, shorten
-from engine.commands import GenerationSettings
+from engine.commands import GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder, Prompt, Round
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
@@ -39,6 +40,7 @@ from engine.kernels.decode.head import capped_logits
 from engine.kernels.reference.attention import sdpa_attention
 from engine.kernels.reference.rope import rope_table
 from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kernels.weights.kinds import MAKERS, weight_of
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
 from engine.models.dflash.config import DrafterConfig
@@ -47,6 +49,7 @@ from engine.models.gemma4 import GEMMA4
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Experts, Gemma4
+from engine.models.packed import pack, packable
 from measure.gpu.check_rounds import OracleLaunches, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report
@@ -87,18 +90,33 @@ def relative_error(actual: Tensor, expected: Tensor) -> float:
 
 
 @torch.inference_mode()
-def check_tiny_target(name: str, folder: Path, device: torch.device, report: Report) -> None:
+def check_tiny_target(name: str, folder: Path, weights: WeightFormat, device: torch.device, report: Report) -> None:
     """Logits of the engine and of ``transformers``, both in the device's dtype, against ``transformers`` in fp32."""
     ids = torch.randint(0, VOCAB_SIZE, (150,), generator=torch.Generator().manual_seed(7))
-    exact = write_published(folder, name, seed=11)(input_ids=ids[None]).logits[0]
+    reference = write_published(folder, name, seed=11)
+    target = load_target(folder, device, quiet)
+    pack(target, MAKERS[weights])
+    hold_what_is_packed(reference, target)
+    exact = reference(input_ids=ids[None]).logits[0]
     model = Gemma4UnifiedForConditionalGeneration if PUBLISHED[name].unified else Gemma4ForConditionalGeneration
     rounded = model.from_pretrained(folder, dtype=compute_dtype(device)).to(device).eval()
+    hold_what_is_packed(rounded, target)
     theirs = relative_error(rounded(input_ids=ids[None].to(device)).logits[0].cpu(), exact)
-    target = load_target(folder, device, quiet)
     for size in (150, 16, 1):
         ours = relative_error(teacher_forced(target, ids.tolist(), size).cpu(), exact)
         holds = ours <= max(ERROR_RATIO * theirs, 1e-5)
         report.line(f"{name}, {size} rows a pass", f"error {ours:.2e}, transformers {theirs:.2e}", holds)
+
+
+def hold_what_is_packed(reference: nn.Module, target: Gemma4) -> None:
+    """Gives a model of ``transformers`` the numbers that the packed weights of a target stand for."""
+    theirs = dict(reference.named_parameters())
+    with torch.device("meta"):
+        names = list(packable(target.config.build()))
+    for name in names:
+        path, _, stem = name.rpartition(".")
+        weight = weight_of(target.get_submodule(path), stem)
+        theirs[GEMMA4.tensor_name(name)].copy_(weight.restored())
 
 
 @torch.inference_mode()
@@ -193,13 +211,16 @@ def _checkpoint_bytes(config: dict[str, Any]) -> int:
         return sum(2 * parameter.numel() for parameter in Gemma4(Gemma4Config.from_json(config)).parameters())
 
 
-def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma4, DFlashDrafter]:
+def load_pair(
+    folder: Path, weights: WeightFormat, device: torch.device, report: Report
+) -> tuple[Gemma4, DFlashDrafter]:
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     started = time.perf_counter()
     with MemoryPeak() as memory:
         target = load_target(folder / "target", device, quiet)
+        pack(target, MAKERS[weights])
         seconds = time.perf_counter() - started
     drafter = load_drafter(folder / "drafter", target, quiet)
     size = sum(parameter.nbytes for parameter in target.parameters())
@@ -304,10 +325,11 @@ def exact_logits(target: Gemma4, ids: Sequence[int]) -> Tensor:
 def exact_experts(experts: Experts, x: Tensor, weights: Tensor, ids: Tensor) -> Tensor:
     """``Experts.forward``, one expert after the other: grouped products are made for 16 bits."""
     out = torch.zeros_like(x)
+    gate_up, down = (weight_of(experts, stem).restored() for stem in ("gate_up_proj", "down_proj"))
     for expert in ids.unique().tolist():
         rows, choices = (ids == expert).nonzero(as_tuple=True)
-        gate, up = F.linear(x[rows], experts.gate_up_proj[expert]).chunk(2, dim=-1)
-        pair = F.linear(F.gelu(gate, approximate="tanh") * up, experts.down_proj[expert])
+        gate, up = F.linear(x[rows], gate_up[expert]).chunk(2, dim=-1)
+        pair = F.linear(F.gelu(gate, approximate="tanh") * up, down[expert])
         out.index_add_(0, rows, pair * weights[rows, choices, None])
     return out
 
@@ -348,6 +370,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--tiny", action="store_true", help="a small shape instead of 26B-A4B")
+    parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the target's lie in memory")
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--launch", action="store_true", help="time a process from its start until it is ready")
     parser.add_argument("--only-launch", action="store_true", help="only that")
@@ -366,11 +389,11 @@ def main() -> int:
             return 0 if report.ok else 1
         print(f"tiny shapes, {compute_dtype(device)} on {device}")
         for published in PUBLISHED:
-            check_tiny_target(published, folder / published, device, report)
+            check_tiny_target(published, folder / published, options.weights, device, report)
         check_tiny_drafter(folder / "drafter", load_target(folder / "31B", device, quiet), report)
         print("a small shape" if options.tiny else "the 26B-A4B shape")
         write_pair(folder / "pair", options.tiny, device, report)
-        target, drafter = load_pair(folder / "pair", device, report)
+        target, drafter = load_pair(folder / "pair", options.weights, device, report)
         report.write(options.out)
         check_answers(target, drafter, options.tokens, report)
         report.write(options.out)

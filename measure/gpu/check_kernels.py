@@ -17,6 +17,7 @@ from torch import Tensor
 
 from engine.bench.routing import forced_scores
 from engine.bench.shapes import SHAPES, Shape, read_shape
+from engine.commands import WeightFormat
 from engine.kernels.decode.attention import AttendScratch, attend_rows
 from engine.kernels.decode.context_store import ContextStores, store_context
 from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
@@ -25,7 +26,7 @@ from engine.kernels.decode.head import HeadOutput, capped_logits, head_rows, pic
 from engine.kernels.decode.norm import after_attention, after_feed_forward
 from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
-from engine.kernels.decode.tiles import DRAFT_TILES, DRAFT_TILES_IN_8_BITS, Tiles, target_tiles
+from engine.kernels.decode.tiles import DraftTiles, Tiles, draft_tiles, target_tiles
 from engine.kernels.prefill.attention import chunk_attention
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.reference.joins import (
@@ -37,7 +38,9 @@ from engine.kernels.reference.joins import (
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from engine.kernels.shared.heads import HeadNorms
+from engine.kernels.toolchain.card import card_of
 from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.kinds import MAKERS
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
 from engine.kv_cache.cache import Cache
@@ -54,6 +57,7 @@ ROWS = (1, 5, 16)
 FP32_ERROR = 1e-5
 """Relative, of sums in fp32 in another order."""
 
+Make = Callable[[Tensor], Weight]
 Run = Callable[[int], Tensor]
 """Runs a kernel for so many rows; the results of those rows."""
 
@@ -61,12 +65,13 @@ Run = Callable[[int], Tensor]
 class Checks:
     """One shape on one device."""
 
-    def __init__(self, shape: Shape, device: torch.device, report: Report):
+    def __init__(self, shape: Shape, weights: WeightFormat, device: torch.device, report: Report):
         self.target, self.drafter = shape.target, shape.drafter
+        self.make = MAKERS[weights]
         self.device, self.dtype, self.report = device, compute_dtype(device), report
         # bf16 results: one rounding, and now and then a second one where the reference rounds in between.
         self.rounding = FP32_ERROR if self.dtype is torch.float32 else 2.0**-8
-        self.tiles = target_tiles(shape.target.moe)
+        self.tiles = target_tiles(shape.target.moe, card_of(device), weights)
 
     def noise(self, *shape: int, scale: float = 1.0) -> Tensor:
         return torch.randn(shape, device=self.device, dtype=self.dtype) * scale
@@ -74,8 +79,9 @@ class Checks:
     def noise_of_weight(self, *shape: int) -> Tensor:
         return self.noise(*shape, scale=shape[-1] ** -0.5)
 
-    def weight(self, *shape: int) -> PlainWeight:
-        return PlainWeight(self.noise_of_weight(*shape))
+    def weight(self, *shape: int) -> Weight:
+        """In the format that is checked."""
+        return self.make(self.noise_of_weight(*shape))
 
     def int32(self, value: int) -> Tensor:
         return torch.full((1,), value, dtype=torch.int32, device=self.device)
@@ -106,18 +112,20 @@ class Checks:
             taps, layer = len(self.drafter.target_layer_ids), self.drafter.layers[0]
             hidden, inter = target.hidden_size, self.drafter.intermediate_size
             queries, keys = layer.num_heads * layer.head_dim, layer.num_kv_heads * layer.head_dim
-            for bits, draft in ((16, DRAFT_TILES), (8, DRAFT_TILES_IN_8_BITS)):
+            card = card_of(self.device)
+            drafts: tuple[tuple[int, DraftTiles, Make], ...] = (
+                (16, draft_tiles(False, card), PlainWeight),
+                (8, draft_tiles(True, card), Int8Weight.of),
+            )
+            for bits, draft, make in drafts:
                 name, all_keys = f"draft, {bits} bits,", 2 * keys * len(self.drafter.layers)
-                self._project(f"{name} context", hidden, taps * hidden, draft.context, bits)
-                self._project(f"{name} context kv", all_keys, hidden, draft.context_kv, bits)
-                self._project(f"{name} qkv", queries + 2 * keys, hidden, draft.qkv, bits)
-                self._project(f"{name} output", hidden, queries, draft.output, bits)
-                self._gate_up(f"{name} gate and up", inter, "silu", draft.gate_up, bits)
-                self._project(f"{name} down", hidden, inter, draft.down, bits)
+                self._project(f"{name} context", hidden, taps * hidden, draft.context, make)
+                self._project(f"{name} context kv", all_keys, hidden, draft.context_kv, make)
+                self._project(f"{name} qkv", queries + 2 * keys, hidden, draft.qkv, make)
+                self._project(f"{name} output", hidden, queries, draft.output, make)
+                self._gate_up(f"{name} gate and up", inter, "silu", draft.gate_up, make)
+                self._project(f"{name} down", hidden, inter, draft.down, make)
             self._store_context()
-
-    def _in_bits(self, bits: int, *shape: int) -> Weight:
-        return Int8Weight.of(self.noise_of_weight(*shape)) if bits == 8 else self.weight(*shape)
 
     def _store_context(self) -> None:
         """All layers of a drafter by one launch, against one launch for each."""
@@ -140,8 +148,8 @@ class Checks:
                 f"draft, context stored, {rows} rows", "same bits" if same else "OTHER BITS", same and stored
             )
 
-    def _project(self, name: str, columns: int, depth: int, tiles: Tiles, bits: int = 16) -> None:
-        x, weight = self.noise(16, depth), self._in_bits(bits, columns, depth)
+    def _project(self, name: str, columns: int, depth: int, tiles: Tiles, make: Make | None = None) -> None:
+        x, weight = self.noise(16, depth), (make or self.make)(self.noise_of_weight(columns, depth))
 
         def run(rows: int) -> Tensor:
             out = partial_sums(tiles, columns, self.device)
@@ -150,9 +158,9 @@ class Checks:
 
         self.compare(name, run, reference_project(x, weight), FP32_ERROR)
 
-    def _gate_up(self, name: str, inter: int, activation: str, tiles: Tiles, bits: int = 16) -> None:
+    def _gate_up(self, name: str, inter: int, activation: str, tiles: Tiles, make: Make | None = None) -> None:
         depth = self.target.hidden_size
-        x, weight = self.noise(16, depth), self._in_bits(bits, 2 * inter, depth)
+        x, weight = self.noise(16, depth), (make or self.make)(self.noise_of_weight(2 * inter, depth))
 
         def run(rows: int) -> Tensor:
             out = self.noise(16, inter)
@@ -196,7 +204,7 @@ class Checks:
             return out.view(16, moe.top_k, -1)[:rows]
 
         def gated(row: int, expert: int) -> Tensor:
-            alone = PlainWeight(gate_up_weight.values[expert])
+            alone = _of_expert(gate_up_weight, expert)
             return reference_gate_up(x[row, None].float(), alone, "gelu_tanh")[0]
 
         expected = torch.stack([torch.stack([gated(row, int(expert)) for expert in ids[row]]) for row in range(16)])
@@ -212,7 +220,7 @@ class Checks:
             return out[:rows]
 
         pairs = [(row, rank) for row in range(16) for rank in range(moe.top_k)]
-        outputs = [down.values[ids[r, k]].float() @ act[r * moe.top_k + k].float() for r, k in pairs]
+        outputs = [_of_expert(down, int(ids[r, k])).restored() @ act[r * moe.top_k + k].float() for r, k in pairs]
         route_rows(scores, self.int32(16), scale, found)
         expected = torch.stack(outputs).view(16, moe.top_k, hidden) * found.weights[..., None]
         self.compare("experts down", run_down, expected, self.rounding)
@@ -222,7 +230,7 @@ class Checks:
         moe, hidden, inter = self.target.moe, self.target.hidden_size, self.target.intermediate_size
         assert moe is not None
         x, weight = self.noise(16, hidden), self.weight(2 * inter, hidden)
-        routed, router_weight = self.noise(16, hidden), self.weight(moe.num_experts, hidden)
+        routed, router_weight = self.noise(16, hidden), PlainWeight(self.noise_of_weight(moe.num_experts, hidden))
         found = Assignment.allocate(moe.num_experts, moe.top_k, self.device)
         scratch = SplitScratch.allocate(self.tiles.router, moe.num_experts, self.device)
 
@@ -417,17 +425,23 @@ class Checks:
             self.report.line(f"sampling, T {temperature} k {top_k} p {top_p}", f"the defined tokens: {same}", same)
 
 
+def _of_expert(weight: Weight, expert: int) -> Weight:
+    """One matrix of a stack, by itself."""
+    return type(weight)(weight.values[expert], None if weight.scales is None else weight.scales[expert])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--shape", choices=SHAPES, default="26B-A4B")
+    parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the target's lie in memory")
     parser.add_argument("--contexts", type=int, nargs="+", default=[128, 1100, 2040, 2048, 32_768])
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parser.parse_args()
     report, device = Report(), torch.device(options.device)
     torch.manual_seed(0)
     shape = read_shape(options.shape)
-    checks, loaded = Checks(shape, device, report), LoadedKernels()
+    checks, loaded = Checks(shape, options.weights, device, report), LoadedKernels()
     parts = (
         checks.products,
         checks.experts,
@@ -435,7 +449,7 @@ def main() -> int:
         lambda: checks.attention(tuple(options.contexts)),
         lambda: check_trees(shape, device, report),
         checks.head,
-        lambda: check_prompts(shape, device, report),
+        lambda: check_prompts(shape, options.weights, device, report),
         lambda: loaded.check_splits(report),
     )
     for part in parts:

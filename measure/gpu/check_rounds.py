@@ -20,7 +20,7 @@ import torch
 
 from engine.bench.shapes import SHAPES, read_shape
 from engine.bench.weights import random_pair
-from engine.commands import BlockSize, GenerationSettings
+from engine.commands import BlockSize, GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
@@ -28,7 +28,9 @@ from engine.decoding.rounds import Prompt, Round
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.kinds import MAKERS
 from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.packed import pack
 from measure.gpu.report import Report
 from tests.engine.divergence import first_divergence
 
@@ -132,8 +134,9 @@ def _compare_with_host(
     report.line("greedy, device and host", "equal" if divergence is None else str(divergence), holds)
 
 
-def bundled_decoder(device: torch.device) -> Decoder:
+def bundled_decoder(device: torch.device, weights: WeightFormat = "bf16") -> Decoder:
     target = load_target(BUNDLED_PAIR / "target", device, lambda *told: None)
+    pack(target, MAKERS[weights])
     return Decoder(target, load_drafter(BUNDLED_PAIR / "drafter", target, lambda *told: None), 4096)
 
 
@@ -191,6 +194,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--shape", choices=(*SHAPES, "none"), default="26B-A4B")
+    parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the target's lie in memory")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--tokens", type=int, default=150)
     parser.add_argument("--blocks", type=int, nargs="+", default=[2, 5, 16])
@@ -201,13 +205,13 @@ def main() -> int:
     report, device = Report(), torch.device(options.device)
     if options.shape != "none":
         shape = read_shape(options.shape, options.layers)
-        target, drafter = random_pair(shape, device)
+        target, drafter = random_pair(shape, device, weights=options.weights)
         decoder = Decoder(target, drafter, PROMPT_LENGTH + options.tokens + 64)
         check_shape(decoder, options.tokens, options.blocks, report)
         report.write(options.out)
         del target, drafter, decoder
     if options.prompts:
-        decoder = bundled_decoder(device)
+        decoder = bundled_decoder(device, options.weights)
         decoder.use_rounds(device_rounds(decoder))
         prompts = held_out_prompts(options.prompts)
         check_bundled(decoder, prompts, options.tokens, report)

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import torch
 
+from engine.kernels.weights.kinds import MAKERS
+
 MARGIN = 10.0
 """Seconds to leave for the table."""
 
@@ -40,6 +42,20 @@ OUT = "{out}"
 """Stands for the folder of this run in a part's words."""
 SHORT = "--widths 1 16 --contexts 128 --prompts"
 """What two ways are compared by."""
+IN_ANY_FORMAT = (
+    "kernels",
+    "rounds",
+    "sweep",
+    "figures",
+    "best",
+    "bf16-draft",
+    "again",
+    "dense",
+    "exact",
+    "plan",
+    "soak",
+)
+"""Parts whose target may be packed."""
 
 PARTS = (
     Part("kernels", "measure.gpu.check_kernels", "", 150, 50),
@@ -53,12 +69,14 @@ PARTS = (
     Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
     Part("exact", "measure.gpu.check_exact", "--launch", 420, 40),
+    Part("plan", "measure.gpu.check_plan", "", 120, 12),
     Part("screen", "measure.gpu.check_screen", "", 120, 6),
     Part("soak", "measure.gpu.check_rounds", "--shape none --soak 240", 300, 8),
 )
 QUICK = {
     "kernels": "--device cpu --shape tiny --contexts 20",
     "figures": "--device cpu --shape tiny --layers 6 --widths 1 4 --contexts 40 --prompts 40 --count 2",
+    "plan": "--device cpu --shape tiny --prompt 40 --tokens 4 --context 256",
     "exact": "--device cpu --tiny --tokens 20 --launch",
 }
 """Words that try the driver out on a CPU, in place of the parts' own."""
@@ -93,15 +111,18 @@ def run_part(part: Part, words: str, limit: float, folder: Path) -> Outcome:
     return Outcome(part.name, status, time.perf_counter() - started, str(log))
 
 
-def run_parts(parts: Sequence[Part], quick: bool, seconds: float, folder: Path) -> list[Outcome]:
+def run_parts(parts: Sequence[Part], options: argparse.Namespace) -> list[Outcome]:
     started = time.perf_counter()
     outcomes = []
+    folder: Path = options.out
     for part in parts:
-        left = seconds - MARGIN - (time.perf_counter() - started)
+        left = options.seconds - MARGIN - (time.perf_counter() - started)
         if left < MARGIN:
             outcomes.append(Outcome(part.name, "no time left", 0.0, ""))
             continue
-        words = QUICK[part.name] if quick else part.words
+        words = QUICK[part.name] if options.quick else part.words
+        if part.name in IN_ANY_FORMAT:
+            words += f" --weights {options.weights}"
         outcomes.append(run_part(part, words, min(part.seconds, left), folder))
         print(f"{part.name}: {outcomes[-1].status}, {outcomes[-1].seconds:.0f} s", flush=True)
         (folder / "outcomes.json").write_text(json.dumps([asdict(each) for each in outcomes], indent=1))
@@ -116,6 +137,7 @@ def main() -> int:
     names = [part.name for part in PARTS]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=names, default=names)
+    parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the targets' lie in memory")
     parser.add_argument("--seconds", type=float, default=570.0, help="for everything together")
     parser.add_argument("--out", type=Path, default=Path("speed-out"), help="folder for logs and JSON")
     parser.add_argument("--quick", action="store_true", help="tiny shapes on a CPU, to try the driver out")
@@ -124,7 +146,7 @@ def main() -> int:
         parser.error("there is no GPU here; --quick tries the driver out without one")
     wanted = [part for part in PARTS if part.name in options.parts and (not options.quick or part.name in QUICK)]
     options.out.mkdir(parents=True, exist_ok=True)
-    outcomes = run_parts(wanted, options.quick, options.seconds, options.out)
+    outcomes = run_parts(wanted, options)
     for part, outcome in zip(wanted, outcomes, strict=True):
         print(f"\n=== {part.name}: {outcome.status}")
         print("\n".join(last_lines(outcome.log, part.shown)))

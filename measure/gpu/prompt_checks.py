@@ -13,6 +13,7 @@ from torch import Tensor
 from engine.bench.routing import force_routing, forced_scores
 from engine.bench.shapes import Shape
 from engine.bench.weights import random_pair
+from engine.commands import WeightFormat
 from engine.kernels.prefill.route import reference_routing, route_many, router_scores
 from engine.kv_cache.cache import Cache
 from engine.models.attention_backends import SDPA
@@ -27,12 +28,12 @@ ROUTER_ERROR = 1e-5
 """Of fp32 scores, summed in another order."""
 
 
-def check_prompts(shape: Shape, device: torch.device, report: Report) -> None:
+def check_prompts(shape: Shape, weights: WeightFormat, device: torch.device, report: Report) -> None:
     """A piece longer than the rings, then a short one behind it; both against the modules in fp32."""
     layers = shape.target.layers
     full = next(index for index, layer in enumerate(layers) if layer.window is None)
     config = replace(shape.target, layers=layers[full - 1 : full + 1])
-    target, _ = random_pair(Shape(shape.name, config, None), device)
+    target, _ = random_pair(Shape(shape.name, config, None), device, weights=weights)
     if config.moe is not None:
         check_routing(target, 2048 if device.type == "cuda" else 40, report)
         # Near ties flip with rounding, and one flipped expert hides every other error.

@@ -24,9 +24,8 @@ OF_EXPERTS = {"_after_feed_forward": {"partials"}}
 """Likewise of a kernel that reads the scales ``post_experts``: the experts' down runs between the dense one and it."""
 
 
-def waits_in_time(kernel: str, column: str) -> bool:
-    """Of the last column of ``offline.table``: whether the kernel waits before it reads what may not be there yet."""
-    read = set() if column == "-" else set(column.split(", "))
+def waits_in_time(kernel: str, read: frozenset[str]) -> bool:
+    """Whether a kernel that reads these arguments before it waits finds them written."""
     older = OLDER.get(kernel, set())
     if "post_experts" in read:
         older = older | OF_EXPERTS.get(kernel, set())

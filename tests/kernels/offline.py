@@ -1,4 +1,4 @@
-"""Compiles kernels for a Hopper GPU on a machine without one, exactly as their launches would.
+"""Compiles kernels for any card on a machine without one, exactly as their launches would.
 
 ``record`` swaps Triton's launcher for a note-taker: the real wrappers run on ``meta`` tensors of the real shapes, and
 every launch is kept with its types, constants and options. ``compile_launch`` then turns one into machine code and
@@ -18,13 +18,12 @@ from typing import Any
 
 import torch
 import triton
-from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
+from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import compile_for
 
-HOPPER = GPUTarget("cuda", 90, 32)
 TYPES = {
     torch.bfloat16: "bf16",
     torch.float16: "fp16",
@@ -81,12 +80,16 @@ class Compiled:
     """Arguments read before it waits for the kernel in front of it."""
     waits: bool
     """Whether every program of it waits, and writes nothing before."""
+    warps_side_by_side: bool
+    """Whether its warps share the columns of products, not their rows: then a row's sums are the same in any tile."""
+    in_tensor_memory: bool
+    """Whether it multiplies as Blackwell alone can."""
 
 
 @contextmanager
-def record() -> Iterator[list[Launch]]:
-    """Collects launches instead of running them, as a Hopper GPU would get them."""
-    compile_for(HOPPER.arch)
+def record(card: Card) -> Iterator[list[Launch]]:
+    """Collects launches instead of running them, as a card would get them; what is compiled then is for this card."""
+    compile_for(card)
     launches: list[Launch] = []
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
@@ -112,7 +115,7 @@ def distinct(launches: list[Launch]) -> list[Launch]:
 def compile_launch(launch: Launch) -> Compiled:
     signature, constants, attributes = _signature(launch)
     source = ASTSource(fn=launch.kernel, signature=signature, constexprs=constants, attrs=attributes)
-    built = triton.compile(source, target=HOPPER, options=dict(launch.options))
+    built = triton.compile(source, options=dict(launch.options))
     registers, local = _resources(built.asm["cubin"])
     ptx = built.asm["ptx"]
     return Compiled(
@@ -126,6 +129,10 @@ def compile_launch(launch: Launch) -> Compiled:
         warps=built.metadata.num_warps,
         reads_early=_read_before_waiting(ptx, {n: k for n, k in signature.items() if k != "constexpr"}),
         waits=_waits(ptx),
+        warps_side_by_side=all(
+            rows == "1" for rows in re.findall(r"nvidia_mma<.*warpsPerCTA = \[(\d+),", built.asm["ttgir"])
+        ),
+        in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
     )
 
 

@@ -1,8 +1,8 @@
 """``python -m tests.kernels.offline_ahead`` compiles a few launches ahead, for Hopper, into an empty cache of Triton's.
 
 Then it launches the same as a program would, up to the launch itself, and prints (JSON) how many kernels were found in
-the cache, how many were not, and how many files the launches added to it. Needs no GPU; a library named
-``libcuda.so.1`` must be found, and may be empty.
+the cache, how many were not, how many files the launches added to it, and which kernel fails when one is launched all
+the same. Needs no GPU; a library named ``libcuda.so.1`` must be found, and may be empty.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from triton.runtime.jit import JITFunction
 from engine.kernels.decode.dense import project
 from engine.kernels.decode.head import HeadOutput, head_rows
 from engine.kernels.decode.tiles import Tiles
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.compile_ahead import compile_all, compile_for, noted_launches
-from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight
 
@@ -43,7 +44,7 @@ def launch_some() -> None:
 
 
 def main() -> None:
-    compile_for(90)
+    compile_for(HOPPER)
     noted = noted_launches(launch_some)
     compile_all(noted, processes=2)
     found: Counter[bool] = Counter()
@@ -59,7 +60,14 @@ def main() -> None:
     JITFunction.run = compiled_only
     launch_some()
     added = {path for path in folder.rglob("*") if path.is_file()} - before
-    print(json.dumps({"noted": len(noted), "found": found[True], "missed": found[False], "added": len(added)}))
+    JITFunction.run = run
+    failed = ""
+    try:
+        launch_some()  # where there is no GPU
+    except KernelFailure as failure:
+        failed = failure.kernel
+    counts = {"noted": len(noted), "found": found[True], "missed": found[False], "added": len(added)}
+    print(json.dumps({**counts, "failed": failed}))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from engine.kernels.round.grow import grow_tree
 from engine.kernels.round.move_accepted import RowStores, move_accepted
 from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
+from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.weights.int8 import Int8Weight
 from engine.models.dflash.config import DrafterConfig
 from engine.models.dflash.modules import DFlashDrafter
@@ -32,8 +33,8 @@ TARGET, DRAFTER = "gemma-4-26B-A4B-it.config.json", "gemma-4-26B-A4B-it-DFlash.c
 CONTEXT = 32768
 
 
-def launches() -> list[Launch]:
-    """Once per piece of machine code. The target has one layer: its kernels are ``offline_target``'s."""
+def launches(card: Card = HOPPER) -> list[Launch]:
+    """On a card, once per piece of machine code. The target has one layer: its kernels are ``offline_target``'s."""
     target_config = Gemma4Config.from_json(json.loads((CONFIGS / TARGET).read_text()))
     drafter_config = DrafterConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
     with torch.device("meta"):
@@ -42,9 +43,12 @@ def launches() -> list[Launch]:
     target.prepare()
     drafter.prepare()
     embedding = Int8Weight.allocate(target_config.vocab_size, target_config.hidden_size, device=torch.device("meta"))
-    launches = RoundLaunches(Decoder(target, drafter, CONTEXT), embedding)
-    launches.target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
-    with record() as made:
+    with record(card) as made:
+        in_16_bits = RoundLaunches(Decoder(target, drafter, CONTEXT))
+        in_16_bits.ingest()
+        in_16_bits.draft()
+        launches = RoundLaunches(Decoder(target, drafter, CONTEXT), embedding)
+        launches.target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
         launches.ingest()
         launches.draft()
         launches.verify("verify", greedy=True)

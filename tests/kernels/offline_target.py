@@ -10,9 +10,11 @@ from pathlib import Path
 
 import torch
 
+from engine.commands import WeightFormat
 from engine.kernels.decode.head import HeadOutput, head_rows
-from engine.kernels.decode.tiles import DRAFT_TILES
+from engine.kernels.decode.tiles import Tiles, draft_tiles
 from engine.kernels.round.tree_rows import TreeRows
+from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
@@ -20,6 +22,7 @@ from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.prefill_pass import PrefillPass
+from engine.models.packed import shape_of
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -28,35 +31,35 @@ CONTEXT = 32768
 PROMPT = 2048
 
 
-def launches_of(name: str) -> list[Launch]:
-    """What passes of this target launch, of 16 rows, of one row, of a prompt, of a tree where it is dense, and its head
-    in 8 bits, once per piece of machine code."""
+def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") -> list[Launch]:
+    """What passes of this target launch on a card: of 16 rows, of one row, of a prompt, of a tree where it is dense;
+    and its head in 8 bits. Once per piece of machine code."""
     config = Gemma4Config.from_json(json.loads((CONFIGS / f"gemma-4-{name}-it.config.json").read_text()))
     # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
     first_full = next(index for index, layer in enumerate(config.layers) if layer.window is None)
     config = replace(config, layers=config.layers[: first_full + 1])
-    with META:
-        target = Gemma4(config).to(torch.bfloat16)
+    target = shape_of(config, torch.bfloat16, weights)
+    assert isinstance(target, Gemma4)
     target.prepare()
     cache = Cache(config.layers, CONTEXT, 64, torch.bfloat16, META)
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=META) for _ in range(2))
-    passes = DecodePass(target, cache, cursor, rows, taps=(1,))
-    with record() as launches:
+    with record(card) as launches:
+        passes = DecodePass(target, cache, cursor, rows, taps=(1,))
         passes.forward()
         passes.forward(max_rows=1)
         if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap
             passes.forward(tree=TreeRows.allocate(META))
         PrefillPass(target, cache)(torch.zeros(PROMPT, dtype=torch.int64, device=META), 0, cache, taps=(1,))
-        _launch_draft_head(config)
+        _launch_draft_head(config, draft_tiles(True, card).head)
     return distinct(launches)
 
 
-def _launch_draft_head(config: Gemma4Config) -> None:
+def _launch_draft_head(config: Gemma4Config, tiles: Tiles) -> None:
     vocab, hidden = config.vocab_size, config.hidden_size
     copy = Int8Weight.allocate(vocab, hidden, device=META)
-    out = HeadOutput.allocate(vocab, DRAFT_TILES.head, META, keep_logits=False)
+    out = HeadOutput.allocate(vocab, tiles, META, keep_logits=False)
     rows = torch.empty(MAX_ROWS, hidden, dtype=torch.bfloat16, device=META)
-    head_rows(rows, copy, config.logit_softcap, out, DRAFT_TILES.head)
+    head_rows(rows, copy, config.logit_softcap, out, tiles)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from engine.kernels.decode.attention import (
 from engine.kernels.decode.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.shared.heads import HeadNorms
+from engine.kernels.toolchain.card import HOPPER
 from engine.layer_config import AttentionConfig, RopeConfig
 from tests.kernels.ordered_sums import sum_in_order
 
@@ -230,28 +231,28 @@ def test_splits_are_as_small_as_sixty_four_of_them_allow() -> None:
 
 
 def test_the_number_of_splits_follows_the_capacity() -> None:
-    full = attend_tiles(LAYERS["full"], 32_768)
-    assert full == attend_tiles(LAYERS["full"], 262_144) and isinstance(full, FullTiles)
+    full = attend_tiles(LAYERS["full"], 32_768, HOPPER)
+    assert full == attend_tiles(LAYERS["full"], 262_144, HOPPER) and isinstance(full, FullTiles)
     assert [num_splits(full, capacity, None) for capacity in (1, 32, 33, 2048, 262_144)] == [1, 1, 2, 64, 64]
 
 
 def test_a_row_alone_has_other_tiles_only_where_they_add_alike() -> None:
     """Four warps instead of eight where both have the same sums: tiles of 64 rows, splits of 64 keys."""
     for config in [*LAYERS.values(), layer(64, 1, 256, 1024), layer(65, 1, 512, None)]:
-        block, alone = (attend_tiles(config, 1279, max_rows) for max_rows in (16, 1))
+        block, alone = (attend_tiles(config, 1279, HOPPER, max_rows) for max_rows in (16, 1))
         if isinstance(block, FullTiles):
             fits = block.rows == 128 and config.num_heads // config.num_kv_heads <= 64
             assert alone == (replace(block, rows=64, warps=4) if fits else block)
         else:
             assert alone == (replace(block, warps=4, registers=255) if block.split == 64 else block)
-    assert attend_tiles(LAYERS["full"], 1279, 1) != attend_tiles(LAYERS["full"], 1279)
-    assert attend_tiles(LAYERS["sliding"], 1279, 1) != attend_tiles(LAYERS["sliding"], 1279)
+    assert attend_tiles(LAYERS["full"], 1279, HOPPER, 1) != attend_tiles(LAYERS["full"], 1279, HOPPER)
+    assert attend_tiles(LAYERS["sliding"], 1279, HOPPER, 1) != attend_tiles(LAYERS["sliding"], 1279, HOPPER)
 
 
 def test_a_split_goes_round_a_ring_at_most_once() -> None:
-    short, long = (attend_tiles(LAYERS["sliding"], capacity) for capacity in (40, 1279))
+    short, long = (attend_tiles(LAYERS["sliding"], capacity, HOPPER) for capacity in (40, 1279))
     assert isinstance(short, WindowTiles) and short.split == 32
-    assert long == attend_tiles(LAYERS["sliding"], 10**6)
+    assert long == attend_tiles(LAYERS["sliding"], 10**6, HOPPER)
 
 
 # --- norm, turn, store

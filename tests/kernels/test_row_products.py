@@ -110,10 +110,10 @@ PACKED = pytest.mark.parametrize(
 PACKED_SHAPES = pytest.mark.parametrize(
     ("columns", "depth", "tiles"),
     [
-        (64, 128, Tiles(32, 32)),
+        (64, 128, Tiles(32, 32, warps=1)),
         (48, 192, Tiles(32, 128, splits=2)),
-        (16, 320, Tiles(32, 64, splits=3)),
-        (16, 64, Tiles(16, 32, splits=4)),  # more splits than steps: some sum nothing
+        (16, 320, Tiles(32, 128, splits=3, warps=2)),
+        (16, 64, Tiles(16, 32, splits=4, warps=1)),  # more splits than steps: some sum nothing
     ],
 )
 
@@ -138,7 +138,7 @@ def test_gate_up_of_a_packed_weight(
 ) -> None:
     x, weight = noise(16, depth, dtype=dtype), make(noise(2 * inter, depth, seed=1) / 8)
     out = torch.zeros(16, inter, dtype=dtype)
-    gate_up(x, weight, out, "silu", Tiles(16, 32))
+    gate_up(x, weight, out, "silu", Tiles(16, 64, warps=2))
     expected = reference_gate_up(x, weight, "silu")
     torch.testing.assert_close(out, expected, atol=1e-4, rtol=2**-8 if dtype is torch.bfloat16 else 1e-4)
 
@@ -149,7 +149,8 @@ def test_gate_up_of_a_packed_weight(
 def test_a_row_has_the_same_bits_at_every_width_with_a_packed_weight(
     make: Callable[[Tensor], Weight], max_rows: int
 ) -> None:
-    x, weight, tiles = noise(16, 192, dtype=torch.bfloat16), make(noise(48, 192, seed=1)), Tiles(16, 64, splits=2)
+    x, weight = noise(16, 192, dtype=torch.bfloat16), make(noise(48, 192, seed=1))
+    tiles = Tiles(16, 64, splits=2, warps=2)
     whole, few = partial_sums(tiles, 48, CPU), partial_sums(tiles, 48, CPU).fill_(7)
     project(x, weight, whole, tiles)
     project(x, weight, few, tiles, max_rows)

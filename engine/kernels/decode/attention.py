@@ -16,6 +16,7 @@ from ...layer_config import AttentionConfig
 from ..reference.attention import reference_attention
 from ..round.tree_rows import TreeRows
 from ..shared.heads import HeadNorms
+from ..toolchain.card import HOPPER, Card, card_of
 from ..toolchain.jit import MAX_ROWS, cdiv, power_of_two
 from .add_splits import ALL_SPLITS
 from .attend_full import MOST_SPLITS, _attend_full, _combine_splits
@@ -39,6 +40,10 @@ class WindowTiles:
     registers: int
     """Of a thread, at most: with 8 warps, 128 let two programs share a multiprocessor."""
 
+    def shared_memory(self, head_dim: int) -> int:
+        """Bytes of a program: keys and values of a split, and queries."""
+        return (2 * self.split + self.rows) * head_dim * 2
+
 
 @dataclass(frozen=True, slots=True)
 class FullTiles:
@@ -49,7 +54,7 @@ class FullTiles:
     keys: int
     """Keys of one step; divides ``split``."""
     rows: int
-    """Grouped query rows of one program: 64, or 128 with 8 warps."""
+    """Grouped query rows of one program: on Hopper 64, or 128 with 8 warps."""
     values: int
     """Channels of the values that one program mixes; the scores are computed anew for each such part."""
     warps: int
@@ -75,12 +80,22 @@ COMBINED_LANES = 64
 """Channels that a program of ``_combine_splits`` adds."""
 
 
-def attend_tiles(layer: AttentionConfig, capacity: int, max_rows: int = MAX_ROWS) -> AttendTiles:
-    """Tiles for a layer whose cache has ``capacity`` rows. How many rows run changes no order of sums."""
+SMALL_ROWS = 32
+"""Grouped query rows of a program without a window where a tensor core takes 16: more would only fill registers."""
+
+
+def attend_tiles(layer: AttentionConfig, capacity: int, card: Card, max_rows: int = MAX_ROWS) -> AttendTiles:
+    """Tiles on a card for a layer whose cache has ``capacity`` rows. How many rows run changes no order of sums."""
     if layer.window is None:
         full = FULL_TILES[_size(layer.head_dim, FULL_TILES)]
-        return _few_rows(full, layer.num_heads // layer.num_kv_heads) if max_rows == 1 else full
+        if not card.multiplies_from_shared_memory:
+            full = replace(full, rows=SMALL_ROWS, warps=4)
+        elif max_rows == 1:
+            full = _few_rows(full, layer.num_heads // layer.num_kv_heads)
+        return replace(full, programs=full.programs // HOPPER.multiprocessors * card.multiprocessors)
     tiles = fitting(WINDOW_TILES[_size(layer.head_dim, WINDOW_TILES)], capacity)
+    if card.programs_of(tiles.shared_memory(layer.head_dim)) < 2:
+        tiles = replace(tiles, registers=255)  # of the one program that fits
     return _four_warps(tiles) if max_rows == 1 else tiles
 
 
@@ -121,7 +136,7 @@ class AttendScratch:
         """Large enough for the tiles in use, or for other ``tiles`` that someone measures."""
         rows = values = heads = 1
         for layer, capacity in zip(layers, capacities, strict=True):
-            chosen = tiles or attend_tiles(layer, capacity)
+            chosen = tiles or attend_tiles(layer, capacity, card_of(device))
             count = num_splits(chosen, capacity, layer.window) * MAX_ROWS * layer.num_heads
             rows, values, heads = max(rows, count), max(values, count * layer.head_dim), max(heads, layer.num_heads)
         self.highest = torch.empty(rows, dtype=torch.float32, device=device)
@@ -173,7 +188,7 @@ def attend_rows(
     from ``rows`` on; ``max_rows`` bounds them when recorded. With a ``tree`` row r stands at cursor + its depth in slot
     cursor + r, sees its ancestors behind the cursor, and has the bits of a chain of these. One row is no tree."""
     assert tree is None or (layer.causal and max_rows > 1)
-    tiles = tiles or attend_tiles(layer, k.shape[1], max_rows)
+    tiles = tiles or attend_tiles(layer, k.shape[1], card_of(k.device), max_rows)
     assert tree is None or tiles.split >= MAX_ROWS, "rows of a tree reach two splits at most"
     splits = num_splits(tiles, k.shape[1], layer.window)
     assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"

@@ -43,7 +43,7 @@ def project(x: Tensor, weight: Weight, out: Tensor, tiles: Tiles, max_rows: int 
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
         x, weight.values, weight.scales, out, max_rows,
         N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -57,7 +57,8 @@ def gate_up(
     _gate_up[(cdiv(inter, tiles.columns),)](
         x, weight.values, weight.scales, out, max_rows,
         INTER=inter, K=depth, FORMAT=weight.format, SILU=activation == "silu", BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages,
+        maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -84,23 +85,17 @@ def multiply_rows(
 ) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows times the weight's rows ``columns``, over depth start .. start + DEPTH - 1. Lets the
     next kernel start when it asks for its last tiles, AHEAD steps before they are multiplied."""
-    if weight.FORMAT >= FP8:
-        row = tl.arange(0, 16)[:, None]
-        return multiply_packed(
-            x + row * weight.K, row < max_rows, weight, 0, columns, start, True, DEPTH, BLOCK_N, BLOCK_K, AHEAD, SPLITS
-        )
-    else:
-        # Some splits may lie past the end of the depth.
-        even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
-        aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
-        total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-        for step in tl.range(0, DEPTH, BLOCK_K):
-            if step == last_asked(DEPTH, BLOCK_K, AHEAD):
-                let_next_start()
-            at = start + step + tl.arange(0, BLOCK_K)
-            tile = load_factor(weight, 0, columns, at, x, aligned)
-            total = dot(load_rows(x, max_rows, at, weight.K, even), tile.T, total)
-        return total
+    # Some splits may lie past the end of the depth.
+    even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
+    aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
+    total = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+    for step in tl.range(0, DEPTH, BLOCK_K):
+        if step == last_asked(DEPTH, BLOCK_K, AHEAD):
+            let_next_start()
+        at = start + step + tl.arange(0, BLOCK_K)
+        tile = load_factor(weight, 0, columns, at, x, aligned)
+        total = dot(load_rows(x, max_rows, at, weight.K, even), tile.T, total)
+    return total
 
 
 @jit
@@ -114,14 +109,21 @@ def project_tile(
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
 ) -> None:
     """One program's part of ``project``."""
     depth: tl.constexpr = (weight.K + BLOCK_K * SPLITS - 1) // (BLOCK_K * SPLITS) * BLOCK_K
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-    total = multiply_rows(x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
-    total = scaled(total, weight, 0, columns)
     row = tl.arange(0, 16)[:, None]
+    if weight.FORMAT >= FP8:
+        total = multiply_packed(
+            x + row * weight.K, row < max_rows, weight, 0, tile * BLOCK_N, split * depth, True, depth, BLOCK_N, BLOCK_K,
+            PARTS, AHEAD, SPLITS,
+        )  # fmt: skip
+    else:
+        total = multiply_rows(x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS)
+    total = scaled(total, weight, 0, columns)
     at = out + (split * 16 + row) * weight.N + columns[None, :]
     tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < weight.N))
 
@@ -130,18 +132,20 @@ def project_tile(
 def _project(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     tile, split = tl.program_id(0), tl.program_id(1)
-    project_tile(x, Matrix(weight, scales, N, K, FORMAT), out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, AHEAD)
+    project_tile(
+        x, Matrix(weight, scales, N, K, FORMAT), out, tile, split, max_rows, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD
+    )
 
 
 @early_kernel
 def _gate_up(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SILU: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     columns = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -150,7 +154,7 @@ def _gate_up(
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         gate, up = multiply_pairs(
             x + row * K, row < max_rows, weight, scales, 0, tl.program_id(0) * BLOCK_N, True, INTER, K, FORMAT, depth,
-            BLOCK_N, BLOCK_K, AHEAD,
+            BLOCK_N, BLOCK_K, PARTS, AHEAD,
         )  # fmt: skip
     else:
         even: tl.constexpr = K % BLOCK_K == 0

@@ -57,7 +57,7 @@ def expert_gate_up_rows(
         EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth, DENSE_FORMAT=dense.weight.format,
         DENSE_SPLITS=dense.tiles.splits, DENSE_BLOCK_N=dense.tiles.columns, DENSE_BLOCK_K=dense.tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def expert_down_rows(
     _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out,
         EXPERTS=num_experts, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
+        PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def _expert_gate_up(
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr, DENSE_K: tl.constexpr,
     DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr, DENSE_BLOCK_K: tl.constexpr,
-    AHEAD: tl.constexpr,
+    PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
@@ -111,7 +111,7 @@ def _expert_gate_up(
         split = tl.program_id(0) // dense_tiles
         project_tile(
             dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_out, tile, split,
-            max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, AHEAD,
+            max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, PARTS, AHEAD,
         )  # fmt: skip
     else:
         tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
@@ -131,7 +131,7 @@ def _expert_gate_up(
                 depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
                 gate, up = multiply_pairs(
                     source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
-                    depth, BLOCK_N, BLOCK_K, AHEAD,
+                    depth, BLOCK_N, BLOCK_K, PARTS, AHEAD,
                 )  # fmt: skip
             else:
                 gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
@@ -159,7 +159,7 @@ def _expert_down(
     act: tl.tensor, down: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, weights: tl.tensor,
     out: tl.tensor,
     EXPERTS: tl.constexpr, N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, BLOCK_N: tl.constexpr,
-    BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+    BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     tiles: tl.constexpr = (N + BLOCK_N - 1) // BLOCK_N
     even: tl.constexpr = K % BLOCK_K == 0
@@ -180,8 +180,8 @@ def _expert_down(
         if FORMAT >= FP8:
             depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
             total = multiply_packed(
-                source, live, Matrix(down, scales, N, K, FORMAT), first, columns, 0, next_expert < 0, depth, BLOCK_N,
-                BLOCK_K, AHEAD,
+                source, live, Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N, 0, next_expert < 0,
+                depth, BLOCK_N, BLOCK_K, PARTS, AHEAD,
             )  # fmt: skip
         else:
             total = tl.zeros([16, BLOCK_N], dtype=tl.float32)

@@ -1,14 +1,14 @@
 """Products of at most 16 rows with packed weights (FP8 and INT4). Unpacking takes more instructions than multiplying,
-so nothing is unpacked twice and inputs are read once: warps share the depth of a step, not its columns. A block of 32
-neighbours is one product of a batch, and the blocks' sums are added up at the end."""
+so nothing is unpacked twice and inputs are read once: warps share the depth of a step, not its columns. The part of
+each warp is one product of a batch, and the parts' sums are added up at the end."""
 
 from __future__ import annotations
 
 from ..toolchain.early_launch import let_next_start
 from ..toolchain.jit import constexpr_function, dot, jit, tl
 from ..weights.fp8 import fp8_factor
-from ..weights.int4 import int4_factors, int4_scaled
-from ..weights.matrix import FP8, Matrix, scaled
+from ..weights.int4 import int4_scaled
+from ..weights.matrix import FP8, Matrix
 
 
 @constexpr_function
@@ -23,68 +23,74 @@ def multiply_packed(
     live: tl.tensor,
     weight: Matrix,
     first: tl.tensor,
-    columns: tl.tensor,
+    column: tl.tensor,
     start: tl.tensor,
     last: tl.tensor,
     DEPTH: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
     SPLITS: tl.constexpr = 1,
+    INTER: tl.constexpr = 0,
 ) -> tl.tensor:
-    """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times the weight's rows ``columns``, counted
-    from ``first``, over depth start .. start + DEPTH - 1; not ``scaled`` yet. Lets the next kernel start, if ``last``,
-    when it asks for its last tiles."""
+    """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times the weight's rows from ``first`` +
+    ``column`` on, over depth start .. start + DEPTH - 1. With INTER, every second panel is one of
+    as many rows further on: up beside the gate. Lets the next kernel start, if ``last``, when it asks for its last
+    tiles."""
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
-    blocks: tl.constexpr = BLOCK_K // 32
+    parts: tl.constexpr = min(PARTS, BLOCK_K // 32)
+    wide: tl.constexpr = BLOCK_K // parts
     per_byte: tl.constexpr = 1 if weight.FORMAT == FP8 else 2
-    block = tl.arange(0, blocks)
-    lane = tl.arange(0, 32 // per_byte)
-    inside = columns < weight.N
-    panel = columns // 16 * (16 * weight.K // per_byte) + columns % 16 * (32 // per_byte)
-    data = weight.data + first * (weight.K // per_byte) + panel[None, :, None]
-    data += block[:, None, None] * (16 * 32 // per_byte) + lane[None, None, :]
-    sources = rows[None, :, :] + (block[:, None, None] * 32 + lane[None, None, :])
-    if weight.FORMAT != FP8:
+    width: tl.constexpr = 32 // per_byte
+    part = tl.arange(0, parts) * wide
+    lane = tl.arange(0, wide // per_byte)
+    panel, place = panels_from(column, BLOCK_N, INTER), tl.arange(0, BLOCK_N) % 16
+    inside = panel * 16 + place < weight.N
+    data = weight.data + first * (weight.K // per_byte)
+    data += (panel * (16 * weight.K // per_byte) + place * width)[None, :, None]
+    data += (part * (16 // per_byte))[:, None, None] + (lane // width * (16 * width) + lane % width)[None, None, :]
+    near = lane if weight.FORMAT == FP8 else lane // 16 * 32 + lane % 16
+    depth = part[:, None, None] + near[None, None, :]
+    sources = rows[None, :, :] + depth
+    if weight.FORMAT == FP8:
+        scale = tl.load(weight.scales + first + panel * 16 + place, mask=inside, other=0.0)
+    else:
         groups: tl.constexpr = weight.K // weight.FORMAT
-        scales = weight.scales + first * groups + (columns // 16 * (16 * groups) + columns % 16)[None, :]
-    total = tl.zeros([blocks, 16, BLOCK_N], dtype=tl.float32)
+        block = part[:, None, None] // 32 + tl.arange(0, wide // 32)[None, None, :]
+        scales = weight.scales + first * groups + (panel * (16 * groups) + place)[None, :, None]
+    total = tl.zeros([parts, 16, BLOCK_N], dtype=tl.float32)
     # With stages of its own the loop reads ahead all that it reads, scales too.
     for step in tl.range(0, DEPTH, BLOCK_K, num_stages=AHEAD + 1):
         if last & (step == last_asked(DEPTH, BLOCK_K, AHEAD)):
             let_next_start()
         at = start + step
-        left = at // 32 + block < weight.K // 32
+        left = depth < weight.K - at
         if aligned:
             tile = tl.load(data + at * (16 // per_byte))
         else:
-            tile = tl.load(data + at * (16 // per_byte), mask=left[:, None, None] & inside[None, :, None], other=0)
-        there = live[None, :, :] if even else live[None, :, :] & left[:, None, None]
+            tile = tl.load(data + at * (16 // per_byte), mask=left & inside[None, :, None], other=0)
+        there = live[None, :, :] if even else live[None, :, :] & left
         x = tl.load(sources + at, mask=there, other=0.0)
         if weight.FORMAT == FP8:
             total = dot(x, tl.permute(fp8_factor(tile, rows), 0, 2, 1), total)
         else:
-            # Said in so many words, or scales would be read one by one, and not ahead.
-            group = tl.multiple_of(at // 32, blocks) + block
-            if weight.FORMAT > 32:
-                group = group // (weight.FORMAT // 32)
+            group = (at // 32 + block) // (weight.FORMAT // 32) * 16
             if aligned:
-                scale = tl.load(scales + group[:, None] * 16)
+                steps = tl.load(scales + group)
             else:
-                scale = tl.load(scales + group[:, None] * 16, mask=left[:, None] & inside[None, :], other=0.0)
+                known = (block < weight.K // 32 - at // 32) & inside[None, :, None]
+                steps = tl.load(scales + group, mask=known, other=0.0)
             high_x = tl.load(sources + at + 16, mask=there, other=0.0)
-            if weight.scales.dtype.element_ty == tl.bfloat16:
-                scale = tl.broadcast_to(scale[:, :, None], [blocks, BLOCK_N, 16])
-                low, high = int4_scaled(tile, scale, rows)
-                total = dot(x, tl.permute(low, 0, 2, 1), total)
-                total = dot(high_x, tl.permute(high, 0, 2, 1), total)
-            else:
-                low, high = int4_factors(tile, rows)
-                part = dot(x, tl.permute(low, 0, 2, 1), tl.zeros([blocks, 16, BLOCK_N], dtype=tl.float32))
-                part = dot(high_x, tl.permute(high, 0, 2, 1), part)
-                total += part * scale.to(tl.float32)[:, None, :]
-    return _added_up(total, blocks, BLOCK_N)
+            steps = tl.broadcast_to(steps[:, :, :, None], [parts, BLOCK_N, wide // 32, 16])
+            low, high = int4_scaled(tile, tl.reshape(steps, [parts, BLOCK_N, wide // 2]), rows)
+            total = dot(x, tl.permute(low, 0, 2, 1), total)
+            total = dot(high_x, tl.permute(high, 0, 2, 1), total)
+    total = _added_up(total, parts, BLOCK_N)
+    if weight.FORMAT == FP8:
+        total *= scale[None, :]
+    return total
 
 
 @jit
@@ -102,34 +108,41 @@ def multiply_pairs(
     DEPTH: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Gate and up, fp32 [16, BLOCK_N] each and scaled, from ``column`` on, of a weight [2 * INTER, K] that begins at
+    """Gate and up, fp32 [16, BLOCK_N] each, from ``column`` on, of a weight [2 * INTER, K] that begins at
     row ``first``. Panels of the two take turns in one tile."""
-    lane = tl.arange(0, 2 * BLOCK_N)
-    paired = column + lane // 32 * 16 + lane % 16 + lane // 16 % 2 * INTER
-    paired = tl.max_contiguous(tl.multiple_of(paired, 16), 16)
     both = multiply_packed(
-        rows, live, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, paired, 0, last, DEPTH, 2 * BLOCK_N, BLOCK_K,
-        AHEAD,
+        rows, live, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, column, 0, last, DEPTH, 2 * BLOCK_N, BLOCK_K,
+        PARTS, AHEAD, 1, INTER,
     )  # fmt: skip
-    both = scaled(both, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, paired)
     gate, up = tl.split(tl.permute(tl.reshape(both, [16, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
     return tl.reshape(gate, [16, BLOCK_N]), tl.reshape(up, [16, BLOCK_N])
 
 
 @jit
-def _added_up(total: tl.tensor, BLOCKS: tl.constexpr, BLOCK_N: tl.constexpr) -> tl.tensor:
-    """[16, BLOCK_N] of sums [BLOCKS, 16, BLOCK_N], in pairs: every thread adds up all blocks of its places. ``tl.sum``
+def panels_from(column: tl.tensor, BLOCK_N: tl.constexpr, INTER: tl.constexpr) -> tl.tensor:
+    """Of each row of a tile that begins at ``column`` its panel; with INTER every second is one of up."""
+    lane = tl.arange(0, BLOCK_N)
+    if INTER == 0:
+        return column // 16 + lane // 16
+    else:
+        return column // 16 + lane // 32 + lane // 16 % 2 * (INTER // 16)
+
+
+@jit
+def _added_up(total: tl.tensor, PARTS: tl.constexpr, BLOCK_N: tl.constexpr) -> tl.tensor:
+    """[16, BLOCK_N] of sums [PARTS, 16, BLOCK_N], in pairs: every thread adds up all parts of its places. ``tl.sum``
     would do so in all warps."""
     total = tl.permute(total, 1, 2, 0)
-    if BLOCKS >= 16:
+    if PARTS >= 16:
         total = _pairs_added(total, BLOCK_N, 8)
-    if BLOCKS >= 8:
+    if PARTS >= 8:
         total = _pairs_added(total, BLOCK_N, 4)
-    if BLOCKS >= 4:
+    if PARTS >= 4:
         total = _pairs_added(total, BLOCK_N, 2)
-    if BLOCKS >= 2:
+    if PARTS >= 2:
         total = _pairs_added(total, BLOCK_N, 1)
     return tl.reshape(total, [16, BLOCK_N])
 

@@ -140,6 +140,7 @@ def gate_up_and_route(
         ROUTER_SPLITS=router.tiles.splits,
         ROUTER_BLOCK_N=router.tiles.columns,
         ROUTER_BLOCK_K=router.tiles.depth,
+        PARTS=tiles.warps,
         AHEAD=tiles.ahead,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
@@ -239,7 +240,8 @@ def _gate_up_and_route(
     pairs_out: tl.tensor, weights_out: tl.tensor, scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
     INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr,
     ROWS: tl.constexpr, ALONE: tl.constexpr, BLOCK: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-    ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+    ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
+    AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     # The router's programs come first, so that the choice is made while the others are still reading.
@@ -271,7 +273,7 @@ def _gate_up_and_route(
         if FORMAT >= FP8:
             gate, up = multiply_pairs(
                 x + row * K, row < max_rows, weight, scales, 0, first, True, INTER, K, FORMAT, depth, BLOCK_N, BLOCK_K,
-                AHEAD,
+                PARTS, AHEAD,
             )  # fmt: skip
         else:
             # Rows of the gate and of up take turns in one tile: neighbours of its product lie in one thread.

@@ -1,11 +1,21 @@
 """How the small-row kernels cut their work: one frozen choice per operation, for a bench to sweep. It changes speed and
-the order of sums, and holds for every width, so that a row's bits don't depend on the others."""
+the order of sums, and holds for every width, so that a row's bits don't depend on the others. The choices here were
+measured on Hopper; ``on_card`` makes of them what fits another card."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
+from ...commands import WeightFormat
 from ...layer_config import MoeConfig
+from ..toolchain.card import HOPPER, Card
+from ..toolchain.jit import MAX_ROWS
+
+RESIDENT = 2
+"""Programs of a product that a multiprocessor holds, at least: while one waits for its next tiles, the other
+multiplies."""
+LEAST_STAGES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,11 @@ class Tiles:
     def ahead(self) -> int:
         """How many steps before it multiplies them a program asks for tiles."""
         return self.stages - 1
+
+    def shared_memory(self, weight_tiles: int = 1, bits: int = 16) -> int:
+        """Bytes that a program has on their way: ``weight_tiles`` tiles of a weight of so many ``bits`` a step, and the
+        tile of the rows, in 16."""
+        return self.ahead * self.depth * (weight_tiles * self.columns * bits + MAX_ROWS * 16) // 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +92,57 @@ DENSE_TARGET = TargetTiles(
 """For targets without experts, whose dense layers are several times larger."""
 
 
-def target_tiles(moe: MoeConfig | None) -> TargetTiles:
-    """The tiles in use for a target with these experts, or without."""
-    return DENSE_TARGET if moe is None else TargetTiles()
+FP8_TARGET = TargetTiles(
+    qkv=Tiles(columns=64, depth=128),
+    output=Tiles(columns=32, depth=128, splits=4, warps=2, stages=3),
+    gate_up=Tiles(columns=16, depth=128),
+    down=Tiles(columns=64, depth=128, splits=3),
+    expert_gate_up=Tiles(columns=32, depth=128, programs=1056),
+    expert_gate_up_alone=Tiles(columns=16, depth=128, programs=1056, registers=128),
+    expert_down=Tiles(columns=64, depth=64, warps=2, stages=3, programs=1056),
+)
+"""For packed weights: a warp takes 32 of the depth. Splits are those of bf16, since a target may hold both."""
+INT4_TARGET = TargetTiles(
+    qkv=Tiles(columns=64, depth=256, warps=8, stages=3),
+    output=Tiles(columns=128, depth=128, splits=4),
+    gate_up=Tiles(columns=32, depth=256, warps=8, stages=3),
+    down=Tiles(columns=64, depth=128, splits=3),
+    expert_gate_up=Tiles(columns=64, depth=128, stages=3, programs=396),
+    expert_gate_up_alone=Tiles(columns=32, depth=128, programs=396),
+    expert_down=Tiles(columns=128, depth=64, warps=2, programs=1056),
+)
+PACKED_DENSE_TARGET = TargetTiles(
+    qkv=Tiles(columns=64, depth=128),
+    output=Tiles(columns=64, depth=128, splits=2),
+    gate_up=Tiles(columns=32, depth=128),
+    down=Tiles(columns=64, depth=128, splits=4),
+)
+MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
+    ("bf16", True): TargetTiles(),
+    ("bf16", False): DENSE_TARGET,
+    ("fp8", True): FP8_TARGET,
+    ("fp8", False): PACKED_DENSE_TARGET,
+    ("int4", True): INT4_TARGET,
+    ("int4", False): PACKED_DENSE_TARGET,
+}
+"""By format, and whether there are experts."""
+BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4}
+PLAIN_OF_TARGET = ("head", "router")
+"""Choices for weights that are bf16 in every format."""
+
+
+def target_tiles(moe: MoeConfig | None, card: Card, weights: WeightFormat = "bf16") -> TargetTiles:
+    """The tiles in use on a card for a target with these experts, or without, whose weights are in a format."""
+    return on_card(MEASURED[weights, moe is not None], card, BITS[weights])
+
+
+def with_splits_of(tiles: TargetTiles, others: TargetTiles) -> TargetTiles:
+    """Other choices, with the splits of these: layers of two formats leave their sums in one place."""
+    return replace(
+        others,
+        output=replace(others.output, splits=tiles.output.splits),
+        down=replace(others.down, splits=tiles.down.splits),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +171,47 @@ DRAFT_TILES_IN_8_BITS = DraftTiles(
 """Steps twice as deep: as many bytes on their way."""
 
 
-def draft_tiles(in_8_bits: bool) -> DraftTiles:
-    """The tiles in use for a drafter whose weights are read in 8 bits, or in 16."""
-    return DRAFT_TILES_IN_8_BITS if in_8_bits else DRAFT_TILES
+def draft_tiles(in_8_bits: bool, card: Card) -> DraftTiles:
+    """The tiles in use on a card for a drafter whose weights are read in 8 bits, or in 16."""
+    return on_card(DRAFT_TILES_IN_8_BITS, card, bits=8) if in_8_bits else on_card(DRAFT_TILES, card)
+
+
+AllTiles = TypeVar("AllTiles", TargetTiles, DraftTiles)
+
+
+def on_card(tiles: AllTiles, card: Card, bits: int = 16) -> AllTiles:
+    """The same choices for another card, for weights of so many bits. The order of sums stays."""
+    if card.was_measured:
+        return tiles
+    plain = PLAIN_OF_TARGET if isinstance(tiles, TargetTiles) else ()
+    fit = {
+        name: fitted(choice, card, 2 if "gate_up" in name else 1, 16 if name in plain else bits)
+        for name, choice in products_of(tiles).items()
+    }
+    if "router" in fit:  # which runs beside gate and up, with as many stages as they have
+        beside = fitted(replace(fit["router"], stages=fit["gate_up"].stages), card)
+        fit["gate_up"] = replace(fit["gate_up"], stages=beside.stages)
+    changed: dict[str, Any] = fit
+    return replace(tiles, **changed)
+
+
+def with_least_memory(tiles: AllTiles) -> AllTiles:
+    """The same choices with as few stages as a loop can have, where more don't run. The order of sums stays."""
+    changed: dict[str, Any] = {n: replace(each, stages=LEAST_STAGES) for n, each in products_of(tiles).items()}
+    return replace(tiles, **changed)
+
+
+def products_of(tiles: TargetTiles | DraftTiles) -> dict[str, Tiles]:
+    """The choices for products, by their fields."""
+    choices = {each.name: getattr(tiles, each.name) for each in fields(tiles)}
+    return {name: choice for name, choice in choices.items() if isinstance(choice, Tiles)}
+
+
+def fitted(tiles: Tiles, card: Card, weight_tiles: int = 1, bits: int = 16) -> Tiles:
+    """Fewer stages, until a multiprocessor holds two programs; of programs that share tiles as many for each
+    multiprocessor as on Hopper, if they fit."""
+    while tiles.stages > LEAST_STAGES and card.programs_of(tiles.shared_memory(weight_tiles, bits)) < RESIDENT:
+        tiles = replace(tiles, stages=tiles.stages - 1)
+    resident = max(1, card.programs_of(tiles.shared_memory(weight_tiles, bits)))
+    wanted = max(1, tiles.programs // HOPPER.multiprocessors)
+    return replace(tiles, programs=card.multiprocessors * min(wanted, resident))

@@ -3,13 +3,14 @@ windows. A program reads only keys that its tile of queries sees, so a window co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from ..decode.attention import LOG2_E
 from ..reference.attention import sdpa_attention
+from ..toolchain.card import Card, card_of
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 
 
@@ -22,14 +23,31 @@ class ChunkTiles:
     warps: int
     stages: int
 
+    def shared_memory(self, head_dim: int) -> int:
+        """Bytes of a program where the weights of keys go through shared memory, as they do beside Hopper."""
+        rows = self.queries + (self.stages - 1) * 2 * self.keys
+        return 2 * (rows * head_dim + self.queries * self.keys)
 
-def chunk_tiles(head_dim: int) -> ChunkTiles:
+
+LEAST_KEYS = 16
+"""Of a step: what a product adds up at a time."""
+
+
+def chunk_tiles(head_dim: int, card: Card) -> ChunkTiles:
     """The sums of a tile of queries fill half of the registers at 512 channels, so fewer fit at a time."""
     if head_dim > 256:
-        return ChunkTiles(queries=64, keys=32, warps=8, stages=2)
-    if head_dim > 128:
-        return ChunkTiles(queries=128, keys=64, warps=8, stages=2)
-    return ChunkTiles(queries=128, keys=64, warps=8, stages=3)
+        tiles = ChunkTiles(queries=64, keys=32, warps=8, stages=2)
+    elif head_dim > 128:
+        tiles = ChunkTiles(queries=128, keys=64, warps=8, stages=2)
+    else:
+        tiles = ChunkTiles(queries=128, keys=64, warps=8, stages=3)
+    if card.multiplies_from_shared_memory:
+        return tiles
+    # Warps stand side by side over the channels of the mix, so over the keys as well: four are busy with 32 keys.
+    tiles = replace(tiles, queries=tiles.queries // 2, warps=4)
+    while tiles.keys > LEAST_KEYS and card.programs_of(tiles.shared_memory(head_dim)) == 0:
+        tiles = replace(tiles, keys=tiles.keys // 2)
+    return tiles
 
 
 def chunk_attention(
@@ -46,7 +64,7 @@ def chunk_attention(
     with a contiguous last dimension."""
     n, heads, head_dim = q.shape
     kv_heads, num_keys, _ = k.shape
-    tiles = tiles or chunk_tiles(head_dim)
+    tiles = tiles or chunk_tiles(head_dim, card_of(q.device))
     out = torch.empty(n, heads * head_dim, dtype=q.dtype, device=q.device)
     _attend_chunk[(cdiv(n, tiles.queries), heads)](
         q, k, v, out, n, num_keys, q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),

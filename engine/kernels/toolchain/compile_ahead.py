@@ -18,6 +18,8 @@ from triton.runtime.cache import triton_key
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
+from .card import Card, stand_in
+
 WARP_SIZE = 32
 
 
@@ -42,9 +44,10 @@ def get_ready() -> None:
     triton_key()
 
 
-def compile_for(capability: int) -> None:
-    """From now on this process compiles for a GPU of a compute capability, 90 say, and can launch nothing."""
-    driver.set_active(AbsentGPU(capability))
+def compile_for(card: Card) -> None:
+    """From now on this process compiles for a card, and can launch nothing."""
+    driver.set_active(AbsentGPU(card.capability))
+    stand_in(card)
 
 
 def noted_launches(run: Callable[[], None]) -> list[str]:

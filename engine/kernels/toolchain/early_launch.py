@@ -31,10 +31,12 @@ PREFERRED_CARVEOUT = 9
 """CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: percent of a multiprocessor's memory that is to be shared."""
 
 if HAS_TRITON and not INTERPRETED:
-    from triton import JITFunction, knobs
+    from triton import knobs
     from triton.language.target_info import cuda_capability_geq
 
-    class _EarlyKernel(JITFunction):  # type: ignore[misc]
+    from .jit import Kernel
+
+    class _EarlyKernel(Kernel):
         def run(self, *args: Any, **kwargs: Any) -> Any:
             early = bool(cuda_capability_geq(HOPPER))
             return super().run(*args, launch_pdl=early, **kwargs)

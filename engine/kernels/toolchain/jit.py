@@ -13,6 +13,7 @@ __all__ = [
     "HAS_TRITON",
     "INTERPRETED",
     "MAX_ROWS",
+    "KernelFailure",
     "TritonMissing",
     "cdiv",
     "constexpr_function",
@@ -41,6 +42,9 @@ if INTERPRETED:
     describe_types_once()
     remember()
 elif HAS_TRITON:
+    # Of Blackwell's two ways to multiply the one that older cards have too: sums are added in one order whatever the
+    # rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same with and without.
+    os.environ.setdefault("DISABLE_MMA_V5", "1")
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
     from .finished_products import finish_products_in_loops
 
@@ -56,6 +60,15 @@ class TritonMissing(RuntimeError):
     """A kernel was launched where Triton is not installed."""
 
 
+class KernelFailure(Exception):
+    """A kernel that could not be compiled for this GPU, or not be launched on it."""
+
+    def __init__(self, kernel: str, why: object):
+        self.kernel = kernel
+        first = next((line.strip() for line in str(why).splitlines() if line.strip()), "")[:200]
+        super().__init__(f"{kernel}: {type(why).__name__}{f': {first}' if first else ''}")
+
+
 class _Missing:
     """Stands in for a kernel: indexing it with a grid, as a launch does, says what is missing."""
 
@@ -69,10 +82,26 @@ class _Missing:
 UNSPECIALISED = ["max_rows", "num_queries", "num_keys"]
 
 
+if HAS_TRITON and not INTERPRETED:
+
+    class Kernel(triton.JITFunction):  # type: ignore[misc]
+        """Says which kernel it is that fails."""
+
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return super().run(*args, **kwargs)
+            except Exception as error:
+                raise KernelFailure(self.fn.__name__, error) from error
+
+
 def jit(function: Callable[..., Any]) -> Any:
     """``triton.jit``. ``UNSPECIALISED`` arguments get no machine code of their own where they are 1 or divisible by 16:
     one code for all widths gives the same bits, and other prompt lengths compile nothing."""
-    return triton.jit(function, do_not_specialize=UNSPECIALISED) if HAS_TRITON else _Missing(function.__name__)
+    if not HAS_TRITON:
+        return _Missing(function.__name__)
+    if INTERPRETED:
+        return triton.jit(function, do_not_specialize=UNSPECIALISED)
+    return Kernel(function, do_not_specialize=UNSPECIALISED)
 
 
 def constexpr_function(function: Callable[..., Any]) -> Any:

@@ -90,9 +90,7 @@ class Int4Weight(Weight):
         return (numbers.reshape(*scales.shape, self.group) * scales[..., None]).flatten(-2)
 
     def restored_for(self, dtype: torch.dtype) -> Tensor:
-        assert self.scales is not None
-        whole = self.restored()
-        return whole.to(dtype).float() if self.scales.dtype == torch.bfloat16 else whole
+        return self.restored().to(dtype).float()
 
 
 def _places() -> list[int]:
@@ -117,7 +115,7 @@ def int4_factors(tile: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
     """Of a tile of bytes [..., 16] the first and the second 16 numbers of each block, in the dtype of rows x. That is
     exact: four bits become the last of 128's mantissa, which is 136 too much."""
     if SIMULATED:
-        lane = tl.arange(0, 16)
+        lane = tl.arange(0, tile.shape[-1])
         place = tile.to(tl.int32) * 0 + (lane // 4 * 4 + lane % 2 * 2)
         shift = (lane % 4 // 2 * 4).to(tl.uint8)
         first = (tl.gather(tile, place, axis=-1) >> shift) & 15
@@ -153,8 +151,9 @@ def int4_factors(tile: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
 
 @jit
 def int4_scaled(tile: tl.tensor, scale: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """``int4_factors`` times bf16 scales of the tile's shape, rounded to bf16: what PyTorch unpacks to."""
-    if SIMULATED:
+    """``int4_factors`` times scales of the tile's shape, rounded once to the dtype of rows x: what PyTorch unpacks to.
+    Scales that aren't bf16 take half as long again."""
+    if SIMULATED or scale.dtype != tl.bfloat16:
         first, second = int4_factors(tile, x)
         return (
             (first.to(tl.float32) * scale.to(tl.float32)).to(x.dtype.element_ty),

@@ -31,6 +31,17 @@ def weight_of(module: nn.Module, stem: str = "weight") -> Weight:
     return weight_from({name[len(stem) :]: part.detach() for name, part in named if name.startswith(stem)})
 
 
+def format_of(weight: Weight) -> WeightFormat:
+    """What a target's weight is in: ``MAKERS`` the other way round."""
+    match weight:
+        case Fp8Weight():
+            return "fp8"
+        case Int4Weight():
+            return "int4"
+        case _:
+            return "bf16"
+
+
 def bytes_of(*models: nn.Module) -> int:
     """What the weights of models take, norms included: a model's parameters are its weights' tensors."""
     return sum(parameter.nbytes for model in models for parameter in model.parameters())

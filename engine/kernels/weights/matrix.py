@@ -31,6 +31,7 @@ def load_factor(
 ) -> tl.tensor:
     """A tile [columns, at] of a weight to multiply rows x by, rows counted from ``first``. ALIGNED: no tile crosses an
     edge. Some formats need ``scaled`` after the product."""
+    tl.static_assert(weight.FORMAT < FP8, "packed weights have products of their own")
     pointers = (weight.data + first * weight.K) + columns[:, None] * weight.K + at[None, :]
     if ALIGNED:
         tile = tl.load(pointers)
@@ -44,6 +45,6 @@ def load_factor(
 @jit
 def scaled(total: tl.tensor, weight: Matrix, first: tl.tensor, columns: tl.tensor) -> tl.tensor:
     """Sums [rows, columns] times the scales of the weight's rows, where it has one for each."""
-    if weight.FORMAT == INT8 or weight.FORMAT == FP8:
+    if weight.FORMAT == INT8:
         total *= tl.load(weight.scales + first + columns, mask=columns < weight.N, other=0.0)[None, :]
     return total

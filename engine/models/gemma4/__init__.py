@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..family import ChatFormat, Family, KnownPair
+from ..family import ChatFormat, Family, KnownPair, PackedCopy
 from .config import Gemma4Config
+from .gguf_names import gguf_name
 
 GEMMA4 = Family(
     name="Gemma 4",
@@ -20,11 +21,46 @@ GEMMA4 = Family(
         "model.embed_audio.",
         "lm_head.",  # the tied embedding again
     ),
+    expert_tensors={
+        "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
+        "experts.down_proj": ("experts.{}.down_proj.weight",),
+    },
+    gguf_name=gguf_name,
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<|channel>", "<channel|>"),
     pairs=(
-        KnownPair("google/gemma-4-12B-it", "z-lab/gemma4-12B-it-DFlash", 3840, 48, 12_634_847_280),
-        KnownPair("google/gemma-4-26B-A4B-it", "z-lab/gemma-4-26B-A4B-it-DFlash", 2816, 30, 25_662_830_878),
-        KnownPair("google/gemma-4-31B-it", "z-lab/gemma-4-31B-it-DFlash", 5376, 60, 32_233_312_828),
+        KnownPair(
+            "google/gemma-4-12B-it",
+            "z-lab/gemma4-12B-it-DFlash",
+            3840,
+            48,
+            12_634_847_280,
+            (PackedCopy("google/gemma-4-12B-it-qat-w4a16-ct", "int4", 8_146_000_000),),
+            "google/gemma-4-12B-it-qat-w4a16-ct",
+        ),
+        KnownPair(
+            "google/gemma-4-26B-A4B-it",
+            "z-lab/gemma-4-26B-A4B-it-DFlash",
+            2816,
+            30,
+            25_662_830_878,
+            (
+                PackedCopy("RedHatAI/gemma-4-26B-A4B-it-FP8-Dynamic", "fp8", 26_050_000_000),
+                PackedCopy("cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit", "int4", 15_964_000_000),
+            ),
+            "google/gemma-4-26B-A4B-it-qat-q4_0-unquantized",
+        ),
+        KnownPair(
+            "google/gemma-4-31B-it",
+            "z-lab/gemma-4-31B-it-DFlash",
+            5376,
+            60,
+            32_233_312_828,
+            (
+                PackedCopy("RedHatAI/gemma-4-31B-it-FP8-Dynamic", "fp8", 32_125_000_000),
+                PackedCopy("google/gemma-4-31B-it-qat-w4a16-ct", "int4", 19_295_000_000),
+            ),
+            "google/gemma-4-31B-it-qat-w4a16-ct",
+        ),
     ),
     refused_names=r"gemma-?4-?E[24]B",  # per-layer embeddings
 )

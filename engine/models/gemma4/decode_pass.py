@@ -15,15 +15,21 @@ from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_u
 from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ...kernels.decode.norm import after_attention, after_feed_forward, embed_rows
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
-from ...kernels.decode.tiles import TargetTiles, target_tiles
+from ...kernels.decode.tiles import TargetTiles, target_tiles, with_splits_of
+from ...kernels.decode.trials import Trials
 from ...kernels.round.tree_rows import TreeRows
+from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.kinds import format_of
 from ...kernels.weights.plain import PlainWeight
+from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
 from ...layer_config import AttentionConfig
 from ..family import TargetConfig
+from ..packed import format_of_target
 from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
 from .modules import DecoderLayer, Gemma4
+from .tile_trials import target_trials
 
 
 class _Buffers:
@@ -71,7 +77,9 @@ class DecodePass:
         self.cursor, self.rows = cursor, rows
         self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
         """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
-        self.tiles = target_tiles(target.config.moe) if tiles is None else tiles
+        moe, card, packed = target.config.moe, card_of(device), format_of_target(target)
+        self.tiles = target_tiles(moe, card, packed) if tiles is None else tiles
+        self._tiles = {"bf16": with_splits_of(self.tiles, target_tiles(moe, card)), packed: self.tiles}
         self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
         """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
         self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)
@@ -95,6 +103,10 @@ class DecodePass:
         head_rows(self._buffers.normed, head, softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
 
+    def trials(self) -> Trials[TargetTiles]:
+        """How to time other tiles for it."""
+        return target_trials(self._target, self._layers, self._tiles["bf16"])
+
     def _embed(self, max_rows: int) -> None:
         target, buffers = self._target, self._buffers
         first = target.layers[0]
@@ -109,13 +121,13 @@ class DecodePass:
         """From the normed residual to the residual after attention, normed for what follows."""
         config, cache, buffers, tiles = layer.config, layer.cache, self._buffers, self.tiles
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
-        project(buffers.normed, layer.qkv, qkv, tiles.qkv, max_rows)
+        project(buffers.normed, layer.qkv, qkv, self._for(layer.qkv).qkv, max_rows)
         attend_rows(
             qkv, layer.head_norms, layer.frequencies, cache.k, cache.v, self.cursor, self.rows, config, mixed,
             self._scratch,
             max_rows=max_rows, tree=tree,
         )  # fmt: skip
-        project(mixed, layer.output, buffers.output, tiles.output, max_rows)
+        project(mixed, layer.output, buffers.output, self._for(layer.output).output, max_rows)
         after_attention(
             buffers.output, buffers.x, layer.attention_join, layer.head_norms.eps, buffers.normed,
             buffers.expert_input if layer.routed else None, buffers.router_input if layer.routed else None,
@@ -126,8 +138,9 @@ class DecodePass:
         """From the residual after attention to the layer's output, normed for the next."""
         buffers, tiles, routed = self._buffers, self.tiles, layer.routed
         if routed is None:
-            gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", tiles.gate_up, max_rows)
-            project(buffers.act, layer.down, buffers.down, tiles.down, max_rows)
+            up_tiles = self._for(layer.gate_up).gate_up
+            gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", up_tiles, max_rows)
+            project(buffers.act, layer.down, buffers.down, self._for(layer.down).down, max_rows)
         else:
             self._run_experts(layer, routed, max_rows)
         after_feed_forward(
@@ -148,11 +161,17 @@ class DecodePass:
             found,
             tiles.router,
         )
-        gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, tiles.gate_up, router, buffers.splits, max_rows)
-        dense = DenseDown(buffers.act, layer.down, buffers.down, tiles.down)
-        act, up_tiles = buffers.pair_act, tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
+        up_tiles = self._for(layer.gate_up).gate_up
+        gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, up_tiles, router, buffers.splits, max_rows)
+        dense = DenseDown(buffers.act, layer.down, buffers.down, self._for(layer.down).down)
+        of_experts, act = self._for(routed.gate_up), buffers.pair_act
+        up_tiles = of_experts.expert_gate_up_alone if max_rows == 1 else of_experts.expert_gate_up
         expert_gate_up_rows(buffers.expert_input, routed.gate_up, found, act, up_tiles, dense, max_rows)
-        expert_down_rows(act, routed.down, found, buffers.pairs, tiles.expert_down, max_rows)
+        expert_down_rows(act, routed.down, found, buffers.pairs, self._for(routed.down).expert_down, max_rows)
+
+    def _for(self, weight: Weight) -> TargetTiles:
+        """The choices for the format that a weight is in: a file may leave some products in bf16."""
+        return self._tiles[format_of(weight)]
 
     def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
         """A tapped layer's part of the features, from a row on."""

@@ -117,6 +117,7 @@ class Gemma4(TargetModel):
 
     has_decode_pass = True
     branch_ends = ("post_attention_layernorm.weight", "post_feedforward_layernorm.weight")
+    read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
     def __init__(self, config: Gemma4Config):
         super().__init__()

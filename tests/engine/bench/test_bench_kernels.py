@@ -15,44 +15,72 @@ from engine.bench.candidates import best_for_all, read_tiles, refinements
 from engine.bench.cases import Case, cases_of
 from engine.bench.command import main
 from engine.bench.shapes import read_shape
-from engine.kernels.decode.tiles import TargetTiles, Tiles
+from engine.commands import WeightFormat
+from engine.kernels.decode.tiles import DRAFT_TILES, TargetTiles, Tiles
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter")
 
 CPU = torch.device("cpu")
+PACKED: tuple[WeightFormat, ...] = ("fp8", "int4")
 
 
 @cache
-def tiny_cases() -> dict[str, Case]:
-    return {case.name: case for case in cases_of(read_shape("tiny", 6), 4, (40,))}
+def tiny_cases(weights: WeightFormat = "bf16") -> dict[str, Case]:
+    return {case.name: case for case in cases_of(read_shape("tiny", 6), torch.float32, (40,), HOPPER, weights)}
 
 
-@pytest.mark.parametrize("name", tiny_cases())
-def test_every_case_launches_with_the_tiles_in_use(name: str) -> None:
-    case = tiny_cases()[name]
+def packed_cases(weights: WeightFormat) -> list[str]:
+    """Those that read other bytes than in fp32."""
+    return [name for name, case in tiny_cases(weights).items() if case.num_bytes != tiny_cases()[name].num_bytes]
+
+
+CASES = [("bf16", name) for name in tiny_cases()] + [
+    (weights, name) for weights in PACKED for name in packed_cases(weights)
+]
+
+
+@pytest.mark.parametrize(("weights", "name"), CASES)
+def test_every_case_launches_with_the_tiles_in_use(weights: WeightFormat, name: str) -> None:
+    case = tiny_cases(weights)[name]
     launches = case.prepare(CPU, torch.float32, 2)(case.tiles)
     launches[0]()
     assert len(launches) == 2
 
 
 def test_bytes_of_the_26b_layers() -> None:
-    cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), 2, (2048,))}
+    cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), torch.bfloat16, (2048,), HOPPER)}
     assert cases["qkv, sliding"].num_bytes == 2 * 8192 * 2816
     assert cases["output, full"].num_bytes == 2 * 8192 * 2816
     assert cases["head"].num_bytes == 2 * 738_197_504
-    assert cases["draft head"].num_bytes == 738_197_504
+    assert cases["draft head"].num_bytes == 738_197_504 + 4 * 262_144
     experts = next(case for name, case in cases.items() if name.startswith("experts gate and up, 1 rows"))
     assert experts.num_bytes == (8 * 2 * 704 + 2112) * 2 * 2816  # the dense down runs beside them
     assert cases["attention, sliding, 16 rows, 2048"].num_bytes == 2 * 2 * 8 * (1024 + 16) * 256
     assert cases["attention, sliding, 1 rows, 2048"].num_bytes == 2 * 2 * 8 * (1024 + 1) * 256
 
 
-def test_no_choice_needs_more_memory_than_a_program_has() -> None:
-    for case in cases_of(read_shape("31B"), 2, (2048,)):
+def test_bytes_of_packed_layers_are_their_weights_own() -> None:
+    """FP8: a byte a number and a scale a row. INT4: half a byte, and a scale of two bytes every 32."""
+    per_number = {"fp8": lambda rows, depth: rows * (depth + 4), "int4": lambda rows, depth: rows * depth * 9 // 16}
+    for weights, size in per_number.items():
+        cases = {case.name: case for case in cases_of(read_shape("26B-A4B"), torch.bfloat16, (2048,), HOPPER, weights)}
+        assert cases["qkv, sliding"].num_bytes == size(8192, 2816)
+        assert cases["gate and up"].num_bytes == size(2 * 2112, 2816) + 2 * 128 * 2816  # the router is as it was
+        down = next(case for name, case in cases.items() if name.startswith("experts down, 1 rows"))
+        assert down.num_bytes == size(8 * 2816, 704)
+        assert cases["head"].num_bytes == 2 * 738_197_504
+
+
+@pytest.mark.parametrize("weights", ["bf16", *PACKED])
+def test_no_choice_needs_more_memory_than_a_program_has(weights: WeightFormat) -> None:
+    target_bytes = {"bf16": 2.0, "fp8": 1.0, "int4": 0.5}[weights]
+    for case in cases_of(read_shape("31B"), torch.bfloat16, (2048,), HOPPER, weights):
+        assert len(case.others) > 3, case.name
         for tiles in (*case.others, *refinements(case.tiles)):
             if isinstance(tiles, Tiles):
-                weight_bytes = 1 if case.field.startswith("draft.") else 2
+                weight_bytes = 1 if case.field.startswith("draft.") else target_bytes
                 in_flight = tiles.stages * tiles.depth * (weight_bytes * tiles.columns + 2 * 16)
                 assert in_flight <= 227 * 1024, (case.name, tiles)
 
@@ -96,7 +124,7 @@ def test_a_sweep_chooses_tiles_for_rounds(tmp_path: Path) -> None:
         choices[field] = Tiles(16, 16 * depth)
     found = [{"choice": field, "tried": [[asdict(tiles), 1.0]]} for field, tiles in choices.items()]
     (tmp_path / "sweep.json").write_text(json.dumps({"kernels": [*found, {"choice": "", "tried": []}]}))
-    target, draft = read_tiles(tmp_path / "sweep.json", TargetTiles())
+    target, draft = read_tiles(tmp_path / "sweep.json", TargetTiles(), DRAFT_TILES)
     rounds = {"target": asdict(target), "draft": asdict(draft)}
     fields = [f"{who}.{name}" for who in rounds for name in rounds[who] if name != "rows"]
     assert sorted(fields) == sorted(choices)
@@ -111,13 +139,14 @@ def test_a_sweep_chooses_tiles_for_rounds(tmp_path: Path) -> None:
 def test_what_is_no_sweep_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text(content)
     with pytest.raises(ValueError, match="holds no sweep"):
-        read_tiles(tmp_path / "sweep.json", TargetTiles())
+        read_tiles(tmp_path / "sweep.json", TargetTiles(), DRAFT_TILES)
 
 
 def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["kernels", "--shape", "tiny", "--device", "cpu", "--contexts", "40", "--only", "down", "--out"]
-    assert main([*words, str(tmp_path / "out.json")]) == 0
+    words = ["kernels", "--shape", "tiny", "--device", "cpu", "--contexts", "40", "--only", "down", "--weights", "int4"]
+    assert main([*words, "--out", str(tmp_path / "out.json")]) == 0
     written = json.loads((tmp_path / "out.json").read_text())
+    assert written["weights"] == "int4"
     names = [each["name"] for each in written["kernels"]]
     assert "down" in names and "draft down" in names and all("down" in name for name in names)
     assert all(each["us"] > 0 for each in written["kernels"]) and written["lost"] == []

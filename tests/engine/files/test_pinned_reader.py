@@ -13,8 +13,9 @@ from torch import Tensor
 
 from engine.errors import WeightsFailure
 from engine.files import pinned_reader as staging
-from engine.files.pinned_reader import HANDOVER, READERS, read_staged, stored_tensors
-from engine.loading.checkpoint import _read_tensors
+from engine.files.headers import read_file_headers
+from engine.files.pinned_reader import HANDOVER, READERS, StoredTensor, read_staged, stored_tensors
+from engine.files.tensors import read_tensors
 from tests.engine.conftest import CPU
 
 
@@ -32,9 +33,13 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[
     return tmp_path / "model.safetensors", load_file(tmp_path / "model.safetensors")
 
 
+def found_in(path: Path) -> list[StoredTensor]:
+    return stored_tensors(read_file_headers(path))
+
+
 def test_every_tensor_arrives_whole(stored: tuple[Path, dict[str, Tensor]]) -> None:
     path, tensors = stored
-    arrived = dict(read_staged(stored_tensors(path, tensors), CPU))
+    arrived = dict(read_staged(found_in(path), CPU))
     assert arrived.keys() == tensors.keys()
     for name, tensor in tensors.items():
         assert arrived[name].dtype is tensor.dtype and torch.equal(arrived[name], tensor), name
@@ -42,8 +47,8 @@ def test_every_tensor_arrives_whole(stored: tuple[Path, dict[str, Tensor]]) -> N
 
 def test_tensors_come_in_the_order_of_the_file(stored: tuple[Path, dict[str, Tensor]]) -> None:
     """So that a disk reads forward."""
-    path, tensors = stored
-    found = stored_tensors(path, reversed(tensors))
+    path, _ = stored
+    found = found_in(path)
     assert [tensor.offset for tensor in found] == sorted(tensor.offset for tensor in found)
     assert [name for name, _ in read_staged(found, CPU)] == [tensor.name for tensor in found]
 
@@ -52,13 +57,13 @@ def test_who_loads_may_be_in_inference_mode(stored: tuple[Path, dict[str, Tensor
     """The readers are threads, and the mode is a thread's own."""
     path, tensors = stored
     with torch.inference_mode():
-        arrived = dict(read_staged(stored_tensors(path, tensors), CPU))
+        arrived = dict(read_staged(found_in(path), CPU))
     assert all(torch.equal(arrived[name], tensor) for name, tensor in tensors.items())
 
 
 def test_readers_get_the_interpreter_sooner_while_they_read(stored: tuple[Path, dict[str, Tensor]]) -> None:
     before = sys.getswitchinterval()
-    arriving = read_staged(stored_tensors(*stored), CPU)
+    arriving = read_staged(found_in(stored[0]), CPU)
     next(arriving)
     assert sys.getswitchinterval() == pytest.approx(HANDOVER) != pytest.approx(before)
     arriving.close()
@@ -68,17 +73,17 @@ def test_readers_get_the_interpreter_sooner_while_they_read(stored: tuple[Path, 
 def test_the_host_holds_only_the_buffers(
     stored: tuple[Path, dict[str, Tensor]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, tensors = stored
+    path, _ = stored
     made = []
     monkeypatch.setattr(staging, "_Buffer", lambda device, make=staging._Buffer: made.append(1) or make(device))
-    for _ in read_staged(stored_tensors(path, tensors), CPU):
+    for _ in read_staged(found_in(path), CPU):
         pass
     assert len(made) == 2 * READERS
 
 
 def test_a_file_that_shrinks_is_reported(stored: tuple[Path, dict[str, Tensor]]) -> None:
-    path, tensors = stored
-    found = stored_tensors(path, tensors)
+    path, _ = stored
+    found = found_in(path)
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size - 10)
     with pytest.raises(WeightsFailure, match="ends too early"):
@@ -87,8 +92,8 @@ def test_a_file_that_shrinks_is_reported(stored: tuple[Path, dict[str, Tensor]])
 
 
 def test_whoever_stops_listening_stops_the_readers(stored: tuple[Path, dict[str, Tensor]]) -> None:
-    path, tensors = stored
-    reading = read_staged(stored_tensors(path, tensors), CPU)
+    path, _ = stored
+    reading = read_staged(found_in(path), CPU)
     next(reading)
     reading.close()  # type: ignore[attr-defined]
     assert not _readers()
@@ -101,6 +106,5 @@ def _readers() -> list[threading.Thread]:
 @pytest.mark.gpu
 def test_a_gpu_gets_the_same_bytes(stored: tuple[Path, dict[str, Tensor]]) -> None:
     path, tensors = stored
-    names = list(tensors)
-    for name, tensor in _read_tensors(dict.fromkeys(names, path), names, torch.device("cuda", 0)):
+    for name, tensor in read_tensors(read_file_headers(path), torch.device("cuda", 0)):
         assert torch.equal(tensor.cpu(), tensors[name]), name

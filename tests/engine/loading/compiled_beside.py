@@ -15,6 +15,7 @@ from triton import knobs
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
 
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.compile_ahead import compile_for
 from engine.loading import precompile as ahead
 from engine.loading.precompile import Compiling, Order
@@ -25,7 +26,7 @@ def main() -> None:
     ahead.PATIENCE = 150.0  # other tests may keep the cores busy
     folder = Path(sys.argv[1])
     mark = folder / "mark"
-    order = Order(str(folder), None, 4096, drafts_in_8_bits=False, draft_attention="auto", capability=90)
+    order = Order(str(folder), None, 4096, drafts_in_8_bits=False, draft_attention="auto", card=HOPPER)
     with Compiling() as compiling:
         compiling.begin(order, mark)
         while not compiling.finished(1.0):
@@ -43,7 +44,7 @@ def main() -> None:
         run(self, *args, grid=grid, warmup=True, **kwargs)
 
     JITFunction.run = compiled_only
-    compile_for(order.capability)
+    compile_for(order.card)
     launch_all(order)
     print(json.dumps({"found": len(found), "missed": missed, "marked": mark.exists()}))
 

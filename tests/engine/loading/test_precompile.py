@@ -29,12 +29,13 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
-from engine.loading.memory_plan import MemoryPlan
+from engine.loading.memory_plan import Drafting, MemoryPlan
 from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
 from engine.models.attention_backends import TRITON
@@ -94,7 +95,7 @@ def test_what_is_compiled_is_what_turns_launch(
 ) -> None:
     random_target([SLIDING, FULL], experts, seed=2).save_pretrained(tmp_path / "target")
     write_drafter(tmp_path / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2), seed=2)
-    order = Order(str(tmp_path / "target"), str(tmp_path / "drafter"), CONTEXT, True, "auto", 90)
+    order = Order(str(tmp_path / "target"), str(tmp_path / "drafter"), CONTEXT, True, "auto", HOPPER)
 
     target = load_target(tmp_path / "target", CPU, no_progress).to(compute_dtype(CUDA))
     drafter = load_drafter(tmp_path / "drafter", target, no_progress).to(compute_dtype(CUDA))
@@ -120,7 +121,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
 
 def an_order(folder: Path) -> Order:
-    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", capability=90)
+    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", card=HOPPER)
 
 
 @pytest.fixture
@@ -129,7 +130,6 @@ def a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     monkeypatch.setenv("TRITON_CACHE_DIR", str(cache))
-    monkeypatch.setattr("torch.cuda.get_device_capability", lambda _device: (9, 0))
     monkeypatch.setattr(ahead, "has_driver", lambda: True)
 
 
@@ -158,8 +158,14 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(ahead, "Compiling", Orders)
     config = tmp_path / "config.json"
     config.write_text("{}")
+    drafting = Drafting(0, head_in_8_bits=True)
     plan = SimpleNamespace(
-        device_rounds=True, weights=ahead.WORTHWHILE, device=CUDA, context=CONTEXT, drafts_in_8_bits=True
+        device_rounds=True,
+        target_bytes=ahead.WORTHWHILE,
+        weights="fp8",
+        device=CUDA,
+        context=CONTEXT,
+        drafting=drafting,
     )
     options, pair = EngineOptions(str(tmp_path)), PairFolders("a pair", tmp_path, None, None)
 
@@ -182,7 +188,7 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     config.write_text('{"other": "model"}')
     stood_by, other = started()  # what was compiled before seemed to be enough
     assert stood_by is None and other == order and other.digest != digest
-    plan.weights = 1
+    plan.target_bytes = 1
     options = replace(options, max_context=7)
     stood_by, other = started()
     assert stood_by is not None and other is None

@@ -1,0 +1,70 @@
+"""Whether passes of kernels compute here what the modules do, layer by layer: for cards on which nobody has seen them
+run. It finds a kernel that is wrong, not one that rounds otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ..kernels.decode.tiles import TargetTiles
+from ..kernels.toolchain.jit import MAX_ROWS
+from .decoder import Decoder
+
+FAR = 0.25
+"""Of a layer's output. In bf16 the two ways are a hundredth apart, some more where they choose other experts; what is
+wrong is off by as much as the output itself."""
+
+
+@torch.inference_mode()
+def prompts_depart(decoder: Decoder, text: Sequence[int]) -> str | None:
+    """Where a prompt is read otherwise than by the modules, in words, or None. Forgets the conversation."""
+    every, ids = range(len(decoder.target.config.layers)), torch.tensor(text, device=decoder.device)
+    wanted = decoder.target(ids, 0, decoder.cache, every).features
+    found = decoder.read(ids, 0, decoder.cache, every).features
+    decoder.clear()
+    where = _first_far(decoder, found, wanted)
+    return None if where is None else f"kernels read a prompt otherwise than PyTorch, from {where} on"
+
+
+@torch.inference_mode()
+def passes_depart(decoder: Decoder, text: Sequence[int], tiles: TargetTiles | None) -> str | None:
+    """Where a pass of 16 rows computes otherwise than the modules, or a row alone has other bits than among sixteen; in
+    words, or None. Forgets the conversation."""
+    target, cache = decoder.target, decoder.cache
+    every = range(len(target.config.layers))
+    cursor, rows = (torch.zeros(1, dtype=torch.int32, device=decoder.device) for _ in range(2))
+    by_kernels = target.decode_pass(cache, cursor, rows, every, tiles)
+    ids = torch.tensor((list(text) * MAX_ROWS)[:MAX_ROWS], device=decoder.device)
+    wanted = target(ids, 0, cache, every).features
+    by_kernels.ids.copy_(ids)
+    rows.fill_(MAX_ROWS)
+    by_kernels.forward()
+    found = by_kernels.features[:MAX_ROWS].clone()
+    logits = None if by_kernels.out.logits is None else by_kernels.out.logits.clone()
+    where = _first_far(decoder, found, wanted)
+    alike = True
+    for row in (0, MAX_ROWS - 1):
+        cursor.fill_(row)
+        rows.fill_(1)
+        by_kernels.ids[0] = ids[row]
+        by_kernels.forward(1)
+        alike &= torch.equal(by_kernels.features[0], found[row])
+        alike &= logits is None or by_kernels.out.logits is None or torch.equal(by_kernels.out.logits[0], logits[row])
+    decoder.clear()
+    if where is not None:
+        return f"kernels compute a pass otherwise than PyTorch, from {where} on"
+    return None if alike else "a row alone has other bits than among sixteen"
+
+
+def _first_far(decoder: Decoder, found: Tensor | None, wanted: Tensor | None) -> str | None:
+    """The first layer whose outputs differ much, features of all layers side by side."""
+    assert found is not None and wanted is not None
+    layers = decoder.target.config.layers
+    shape = (len(found), len(layers), -1)
+    error = (found.float() - wanted.float()).view(shape).norm(dim=(0, 2)) / wanted.float().view(shape).norm(dim=(0, 2))
+    for index, (layer, far) in enumerate(zip(layers, error.tolist(), strict=True)):
+        if not far <= FAR:  # or no number
+            return f"layer {index} ({getattr(layer, 'kind', type(layer).__name__)})"
+    return None

@@ -1,0 +1,128 @@
+"""What tensors a checkpoint has, by the headers of its safetensors files. Needs neither torch nor their bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from ..errors import WeightsFailure
+from .shards import INDEX, SINGLE_FILE, read_weight_map
+
+Headers = dict[str, "TensorHeader"]
+"""Of a checkpoint's tensors, by name."""
+
+ITEM_BITS = {
+    "F64": 64, "F32": 32, "F16": 16, "BF16": 16, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F4": 4,
+    "I64": 64, "I32": 32, "I16": 16, "I8": 8, "U64": 64, "U32": 32, "U16": 16, "U8": 8, "BOOL": 8,
+}  # fmt: skip
+SAMPLES, SAMPLE = 256, 4096
+"""Places and bytes that are compared of two tensors."""
+BLOCKS = {"Q4_0": (32, 18), "Q8_0": (32, 34), "Q6_K": (256, 210)}
+"""Formats of GGUF files that are read: numbers of a block, and its bytes."""
+FLOATS = ("F64", "F32", "F16", "BF16")
+"""Dtypes of weights that are what they are, by their names in headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorHeader:
+    """Where a tensor's bytes lie, and what they are."""
+
+    path: Path
+    offset: int
+    dtype: str
+    """As safetensors calls it (BF16), or a type of blocks in GGUF files (Q4_0)."""
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """0 for formats of GGUF files that are not read."""
+        if self.dtype in BLOCKS:
+            numbers, size = BLOCKS[self.dtype]
+            return prod(self.shape) // numbers * size
+        return prod(self.shape) * ITEM_BITS.get(self.dtype, 0) // 8
+
+    def __str__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+def read_headers(folder: Path) -> Headers:
+    """All tensors of a checkpoint: by the index of a sharded one, or of the one file there is. Raises
+    ``WeightsFailure`` for files that are missing, damaged or cut off."""
+    index = folder / INDEX
+    if not index.exists():
+        single = folder / SINGLE_FILE
+        if not single.exists():
+            raise WeightsFailure(f"There are no weights in {folder}.", "The folder must hold model.safetensors.")
+        return read_file_headers(single)
+    names = read_weight_map(index)
+    missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
+    if missing:
+        raise WeightsFailure(
+            f"{len(missing)} of the checkpoint's files are missing from {folder}, the first is {missing[0]}.",
+            "Download the checkpoint again; what is there already is kept.",
+        )
+    files = {shard: read_file_headers(folder / shard) for shard in sorted(set(names.values()))}
+    for name, shard in names.items():
+        if name not in files[shard]:
+            raise damaged(folder / shard, f"it lacks {name}, which the index says it holds")
+    return {name: files[shard][name] for name, shard in names.items()}
+
+
+def read_file_headers(path: Path) -> Headers:
+    """Those of one file. A plan and a loader ask for the same ones, up to 24,000, so they are kept."""
+    try:
+        said = path.stat()
+    except OSError as error:
+        raise damaged(path, str(error)) from None
+    return _file_headers(path, said.st_size, said.st_mtime_ns)
+
+
+@lru_cache(maxsize=128)
+def _file_headers(path: Path, _size: int, _changed: int) -> Headers:
+    with opened(path, "numpy"), path.open("rb") as file:  # opening it checks the header and the file's length
+        length = int.from_bytes(file.read(8), "little")
+        content = json.loads(file.read(length))
+    return {
+        name: TensorHeader(path, 8 + length + said["data_offsets"][0], said["dtype"], tuple(said["shape"]))
+        for name, said in content.items()
+        if name != "__metadata__"
+    }
+
+
+@contextmanager
+def opened(path: Path, framework: str) -> Iterator[Any]:
+    """A safetensors file; raises ``WeightsFailure`` where it is damaged."""
+    try:
+        with safe_open(path, framework=framework) as file:
+            yield file
+    except (SafetensorError, OSError) as error:
+        raise damaged(path, str(error)) from None
+
+
+def same_bytes(one: TensorHeader, other: TensorHeader) -> bool:
+    """Whether two tensors are equal, as far as a sample of their bytes shows."""
+    if (one.dtype, one.shape) != (other.dtype, other.shape):
+        return False
+    step = max(SAMPLE, one.nbytes // SAMPLES)
+    with one.path.open("rb") as first, other.path.open("rb") as second:
+        for start in range(0, one.nbytes, step):
+            first.seek(one.offset + start)
+            second.seek(other.offset + start)
+            count = min(SAMPLE, one.nbytes - start)
+            if first.read(count) != second.read(count):
+                return False
+    return True
+
+
+def damaged(path: Path, what: str) -> WeightsFailure:
+    return WeightsFailure(
+        f"{path.name} is damaged or incomplete ({what}).", f"Delete {path} and download the checkpoint again."
+    )

@@ -1,0 +1,159 @@
+"""Parameters put together from a checkpoint's tensors, on the device, as these arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import WeightsFailure
+from ..files.gguf_blocks import RESTORE, q4_0, restored
+from ..files.json_fields import DOWNLOAD_AGAIN
+from ..files.pinned_reader import DTYPES
+from ..kernels.weights.fp8 import Fp8Weight
+from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.int8 import ROWS_AT_ONCE
+from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.weight import Weight
+from .grid import rounded
+from .layout import SCALE, Kind, Part, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """A packed weight as files have it: row by row, while a ``Weight`` lies in panels."""
+
+    stored: Stored
+    values: Tensor
+    """uint8 [rows of all matrices, bytes]."""
+    scales: Tensor
+    """[rows], or [rows, groups]."""
+
+    def weight(self) -> Weight:
+        """As products take it."""
+        kind, shape, device = self.stored.kind, self.stored.shape, self.values.device
+        whole: Weight
+        if kind.format == "fp8":
+            whole = Fp8Weight.allocate(*shape, device=device)
+        else:
+            whole = Int4Weight.allocate(*shape, device=device, group=kind.group, scales=self.scales.dtype)
+        assert whole.scales is not None
+        values, scales = (part.flatten(0, len(shape) - 2) for part in (whole.values, whole.scales))
+        for start, numbers, steps in self._in_parts():
+            part = Fp8Weight.packed(numbers, steps) if kind.format == "fp8" else Int4Weight.packed(numbers, steps)
+            assert part.scales is not None
+            for target, source in ((values, part.values), (scales, part.scales)):
+                first = start * len(target) // len(self.values)
+                target[first : first + len(source)] = source
+        return whole
+
+    def floats(self, dtype: torch.dtype) -> Tensor:
+        """What it stands for."""
+        result = torch.empty(len(self.values), self.stored.shape[-1], dtype=dtype, device=self.values.device)
+        for start, numbers, steps in self._in_parts():
+            if self.stored.kind.format == "fp8":
+                part = numbers.view(torch.float8_e4m3fn).float() * steps[:, None]
+            else:
+                groups = numbers.reshape(*steps.shape, -1).float() - 8
+                part = (groups * steps.float()[..., None]).flatten(-2)
+            result[start : start + len(part)] = part
+        return result.view(self.stored.shape)
+
+    def check(self, name: str) -> None:
+        """Raises ``WeightsFailure`` for scales that are no numbers, and for zeros that scale anything but zeros."""
+        if not self.scales.isfinite().all():
+            raise WeightsFailure(f"A scale of {name} is not a finite number.", DOWNLOAD_AGAIN)
+        if (self.scales == 0).any() and any(_lost(*part[1:]) for part in self._in_parts()):
+            raise WeightsFailure(f"A scale of {name} is 0, but the numbers that it scales are not.", DOWNLOAD_AGAIN)
+
+    def _in_parts(self) -> Iterator[tuple[int, Tensor, Tensor]]:
+        """Some rows at a time: the first's index, numbers [n, depth] (bits of E4M3, or 0 to 15), and scales."""
+        for start in range(0, len(self.values), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            numbers = self.values[part] if self.stored.kind.format == "fp8" else self._unpacked(self.values[part])
+            yield start, numbers, self.scales[part]
+
+    def _unpacked(self, values: Tensor) -> Tensor:
+        """Two numbers of a byte: neighbours, the first in the lower bits, or, in Q4_0, 16 numbers from one another."""
+        low, high = values & 15, values >> 4
+        if self.stored.dtype != "Q4_0":
+            return torch.stack((low, high), dim=-1).flatten(-2)
+        halves = [part.reshape(len(part), -1, 16) for part in (low, high)]
+        return torch.stack(halves, dim=-2).flatten(-3)
+
+
+class Assembly:
+    """One parameter. Its tensors may come in any order."""
+
+    def __init__(self, name: str, stored: Stored, dtype: torch.dtype):
+        """``dtype``: of floats that are stored as blocks."""
+        self._name, self._stored, self._dtype = name, stored, dtype
+        self._waiting = {part.tensor for part in stored.parts}
+        self._pieces: dict[str, Tensor] = {}
+
+    def add(self, part: Part, tensor: Tensor) -> Tensor | PackedRows | None:
+        """Takes one tensor; the parameter as it is stored, floats or packed, when it was the last."""
+        for field, piece in self._split(part, tensor).items():
+            self._place(field, part, piece)
+        self._waiting.discard(part.tensor)
+        return None if self._waiting else self._whole()
+
+    def _split(self, part: Part, tensor: Tensor) -> dict[str, Tensor]:
+        """Values, scales or both of a tensor as the file has it."""
+        stored = self._stored
+        if stored.dtype in RESTORE:
+            return {"values": restored(tensor, stored.shape, stored.dtype, self._dtype)}
+        if stored.dtype == "Q4_0":
+            values, scales = q4_0(tensor, stored.shape)
+            return {"values": values, "scales": scales}
+        if stored.kind.format == "bf16":
+            return {"values": tensor}
+        if part.ending != SCALE:
+            return {"values": tensor.contiguous().view(torch.uint8)}
+        if stored.kind.format == "int4":
+            return {"scales": tensor}
+        outer = stored.shape[:-1] if part.expert is None else (part.rows[1] - part.rows[0],)
+        return {"scales": tensor.float().reshape(outer if tensor.numel() > 1 else (1,)).expand(outer)}
+
+    def _place(self, field: str, part: Part, piece: Tensor) -> None:
+        if part.expert is None:
+            self._pieces[field] = _own(piece)
+            return
+        if field not in self._pieces:
+            experts, rows = self._stored.shape[:2]
+            self._pieces[field] = piece.new_empty(experts, rows, *piece.shape[1:])
+        self._pieces[field][part.expert, slice(*part.rows)] = piece
+
+    def _whole(self) -> Tensor | PackedRows:
+        if self._stored.kind.format == "bf16":
+            return self._pieces["values"]
+        values, scales = self._pieces["values"], self._pieces["scales"]
+        outer = len(self._stored.shape) - 1
+        packed = PackedRows(self._stored, values.flatten(0, -2), scales.flatten(0, outer - 1))
+        packed.check(self._name)
+        return packed
+
+
+def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
+    """A parameter as a model holds it: what came as floats is packed, what is to be floats is restored."""
+    if isinstance(stored, PackedRows):
+        return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored.weight()
+    if kind.format == "int4":
+        return rounded(stored, DTYPES[kind.scales])
+    return Fp8Weight.of(stored) if kind.format == "fp8" else PlainWeight(stored.to(dtype))
+
+
+def _lost(numbers: Tensor, scales: Tensor) -> bool:
+    """Whether a scale of 0 turns other numbers into zeros."""
+    if scales.ndim == 1:
+        return bool(((numbers & 0x7F) != 0).any(-1)[scales == 0].any())
+    groups = numbers.reshape(*scales.shape, -1)
+    return bool((groups != 8).any(-1)[scales == 0].any())
+
+
+def _own(tensor: Tensor) -> Tensor:
+    """The tensor in memory of its own size: small ones arrive many together, and would keep all of it."""
+    whole = tensor.untyped_storage().nbytes() > tensor.nbytes and tensor.device.type != "cpu"
+    return tensor.clone() if whole else tensor

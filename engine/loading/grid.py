@@ -1,0 +1,120 @@
+"""INT4 of floats that lie on a grid already, as in Google's QAT checkpoints: bf16 of whole numbers times a scale for 32
+neighbours. Nobody says which scale, nor which number the largest of them is, so both are found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.int8 import ROWS_AT_ONCE
+from ..kernels.weights.panels import ROWS
+
+BLOCK = 32
+"""Neighbours that share a scale."""
+SCALES = (torch.bfloat16, torch.float16, torch.float32)
+"""Dtypes of scales, the one to prefer first."""
+TOLERANCE = 2.0**-4
+"""How far numbers in units of the scale may be from whole ones: 7 * 2^-7, of two roundings to bf16. In a wrong unit
+some are an eighth away, or nearly."""
+EDGE = 2.0**-22
+"""Relative: more than the rounding of a quotient in fp32, far less than the steps of any scale."""
+SAMPLE, MOST = 512, 0.9
+"""So many groups are looked at; a weight is on a grid if this share of them is."""
+
+
+def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weight:
+    """Weights [..., rows, depth] in INT4, groups of 32. Where they lie on a grid, what is restored rounds to these very
+    weights, and scales have the preferred dtype if it can do that, else the narrowest that can; elsewhere as
+    ``Int4Weight.of`` rounds."""
+    if scales_of(weight) is None:
+        return Int4Weight.of(weight)
+    whole = Int4Weight.allocate(*weight.shape, device=weight.device, scales=torch.float32)
+    assert whole.scales is not None
+    rows = _as_rounded(weight).flatten(0, -2)
+    values, scales = whole.values.view(-1, *whole.values.shape[-3:]), whole.scales.view(-1, *whole.scales.shape[-2:])
+    exact = torch.zeros(len(SCALES), dtype=torch.int64, device=weight.device)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        found = _find(_groups(rows[start : start + ROWS_AT_ONCE]))
+        exact += torch.stack([each.sum() for each in found.exact])
+        part = Int4Weight.packed((found.numbers + 8).to(torch.uint8).flatten(-2), found.unit)
+        assert part.scales is not None
+        panels = slice(start // ROWS, start // ROWS + len(part.values))
+        values[panels], scales[panels] = part.values, part.scales
+    return Int4Weight(whole.values, whole.scales.to(_narrowest(exact, preferred)))
+
+
+def scales_of(weight: Tensor) -> torch.dtype | None:
+    """The narrowest dtype for the scales of the grid that a weight lies on, by a sample; None where it lies on none."""
+    rows = _as_rounded(weight).flatten(0, -2)
+    groups = _groups(rows[:: max(1, rows.numel() // (BLOCK * SAMPLE))]).flatten(0, 1)
+    groups = groups[:: max(1, len(groups) // SAMPLE)]
+    exact = torch.stack([each.sum() for each in _find(groups).exact])
+    return _narrowest(exact) if exact[-1] >= MOST * len(groups) else None
+
+
+def _groups(rows: Tensor) -> Tensor:
+    """[n, groups, 32] of rows [n, depth]."""
+    return rows.reshape(len(rows), -1, BLOCK)
+
+
+def _as_rounded(weight: Tensor) -> Tensor:
+    """In bf16 what was bf16 before somebody saved it in fp32."""
+    if weight.dtype != torch.float32:
+        return weight
+    short = weight.bfloat16()
+    return short if torch.equal(short.float(), weight) else weight
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    numbers: Tensor
+    """[..., 32], -8 to 7."""
+    unit: Tensor
+    """fp32 [...]: the middle of the scales that explain a group. Where none does, of the ordinary rounding."""
+    exact: tuple[Tensor, ...]
+    """bool [...]: whether the unit in each of ``SCALES`` explains a group."""
+
+
+def _find(groups: Tensor) -> _Found:
+    """Scales of groups [..., 32] in their stored dtype."""
+    values = groups.float()
+    furthest = values.gather(-1, values.abs().argmax(-1, keepdim=True))
+    per_largest = torch.where(furthest == 0, 0.0, -1 / furthest)
+    largest = torch.full_like(furthest, 8)
+    found = furthest == 0
+    for number in range(1, 9):  # of units that explain a group the largest: a small one may be too small for fp16
+        steps = values * (number * per_largest)
+        whole = steps.round()
+        fits = ((steps - whole).abs().amax(-1, keepdim=True) < TOLERANCE) & (whole.amax(-1, keepdim=True) <= 7)
+        largest = torch.where(fits & ~found, number, largest)
+        found |= fits
+    numbers = (values * (largest * per_largest)).round_().clamp_(-8, 7)
+    low, high = _units(groups, numbers)
+    middle = torch.where(found.squeeze(-1) & (low <= high), (low + high) / 2, furthest.abs().squeeze(-1) / 8)
+    middle = torch.where(furthest.squeeze(-1) > 0, -middle, middle)
+    return _Found(numbers, middle, tuple(_explains(numbers, middle.to(dtype), groups) for dtype in SCALES))
+
+
+def _explains(numbers: Tensor, units: Tensor, groups: Tensor) -> Tensor:
+    """bool [...]: whether products round to exactly these groups."""
+    return ((numbers * units.float()[..., None]).to(groups.dtype) == groups).all(-1)
+
+
+def _units(groups: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """From where to where the size of a scale may be, so that its products with the numbers round to these groups."""
+    bits = groups.abs().contiguous().view(torch.int32 if groups.dtype == torch.float32 else torch.int16)
+    size, below, above = (part.view(groups.dtype).float() for part in (bits, (bits - 1).clamp_(min=0), bits + 1))
+    whole = numbers.abs()
+    inwards = torch.where(bits % 2 == 0, -EDGE, EDGE)  # halfway between two numbers one rounds to the even one
+    low = torch.where(whole == 0, 0.0, (size + below) / (2 * whole) * (1 + inwards)).amax(-1)
+    high = torch.where(whole == 0, torch.inf, (size + above) / (2 * whole) * (1 - inwards)).amin(-1)
+    return low, torch.where(high == torch.inf, low, high)
+
+
+def _narrowest(exact: Tensor, preferred: torch.dtype = torch.bfloat16) -> torch.dtype:
+    """The preferred one of ``SCALES``, or else the first, that explains as many groups as fp32 does."""
+    counts = dict(zip(SCALES, exact.tolist(), strict=True))
+    return next(dtype for dtype in (preferred, *SCALES) if counts[dtype] == counts[torch.float32])

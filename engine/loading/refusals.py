@@ -1,0 +1,150 @@
+"""Formats that the engine doesn't compute with: each is named before anything is loaded, and what works instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..errors import Load, Text, WeightsFailure
+from ..files.headers import BLOCKS, FLOATS, Headers, TensorHeader
+from ..models.registry import find_family, text_config
+
+READ = "The engine reads bf16, FP8 with a scale per row, and INT4 in groups of 32, 64 or 128 without zero points."
+
+METHODS = {
+    "aqlm": "AQLM",
+    "auto-round": "AutoRound",
+    "autoround": "AutoRound",
+    "awq": "AWQ",
+    "bitnet": "BitNet",
+    "bitsandbytes": "bitsandbytes",
+    "eetq": "EETQ",
+    "fbgemm_fp8": "FP8 of FBGEMM",
+    "gptq": "GPTQ",
+    "higgs": "HIGGS",
+    "hqq": "HQQ",
+    "intel/auto-round": "AutoRound",
+    "mxfp4": "MXFP4",
+    "paroquant": "ParoQuant",
+    "quanto": "Quanto",
+    "quark": "Quark",
+    "spqr": "SpQR",
+    "torchao": "torchao",
+    "vptq": "VPTQ",
+}
+"""``quant_method`` of config.json, and what people call it."""
+
+ENDINGS = {
+    ".absmax": "bitsandbytes",
+    ".SCB": "bitsandbytes",
+    ".qweight": "GPTQ or AWQ",
+    ".theta": "ParoQuant",
+    ".pairs": "ParoQuant",
+    "_g_idx": "INT4 with its columns in an order of their own (activation ordering)",
+    "_global_scale": "NVFP4 (compressed-tensors)",
+    ".weight_scale_2": "NVFP4 (ModelOpt)",
+    ".weight_scale_inv": "FP8 in blocks of 128 by 128",
+    ".bitmask": "2:4 sparse",
+    "_blocks": "MXFP4",
+}
+"""How names of tensors end that only one format has."""
+ANY_ENDING = tuple(ENDINGS)
+
+FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
+"""Of packed floats, by the dtype of their scales."""
+
+
+def refuse_tensors(headers: Headers, config: Mapping[str, Any], room: int | None) -> None:
+    """Raises ``WeightsFailure`` where tensors show a format that is not read. What ``config.json`` says only helps to
+    name it: the tensors are what is there."""
+    for name in _told(headers):
+        method = str(quantization_of(config).get("quant_method", "")).lower()
+        refuse(METHODS.get(method, name), config, room)
+
+
+def refuse_gguf(path: Path, headers: Headers) -> None:
+    """The same for a GGUF file: its matrices must be Q4_0 or floats; the embedding may have more bits."""
+    for name, header in headers.items():
+        read = (*FLOATS, "Q4_0", *(BLOCKS if name == "token_embd.weight" else ()))
+        if header.dtype not in read:
+            raise WeightsFailure(
+                f"{path.name} is {header.dtype} (in {name}), which the engine doesn't compute with.",
+                ("Of GGUF files the engine reads Q4_0, as in Google's QAT. llama.cpp runs this one: ", Load(str(path))),
+            )
+
+
+def refuse_config(config: Mapping[str, Any], packed: bool, room: int | None) -> None:
+    """The same for what tensors can't show: rotated rows, and where they are packed numbers of other sizes and zero
+    points. Of floats a config may say what they were trained for."""
+    said = quantization_of(config)
+    if said.get("transform_config"):
+        refuse("a compressed-tensors checkpoint whose rows are rotated (transform_config)", config, room)
+    for weights in declared_weights(said) if packed else ():
+        bits, kind = weights.get("num_bits"), weights.get("type", "int")
+        if kind == "int" and bits != 4 and isinstance(bits, int):
+            refuse(f"INT{bits}", config, room)
+        if kind == "int" and weights.get("symmetric") is False:
+            refuse("INT4 with zero points (asymmetric)", config, room)
+        if kind == "float" and bits != 8 and isinstance(bits, int):
+            refuse("NVFP4" if weights.get("group_size") == 16 else "MXFP4", config, room)
+
+
+def refuse(name: str, config: Mapping[str, Any], room: int | None) -> NoReturn:
+    raise WeightsFailure(f"This checkpoint is {name}, which the engine doesn't compute with.", advice(config, room))
+
+
+def advice(config: Mapping[str, Any], room: int | None) -> Text:
+    """What would work, of the model that a config describes, in so many bytes."""
+    family, text = find_family(config), text_config(config)
+    shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
+    pairs = () if family is None else family.pairs
+    copies = [copy for pair in pairs if (pair.hidden_size, pair.num_layers) == shape for copy in pair.copies]
+    fitting = [copy for copy in copies if room is None or copy.nbytes < room]
+    if not copies:
+        return READ
+    if not fitting:
+        return (READ, f" None of this model's copies fits in {(room or 0) / 1e9:.0f} GB; a smaller model would.")
+    words: list[Any] = [READ, " Of this model there are "]
+    for number, copy in enumerate(fitting):
+        words += [", " if number else "", Load(copy.name), f" ({copy.nbytes / 1e9:.0f} GB)"]
+    return (*words, ".")
+
+
+def quantization_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What ``config.json`` says of its quantisation; empty where it says nothing."""
+    for part in (config, text_config(config)):
+        said = part.get("quantization_config") or part.get("compression_config")
+        if isinstance(said, Mapping):
+            return said
+    return {}
+
+
+def declared_weights(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What compressed-tensors' groups say of their weights."""
+    groups = said.get("config_groups")
+    for group in groups.values() if isinstance(groups, Mapping) else ():
+        weights = group.get("weights") if isinstance(group, Mapping) else None
+        if isinstance(weights, Mapping):
+            yield weights
+
+
+def _told(headers: Headers) -> Iterator[str]:
+    for name, header in headers.items():
+        if name.endswith(ANY_ENDING):
+            yield next(ENDINGS[ending] for ending in ANY_ENDING if name.endswith(ending))
+        if told := _by_dtype(name, header, headers):
+            yield told
+
+
+def _by_dtype(name: str, header: TensorHeader, headers: Headers) -> str | None:
+    if header.dtype == "U32" and name.endswith(".weight"):
+        return "MLX"
+    if header.dtype == "I8" and name.endswith(".weight"):
+        return "INT8"
+    if header.dtype == "F8_E5M2":
+        return "FP8 of the kind E5M2"
+    if header.dtype == "U8" and name.endswith(("_packed", ".weight")):
+        scales = headers.get(name.removesuffix("_packed") + "_scale")
+        return FOUR_BIT_FLOATS.get("" if scales is None else scales.dtype, "packed in bytes")
+    return None

@@ -1,0 +1,108 @@
+"""In which format a folder's weights are stored, by its tensors' names and headers: no torch, no weight is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..commands import WeightFormat
+from ..errors import Load, WeightsFailure
+from ..files.gguf import gguf_file, read_gguf_headers
+from ..files.headers import Headers, read_headers
+from ..files.json_fields import read_json
+from ..files.shards import INDEX, SINGLE_FILE
+from .refusals import refuse_config, refuse_gguf, refuse_tensors
+
+BESIDE_GGUF = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+)
+"""What a GGUF file says otherwise than the engine reads it: layers by kinds, and a tokenizer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFormat:
+    """How the weights of a checkpoint's layers lie in its files."""
+
+    weights: WeightFormat
+    """``bf16`` stands for floats of any size. In a mixture the one with the most bytes besides those."""
+    group: int = 0
+    """INT4: how many neighbours share a scale."""
+    scales: str = ""
+    """INT4: the scales' dtype, as safetensors calls it: BF16, F16 or F32."""
+
+    def __str__(self) -> str:
+        if self.weights == "int4":
+            return f"INT4 in groups of {self.group}"
+        return {"bf16": "bf16", "fp8": "FP8"}[self.weights]
+
+
+def stored_format(folder: Path, room: int | None = None) -> StoredFormat:
+    """What a folder holds. Raises ``WeightsFailure`` for a damaged checkpoint, and for a format that the engine can't
+    compute with: it names the format, and what would work instead in ``room`` (bytes free on the device; None: any)."""
+    return format_of(read_files(folder, room=room).headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What a checkpoint's files say of its weights."""
+
+    config: dict[str, Any]
+    """``config.json``."""
+    headers: Headers
+    gguf: bool
+    """Whether the tensors are those of a GGUF file, and called as there."""
+
+
+def read_files(folder: Path, weights: WeightFormat | None = None, room: int | None = None) -> Files:
+    """Raises as ``stored_format``. Where a folder has a GGUF file besides floats, that is what ``int4`` reads."""
+    path = gguf_file(folder)
+    whole = (folder / INDEX).exists() or (folder / SINGLE_FILE).exists()
+    if path is not None and not (folder / "config.json").exists():
+        raise WeightsFailure(
+            f"{path.name} lies in {folder} without config.json.",
+            (
+                f"Put {', '.join(BESIDE_GGUF)} of the original checkpoint beside it, or let llama.cpp run it: ",
+                Load(str(path)),
+            ),
+        )
+    config = read_json(folder / "config.json")
+    headers = read_headers(folder) if whole or path is None else {}
+    if path is not None and (not headers or (weights == "int4" and format_of(headers).weights == "bf16")):
+        headers = read_gguf_headers(path)
+        refuse_gguf(path, headers)
+        return Files(config, headers, gguf=True)
+    refuse_tensors(headers, config, room)
+    refuse_config(config, format_of(headers).weights != "bf16", room)
+    return Files(config, headers, gguf=False)
+
+
+def format_of(headers: Headers) -> StoredFormat:
+    """The format of tensors that are none of those that are refused."""
+    sizes: Counter[WeightFormat] = Counter()
+    for name, header in headers.items():
+        if (name.endswith("_packed") and header.dtype == "I32") or header.dtype == "Q4_0":
+            sizes["int4"] += header.nbytes
+        elif header.dtype == "F8_E4M3":
+            sizes["fp8"] += header.nbytes
+    if not sizes:
+        return StoredFormat("bf16")
+    weights = sizes.most_common(1)[0][0]
+    return _int4(headers) if weights == "int4" else StoredFormat(weights)
+
+
+def _int4(headers: Headers) -> StoredFormat:
+    """By the largest packed tensor."""
+    packed = {name: header for name, header in headers.items() if name.endswith("_packed")}
+    if not packed:
+        return StoredFormat("int4", 32, "F16")
+    largest = max(packed, key=lambda name: packed[name].nbytes)
+    scales = headers.get(largest.removesuffix("_packed") + "_scale")
+    if scales is None or not scales.shape or not scales.shape[-1]:
+        return StoredFormat("int4")
+    return StoredFormat("int4", packed[largest].shape[-1] * 8 // scales.shape[-1], scales.dtype)

@@ -1,0 +1,148 @@
+"""``python -m tests.kernels.offline_cards [80 86 ...] [--sizes 26B-A4B ...] [--weights bf16 ...] [--only NAME ...]``:
+compiles what rounds and prompts launch for cards of these compute capabilities, and says what is out of bounds.
+
+All of it is six cards, three sizes and every format: 510 s on one core. ``--write`` puts tables into the kernels'
+measurements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from engine.commands import WeightFormat
+from engine.kernels.toolchain.card import REPRESENTATIVES, Card, representative
+from engine.kernels.weights.kinds import MAKERS
+from tests.kernels import offline_rounds
+from tests.kernels.early_reads import waits_in_time
+from tests.kernels.offline import Compiled, Launch, compile_launch
+from tests.kernels.offline_target import launches_of
+
+SIZES = ("26B-A4B", "31B", "12B")
+MEASUREMENTS = Path(__file__).parents[2] / "engine" / "kernels" / "MEASUREMENTS.md"
+BEGIN, END = "<!-- offline_cards: begin -->", "<!-- offline_cards: end -->"
+MOST_REGISTERS = 255
+SPILLED, SPILLED_BY_PROMPTS = 64, 96
+"""Bytes of a thread that may lie in local memory: sixteen registers, of 128 or more. On Hopper none may, where a kernel
+reads weights or a cache."""
+
+STREAMS = (
+    *("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head"),
+    *("_attend_window", "_attend_one_row", "_attend_full"),
+)
+"""Kernels that read weights, keys or values: their speed is that of 16-byte loads."""
+
+ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
+"""Kernels that have other tiles for one row than for sixteen, on some cards."""
+
+PROMPTS = (
+    *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
+    *("_gated", "_choose", "_place", "_spread", "_combine"),
+)
+"""Kernels that only prompts launch: they follow each other without haste."""
+
+Piece = tuple[str, Compiled]
+"""Of which size and format a kernel is, or of the rounds, and what the compiler made of it."""
+
+
+def pieces(card: Card, sizes: Sequence[str], formats: Sequence[WeightFormat], only: Sequence[str]) -> Iterator[Piece]:
+    """What each size and format launches, and what rounds do beside; each piece of machine code is compiled once."""
+    found: dict[str, Compiled] = {}
+
+    def compiled(what: str, launches: list[Launch]) -> Iterator[Piece]:
+        for launch in (each for each in launches if not only or each.name in only):
+            if launch.key not in found:
+                found[launch.key] = compile_launch(launch)
+            yield what, found[launch.key]
+
+    for size in sizes:
+        for weights in formats:
+            yield from compiled(f"{size} {weights}", launches_of(size, card, weights))
+    yield from compiled("rounds", offline_rounds.launches(card))
+
+
+def why_not(one: Compiled, card: Card) -> str | None:
+    """What is wrong with a kernel on a card, or None."""
+    prompt = one.name in PROMPTS
+    measured = card.was_measured and one.name in STREAMS
+    if one.shared > card.shared_memory:
+        return f"needs {one.shared} bytes of shared memory"
+    if one.registers > MOST_REGISTERS or one.local > (0 if measured else SPILLED_BY_PROMPTS if prompt else SPILLED):
+        return f"has {one.registers} registers and {one.local} bytes in local memory"
+    if one.name in STREAMS and one.wide_loads == 0:
+        return "reads weights in small pieces"
+    if one.in_tensor_memory:
+        return "multiplies in tensor memory, whose sums may have another order in a tile of other rows"
+    if one.name in ATTENTION and not card.multiplies_from_shared_memory and not one.warps_side_by_side:
+        return "has warps that share rows, whose sums then depend on the tile"
+    if card.capability < 90 and one.waits:
+        return "waits in a way that this card doesn't know"
+    if card.capability >= 90 and not prompt and not (one.waits and waits_in_time(one.name, one.reads_early)):
+        return f"reads {sorted(one.reads_early)} before it waits, or doesn't wait"
+    return None
+
+
+def tables(by_card: dict[Card, list[Piece]]) -> str:
+    """Markdown: kernels that decide how many programs fit; then how much was compiled."""
+    cards = list(by_card)
+    heads = " | ".join(f"sm_{card.capability}" for card in cards)
+    lines = [f"| 26B-A4B | {heads} |", "|--|" + "--|" * len(cards)]
+    first = "26B-A4B bf16"
+    names = dict.fromkeys(one.name for what, one in by_card[cards[0]] if what == first)
+    for name in (*(name for name in names if name in STREAMS), "_attend_chunk"):
+        lines.append(f"| `{name}` | " + " | ".join(_largest(by_card[card], first, name) for card in cards) + " |")
+    lines += ["", f"| all kernels of | {heads} |", "|--|" + "--|" * len(cards)]
+    for what in dict.fromkeys(what for what, _ in by_card[cards[0]]):
+        lines.append(f"| {what} | " + " | ".join(_sum(by_card[card], what) for card in cards) + " |")
+    return "\n".join(lines)
+
+
+def _largest(done: list[Piece], what: str, name: str) -> str:
+    """Registers and kilobytes of the variant with most shared memory."""
+    one = max((one for of, one in done if (of, one.name) == (what, name)), key=lambda one: one.shared)
+    spilled = f" ({one.local})" if one.local else ""
+    return f"{one.registers}{spilled}, {one.shared / 1024:.0f}"
+
+
+def _sum(done: list[Piece], what: str) -> str:
+    all_of = [one for of, one in done if of == what]
+    registers, local, shared = (max(getattr(one, kind) for one in all_of) for kind in ("registers", "local", "shared"))
+    return f"{len(all_of)}: {registers} ({local}), {shared / 1024:.0f}"
+
+
+def write(text: str) -> None:
+    """Puts the tables between their marks."""
+    before, _, rest = MEASUREMENTS.read_text("utf-8").partition(BEGIN)
+    _, _, behind = rest.partition(END)
+    MEASUREMENTS.write_text(f"{before}{BEGIN}\n{text}\n{END}{behind}", "utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.kernels.offline_cards")
+    parser.add_argument("capabilities", type=int, nargs="*", default=[card.capability for card in REPRESENTATIVES])
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--weights", nargs="+", choices=list(MAKERS), default=list(MAKERS))
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels with these names")
+    parser.add_argument("--write", action="store_true")
+    options: Any = parser.parse_args()
+    formats = cast(list[WeightFormat], options.weights)
+    by_card: dict[Card, list[Piece]] = {}
+    for card in map(representative, options.capabilities):
+        by_card[card] = list(pieces(card, options.sizes, formats, options.only))
+        for what in dict.fromkeys(what for what, _ in by_card[card]):
+            names = sorted({one.name for of, one in by_card[card] if of == what})
+            print(f"sm_{card.capability}, {what}: {' '.join(names)}")
+        for what, one in by_card[card]:
+            if why := why_not(one, card):
+                print(f"out of bounds: sm_{card.capability}, {what}: {one.name} {why}")
+    print(f"{sum(os.times()[:4]):.0f} s of processor time")
+    if options.write:
+        write(tables(by_card))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
