@@ -10,7 +10,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,7 +22,8 @@ from torch.nn import functional as F
 
 from engine.bench.shapes import SHAPES, read_shape
 from engine.kernels.prefill.gate import gated_product, reference_gated
-from engine.kernels.prefill.products import DENSE, GROUPED, ManyTiles, multiply_many
+from engine.kernels.prefill.products import LONG, SHORT, ManyTiles, multiply_many
+from engine.kernels.toolchain.card import representative
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.plain import PlainWeight
@@ -197,21 +198,20 @@ def product_of(what: Product) -> Callable[[Tensor, Weight, Tensor | None], Tenso
 
 
 def tile_choices(what: Product) -> Iterator[ManyTiles]:
-    default = GROUPED if what.experts else DENSE
-    yield default
+    yield LONG
+    yield SHORT
     for columns, rows, depth, warps, stages in (
         (128, 256, 64, 8, 3),
-        (128, 256, 64, 8, 4),
         (128, 128, 64, 8, 3),
-        (128, 128, 64, 8, 4),
         (128, 128, 64, 4, 4),
         (128, 256, 128, 8, 3),
-        (64, 128, 64, 4, 4),
         (64, 256, 64, 4, 4),
+        (256, 128, 64, 8, 4),
     ):
-        tiles = ManyTiles(columns, rows, min(default.few, rows), depth, warps, stages)
-        if tiles != default:
-            yield tiles
+        yield ManyTiles(columns, rows, min(64, rows), depth, warps, stages)
+    if what.experts:
+        yield replace(LONG, few=128)
+        yield replace(SHORT, few=32)
 
 
 def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
@@ -219,9 +219,12 @@ def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
     what = measured.what
     for name, n in product(FORMATS, lengths):
         x, ends, tried = measured.rows(n), measured.ends(n), []
+        expected = multiply_many(x, measured.weights[name][0], ends, gate=what.gate)
         for tiles in tile_choices(what):
             runs = [partial(multiply_many, x, w, ends, gate=what.gate, tiles=tiles) for w in measured.weights[name]]
             try:
+                if not torch.equal(runs[0](), expected):
+                    report.line(f"{what.name} {name} {tiles}", "OTHER BITS", False)
                 tried.append((min(microseconds(runs, measured.device) for _ in range(3)), tiles))
             except Exception as error:  # what does not fit is no choice
                 print(f"  {what.name} {name} {tiles}: {str(error)[:90]}")
@@ -235,7 +238,7 @@ def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
     from engine.kernels.toolchain import compile_ahead as ahead
 
     ahead.get_ready()
-    ahead.compile_for(capability)
+    ahead.compile_for(representative(capability))
     meta = torch.device("meta")
 
     def launch() -> None:
@@ -243,8 +246,9 @@ def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
             weight = kind.allocate(*what.shape, device=meta)
             x = torch.empty(32, what.depth, dtype=torch.bfloat16, device=meta)
             ends = torch.empty(what.experts, dtype=torch.int32, device=meta) if what.experts else None
-            multiply_many(x, weight, ends)
-            for tiles in tile_choices(what) if swept else (None,):
+            for tiles in (LONG, SHORT):
+                multiply_many(x, weight, ends, tiles=tiles)
+            for tiles in tile_choices(what) if swept else (LONG, SHORT):
                 multiply_many(x, weight, ends, gate=what.gate, tiles=tiles)
 
     ahead.compile_all(ahead.noted_launches(launch), processes=16)

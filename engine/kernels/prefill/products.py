@@ -5,12 +5,13 @@ the same bits beside any other rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from ..shared.activation import activate
+from ..toolchain.card import Card, card_of
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
 from ..weights.fp8 import fp8_pairs
 from ..weights.int4 import int4_pairs
@@ -32,9 +33,24 @@ class ManyTiles:
     warps: int
     stages: int
 
+    @property
+    def shared_memory(self) -> int:
+        """Bytes of a program, for weights in 8 bits."""
+        return self.depth * (2 * self.rows * self.stages + self.columns * (self.stages - 1))
 
-DENSE = ManyTiles(columns=128, rows=256, few=64, depth=64, warps=8, stages=4)
-GROUPED = ManyTiles(columns=128, rows=128, few=64, depth=64, warps=8, stages=4)
+
+LONG = ManyTiles(columns=128, rows=256, few=64, depth=64, warps=8, stages=4)
+SHORT = ManyTiles(columns=128, rows=128, few=64, depth=64, warps=8, stages=4)
+FROM = 160
+"""Rows of a prompt, or of an expert on average, from which on fewer and larger tiles are faster."""
+
+
+def many_tiles(rows: int, card: Card) -> ManyTiles:
+    """For so many rows, or for experts of so many rows each. A product's machine code is one of two."""
+    tiles = LONG if rows >= FROM and card.multiplies_from_shared_memory else SHORT
+    while card.programs_of(tiles.shared_memory) == 0:
+        tiles = replace(tiles, stages=tiles.stages - 1)
+    return tiles
 
 
 def multiply_many(
@@ -45,13 +61,12 @@ def multiply_many(
     weight's first half are gates, and gelu_tanh(gate) * up, [n, rows / 2], is rounded once."""
     n, depth = x.shape
     columns = weight.shape[-2] // 2 if gate else weight.shape[-2]
-    tiles = tiles or (DENSE if ends is None else GROUPED)
+    experts = 0 if ends is None else len(ends)
+    tiles = tiles or many_tiles(n // max(1, experts), card_of(x.device))
     assert x.is_contiguous() and weight.shape[-1] == depth and weight.is_contiguous
     out = torch.empty(n, columns, dtype=x.dtype, device=x.device)
-    row_tiles, experts = cdiv(n, tiles.rows), 0
-    if ends is not None:
-        # At most: each expert's last tile may hold a single row.
-        experts = len(ends)
+    row_tiles = cdiv(n, tiles.rows)
+    if experts:  # at most: each expert's last tile may hold a single row
         row_tiles = n // tiles.rows + min(n, experts)
     _multiply_many[(row_tiles * cdiv(weight.shape[-2], tiles.columns),)](
         x, weight.values, weight.scales, ends, out, n,
