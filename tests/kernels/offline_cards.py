@@ -40,7 +40,7 @@ ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
 
 PROMPTS = (
     *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
-    *("_gated", "_choose", "_place", "_spread", "_combine"),
+    *("_gated", "_choose", "_place", "_spread", "_combine", "_multiply_many"),
 )
 """Kernels that only prompts launch: they follow each other without haste."""
 
