@@ -111,9 +111,7 @@ def copies_for(num_bytes: float) -> int:
     return max(2, min(MOST_COPIES, int(ROTATED_BYTES / max(num_bytes, 1.0)) + 1))
 
 
-def _target(
-    shape: Shape, packing: Packing, contexts: Sequence[int], card: Card, tiles: TargetTiles
-) -> Iterator[Case]:
+def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card, tiles: TargetTiles) -> Iterator[Case]:
     config, plain = shape.target, replace(packing, make=PlainWeight)
     itemsize, hidden = packing.dtype.itemsize, config.hidden_size
     for layer in dict.fromkeys(config.attention):
