@@ -33,6 +33,8 @@ class Capabilities:
     """It computes on this machine: this machine's card and processor are worth watching."""
     placeholder: str = ""
     """What the empty prompt says, when something other than usual."""
+    leaving: str = ""
+    """What ends with the screen besides an answer: said to whoever leaves, who then has to say so again."""
 
     def can(self, feature: Feature) -> bool:
         return feature not in self.refused
