@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
@@ -12,7 +12,7 @@ from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.source import Happening, Rewind
 from dflash_tui.core.text.spans import Span
 from engine.commands import MIN_BLOCK_SIZE
-from engine.events import EngineReady, LoadProgress, TurnFinished
+from engine.events import EngineReady, LoadProgress, TurnFinished, TurnStarted
 
 from .widgets.gauge_panel import GaugePanel
 from .widgets.loading import LoadPanel
@@ -54,7 +54,10 @@ class Drawing:
             screen.query_one(TokenLog).relabel(turn, spans)
             screen.viewer.settle(turn)
         screen.viewer.frame()
-        screen.query_one(ReplayBar).show(events)
+        screen.query_one(ReplayBar).show()
+        for event in events:
+            if isinstance(event, TurnStarted):
+                self._show_settings(event.settings)
         if not screen.chat.reducer.busy and events:
             self._draw_loading(events)
         if gauges:
@@ -122,6 +125,17 @@ class Drawing:
         ):
             slider.offer(reason)
             slider.known = reason is None or screen.source.recording is not None
+
+    def _show_settings(self, settings: Mapping[str, Any]) -> None:
+        """A slider of what was decided elsewhere says what the turn is decoded with."""
+        refused = self._screen.source.capabilities.refused
+        block, temperature = self._screen.query_one(BlockSlider), self._screen.query_one(TemperatureSlider)
+        if "block_size" in refused:
+            block.known = "block_size" in settings
+            block.show(settings.get("block_size", block.size_chosen))
+        if "temperature" in refused:
+            temperature.known = "temperature" in settings
+            temperature.value = settings.get("temperature", temperature.value)
 
     def _tell_lacking(self) -> None:
         """Flags that were typed and that the source can't follow."""

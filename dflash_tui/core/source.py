@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from engine.commands import Command
-from engine.events import Event, Step
+from engine.events import Event, Settled, Step
 
 if TYPE_CHECKING:
     from .rounds.history import StepHistory
@@ -33,6 +33,8 @@ class Capabilities:
     """It computes on this machine: this machine's card and processor are worth watching."""
     placeholder: str = ""
     """What the empty prompt says, when something other than usual."""
+    leaving: str = ""
+    """What ends with the screen besides an answer: said to whoever leaves, who then has to say so again."""
 
     def can(self, feature: Feature) -> bool:
         return feature not in self.refused
@@ -99,7 +101,8 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """Steps of one turn in a row, from a recording: as if one by one, without decoding them."""
+    """Steps of one turn in a row, from a recording: as if one by one, without decoding them. Or all of a turn's, in the
+    place of those that came before: a :class:`Settled`, made ready for the screen where it doesn't wait."""
 
     turn: int
     history: StepHistory
@@ -111,6 +114,8 @@ class StepBatch:
     """They are those from ``start`` to before ``stop``."""
     spans: Spans
     """What they add to the transcript."""
+    settled: Settled | None = None
+    """What settled the turn, without its steps."""
 
     def steps(self) -> Iterator[Step]:
         return islice(self.history.steps(self.start), self.stop - self.start)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from statistics import median
-from time import perf_counter
 
 import torch
 from torch import Tensor
+
+from ..tuning.timing import time_calls
 
 GPU_BYTES, CPU_BYTES = 4 << 30, 256 << 20
 """Of each buffer: far more than a cache holds."""
@@ -43,25 +43,3 @@ def _seconds(work: Callable[[], Tensor], device: torch.device) -> float:
     """Median seconds of one call, after one that warms up."""
     work()
     return median(time_calls(work, REPEATS, device)) / 1e3
-
-
-def time_calls(work: Callable[[], object], repeats: int, device: torch.device) -> list[float]:
-    """Milliseconds of each call. On a GPU by events in the stream, so that the host's own time doesn't count."""
-    if device.type == "cuda":
-        return _time_on_gpu(work, repeats)
-    times = []
-    for _ in range(repeats):
-        started = perf_counter()
-        work()
-        times.append((perf_counter() - started) * 1e3)
-    return times
-
-
-def _time_on_gpu(work: Callable[[], object], repeats: int) -> list[float]:
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(repeats + 1)]  # type: ignore[no-untyped-call]
-    marks[0].record()
-    for mark in marks[1:]:
-        work()
-        mark.record()
-    torch.cuda.synchronize()
-    return [before.elapsed_time(after) for before, after in pairwise(marks)]

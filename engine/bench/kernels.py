@@ -12,9 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, field
-from itertools import cycle, islice
 from pathlib import Path
-from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -25,19 +23,15 @@ from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import HAS_TRITON, INTERPRETED
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import compute_dtype, pick_device
+from ..tuning.timing import time_launches
 from .candidates import AnyTiles, refinements
-from .cases import Case, Launch, cases_of, copies_for
-from .ceiling import Ceiling, measure_ceiling, time_calls
+from .cases import Case, cases_of, copies_for
+from .ceiling import Ceiling, measure_ceiling
 from .report import ceiling_line, table
 from .shapes import SHAPES, TINY, read_shape
 
 PROG = "python -m engine.bench kernels"
 CONTEXTS = (128, 2048, 32_768)
-REPLAYS = 12
-LAUNCHES = 24
-"""In a graph: its own start costs a few microseconds."""
-GRAPH_MILLISECONDS = 20.0
-"""Of one graph, at most, unless one launch for each copy of the weights takes longer."""
 CASE_SECONDS = 90.0
 COMPILERS = 12
 """Processes that compile side by side, where there are as many cores."""
@@ -100,21 +94,6 @@ class Plan:
     def cases(self) -> list[Case]:
         device = torch.device(self.device)
         return cases_of(read_shape(self.shape), compute_dtype(device), self.contexts, card_of(device), self.weights)
-
-
-def time_launches(launches: Sequence[Launch], device: torch.device) -> float:
-    """Microseconds of one launch, the median of a few runs over all of them."""
-    launches[0]()  # compiled here if not before
-    (once,) = time_calls(launches[-1], 1, device)
-    if device.type != "cuda":
-        return once * 1e3
-    count = max(len(launches), min(LAUNCHES, int(GRAPH_MILLISECONDS / once)))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for launch in islice(cycle(launches), count):
-            launch()
-    graph.replay()
-    return median(time_calls(graph.replay, REPLAYS, device)) / count * 1e3
 
 
 def time_case(plan: Plan, name: str) -> KernelFigures:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ..loading.checkpoint import compute_dtype
 from ..models.registry import text_config
-from .ceiling import time_calls
+from ..tuning.timing import time_calls
 from .routing import Routing, forced_scores
 from .shapes import Shape, configs_of, shorten
 

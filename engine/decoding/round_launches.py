@@ -43,7 +43,7 @@ class RoundLaunches:
         """With ``head``, an 8-bit copy of the target's, it drafts in 8 bits. Tiles are given to be measured."""
         target, drafter, device = decoder.target, decoder.drafter, decoder.device
         self.decoder, self.device = decoder, device
-        self.drafts_in_8_bits = head is not None
+        self.head = head
         drafts = drafter is not None and decoder.draft_cache is not None
         drafts_trees = drafts and target.config.moe is None  # where rows bring experts of their own, chains pay more
         self.state = RoundState.allocate(device, TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE)
@@ -73,6 +73,10 @@ class RoundLaunches:
         self.sampled = SampledRows.allocate(device)
         self.sample_scratch = SampleScratch(target.config.vocab_size, device)
         self._captured: dict[tuple[Kind, bool], Launch] = {}
+
+    @property
+    def drafts_in_8_bits(self) -> bool:
+        return self.head is not None
 
     @property
     def when_chosen(self) -> tuple[Kind, Kind]:

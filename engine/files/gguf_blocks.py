@@ -30,19 +30,20 @@ def restored(content: Tensor, shape: tuple[int, ...], name: str, dtype: torch.dt
 
 
 def _q8_0(blocks: Tensor) -> Tensor:
-    return blocks[..., 2:].contiguous().view(torch.int8) * _fp16(blocks[..., :2]).float()[..., None]
+    numbers: Tensor = blocks[..., 2:].contiguous().view(torch.int8) * _fp16(blocks[..., :2]).float()[..., None]
+    return numbers
 
 
 def _q6_k(blocks: Tensor) -> Tensor:
     """Four lower bits of 256 numbers, two upper ones, a scale of 8 bits for 16 neighbours and one in fp16 for all."""
-    low, high, steps, scale = blocks.split((128, 64, 16, 2), dim=-1)
-    low = low.unflatten(-1, (2, 1, 64))
-    low = torch.cat((low & 15, low >> 4), dim=-2).unflatten(-1, (2, 32)).flatten(-4, -2)
-    high = high.unflatten(-1, (2, 1, 32))
-    high = torch.cat([high >> shift & 3 for shift in (0, 2, 4, 6)], dim=-2).flatten(-3, -2)
-    numbers = (low | high << 4).flatten(-2).unflatten(-1, (16, 16)).float() - 32
-    unit = steps.contiguous().view(torch.int8) * _fp16(scale).float()[..., None]
-    return (numbers * unit[..., None]).flatten(-2)
+    many = blocks.shape[:-1]
+    low = blocks[..., :128].reshape(*many, 2, 1, 64)
+    low = torch.cat((low & 15, low >> 4), dim=-2).reshape(*many, 8, 32)
+    high = blocks[..., 128:192].reshape(*many, 2, 1, 32)
+    high = torch.cat([high >> shift & 3 for shift in (0, 2, 4, 6)], dim=-2).reshape(*many, 8, 32)
+    numbers = (low | high << 4).reshape(*many, 16, 16).float() - 32
+    units: Tensor = blocks[..., 192:208].contiguous().view(torch.int8) * _fp16(blocks[..., 208:]).float()[..., None]
+    return (numbers * units[..., None]).flatten(-2)
 
 
 RESTORE: dict[str, Callable[[Tensor], Tensor]] = {"Q8_0": _q8_0, "Q6_K": _q6_k}

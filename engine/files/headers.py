@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,16 @@ def read_headers(folder: Path) -> Headers:
 
 
 def read_file_headers(path: Path) -> Headers:
-    """Those of one file."""
+    """Those of one file. A plan and a loader ask for the same ones, up to 24,000, so they are kept."""
+    try:
+        said = path.stat()
+    except OSError as error:
+        raise damaged(path, str(error)) from None
+    return _file_headers(path, said.st_size, said.st_mtime_ns)
+
+
+@lru_cache(maxsize=128)
+def _file_headers(path: Path, _size: int, _changed: int) -> Headers:
     with opened(path, "numpy"), path.open("rb") as file:  # opening it checks the header and the file's length
         length = int.from_bytes(file.read(8), "little")
         content = json.loads(file.read(length))

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..errors import WeightsFailure
 from ..files.gguf_blocks import RESTORE, q4_0, restored
 from ..files.json_fields import DOWNLOAD_AGAIN
+from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
@@ -55,7 +56,7 @@ class PackedRows:
             if self.stored.kind.format == "fp8":
                 part = numbers.view(torch.float8_e4m3fn).float() * steps[:, None]
             else:
-                groups = numbers.unflatten(-1, (-1, self.stored.kind.group)).float() - 8
+                groups = numbers.reshape(*steps.shape, -1).float() - 8
                 part = (groups * steps.float()[..., None]).flatten(-2)
             result[start : start + len(part)] = part
         return result.view(self.stored.shape)
@@ -79,7 +80,8 @@ class PackedRows:
         low, high = values & 15, values >> 4
         if self.stored.dtype != "Q4_0":
             return torch.stack((low, high), dim=-1).flatten(-2)
-        return torch.stack((low.unflatten(-1, (-1, 16)), high.unflatten(-1, (-1, 16))), dim=-2).flatten(-3)
+        halves = [part.reshape(len(part), -1, 16) for part in (low, high)]
+        return torch.stack(halves, dim=-2).flatten(-3)
 
 
 class Assembly:
@@ -139,7 +141,7 @@ def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
     if isinstance(stored, PackedRows):
         return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored.weight()
     if kind.format == "int4":
-        return rounded(stored)
+        return rounded(stored, DTYPES[kind.scales])
     return Fp8Weight.of(stored) if kind.format == "fp8" else PlainWeight(stored.to(dtype))
 
 
@@ -147,7 +149,7 @@ def _lost(numbers: Tensor, scales: Tensor) -> bool:
     """Whether a scale of 0 turns other numbers into zeros."""
     if scales.ndim == 1:
         return bool(((numbers & 0x7F) != 0).any(-1)[scales == 0].any())
-    groups = numbers.unflatten(-1, (scales.shape[-1], -1))
+    groups = numbers.reshape(*scales.shape, -1)
     return bool((groups != 8).any(-1)[scales == 0].any())
 
 

@@ -26,9 +26,10 @@ from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
 from .assembly import Assembly, held
 from .layout import Layout, layout_of, plain_layout
-from .stored_format import Files, read_files
+from .stored_format import read_files
 
 HEAD = "lm_head.weight"
+TIED = {"tie_word_embeddings": True}
 BORROWED = ("lm_head.",)
 """A drafter uses the target's: its own, should its file hold one, stays on disk."""
 
@@ -60,7 +61,20 @@ def read_target_config(folder: Path) -> TargetConfig:
 
 def _read_target(folder: Path, config: dict[str, Any]) -> tuple[Family, TargetConfig]:
     family, generation = family_of(config), folder / "generation_config.json"
+    if _has_copy_for_head(folder, family, config):
+        nested = {"text_config": {**text_config(config), **TIED}} if "text_config" in config else {}
+        config = {**config, **TIED, **nested}
     return family, family.read_config(config, read_json(generation) if generation.exists() else None)
+
+
+def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> bool:
+    """Whether a head that a config says is one of its own is the embedding again: some who pack a model store both."""
+    said = [part.get("tie_word_embeddings", True) for part in (config, text_config(config))]
+    if all(said) or not HEAD.startswith(family.skipped_tensors):
+        return False
+    headers = read_files(folder).headers
+    head, embedding = (headers.get(name) for name in (HEAD, family.tensor_name("embed_tokens.weight")))
+    return head is not None and embedding is not None and same_bytes(head, embedding)
 
 
 def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
@@ -89,22 +103,9 @@ def _model_and_layout(
     folder: Path, device: torch.device, attention: AttentionBackend, weights: WeightFormat | None
 ) -> tuple[TargetModel, Layout]:
     files = read_files(folder, weights)
-    family, config = _read_target(folder, _with_tied_head(files))
+    family, config = _read_target(folder, files.config)
     model = _shape(config, device, attention)
     return model, layout_of(folder, files, model, family, weights)
-
-
-def _with_tied_head(files: Files) -> dict[str, Any]:
-    """The config; some who pack a model store the embedding a second time, as a head of its own, which it is not."""
-    family = family_of(files.config)
-    head, embedding = (files.headers.get(name) for name in (HEAD, family.tensor_name("embed_tokens.weight")))
-    if not HEAD.startswith(family.skipped_tensors) or head is None or embedding is None:
-        return files.config
-    if not same_bytes(head, embedding):
-        return files.config
-    text = text_config(files.config)
-    tied = {"tie_word_embeddings": True}
-    return {**files.config, **tied, **({"text_config": {**text, **tied}} if text is not files.config else {})}
 
 
 def _shape(config: TargetConfig, device: torch.device, attention: AttentionBackend) -> TargetModel:

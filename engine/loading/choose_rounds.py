@@ -3,17 +3,25 @@ modules do. Of a kernel that fails people are told, and the next way is tried: o
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
 
 from ..commands import GenerationSettings
 from ..decoding.decoder import Decoder, Prompt
 from ..decoding.device_rounds import DeviceRounds
 from ..decoding.pass_check import passes_depart, prompts_depart
 from ..decoding.round_launches import RoundLaunches
-from ..kernels.decode.tiles import DraftTiles, TargetTiles, with_least_memory
+from ..kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles, target_tiles, with_least_memory
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import KernelFailure
 from ..kernels.weights.int8 import Int8Weight
+from ..models.packed import format_of_target
+from ..tuning.known import keep, kept
+from ..tuning.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 
 Say = Callable[[str], None]
 Way = tuple[TargetTiles, DraftTiles]
@@ -33,8 +41,8 @@ def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, way
         say(f"{failed} Prompts are read by PyTorch's modules instead, more slowly.")
         decoder.read_by_modules()
     host = decoder.rounds
-    for number, (tiles, draft_tiles) in enumerate(ways, start=1):
-        launches = RoundLaunches(decoder, head, tiles, draft_tiles)
+    for number, (tiles, for_drafter) in enumerate(ways, start=1):
+        launches = RoundLaunches(decoder, head, tiles, for_drafter)
         failed = _failure(lambda launches=launches, tiles=tiles: _run_rounds(decoder, prompt, launches, tiles))  # type: ignore[misc]
         if failed is None:
             return
@@ -44,10 +52,83 @@ def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, way
     _answer(decoder, prompt, ROUNDS)
 
 
-def ways_with(tiles: TargetTiles, draft_tiles: DraftTiles) -> list[Way]:
+def ways_with(tiles: TargetTiles, for_drafter: DraftTiles) -> list[Way]:
     """These tiles, and the same with least shared memory where those are others."""
-    least = with_least_memory(tiles), with_least_memory(draft_tiles)
-    return [(tiles, draft_tiles), *([least] if least != (tiles, draft_tiles) else [])]
+    least = with_least_memory(tiles), with_least_memory(for_drafter)
+    return [(tiles, for_drafter), *([least] if least != (tiles, for_drafter) else [])]
+
+
+def derived_tiles(decoder: Decoder, in_8_bits: bool) -> Way:
+    """The tiles of the source, as they fit the card."""
+    card = card_of(decoder.device)
+    return target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target)), draft_tiles(in_8_bits, card)
+
+
+def kept_tiles(decoder: Decoder, in_8_bits: bool) -> Way | None:
+    """The tiles that an earlier start timed on this card, for models of these shapes and formats."""
+    if card_of(decoder.device).was_measured:
+        return None
+    derived = derived_tiles(decoder, in_8_bits)
+    return kept("tiles", identity_of(decoder, in_8_bits), lambda data: read_data(data, *derived))
+
+
+@torch.inference_mode()
+def time_tiles(
+    decoder: Decoder, prompt: Prompt, say: Say, progress: Progress = lambda done, total: None, seconds: float = SECONDS
+) -> TimedTiles:
+    """Times tiles for rounds that the device runs, uses what is better, and keeps it unless the source has tiles that
+    were measured on such a card."""
+    rounds, card, started = decoder.rounds, card_of(decoder.device), perf_counter()
+    assert isinstance(rounds, DeviceRounds)
+    launches, deadline = rounds.launches, started + seconds
+    of_target = launches.target.trials()
+    of_drafter = {} if launches.drafter is None else launches.drafter.trials()
+    total = len(of_target) + len(of_drafter)
+    tuned = tune(
+        launches.target.tiles, of_target, card, decoder.device, deadline, lambda done, _all: progress(done, total)
+    )
+    before = launches.target.tiles, derived_tiles(decoder, launches.drafts_in_8_bits)[1]
+    way, timed, complete = (tuned.tiles, before[1]), tuned.timed, tuned.complete
+    if launches.drafter is not None:
+        before, done = (before[0], launches.drafter.tiles), len(of_target)
+        drafts = tune(
+            launches.drafter.tiles, of_drafter, card, decoder.device, deadline,
+            lambda more, _all: progress(done + more, total),
+        )  # fmt: skip
+        way, timed, complete = (way[0], drafts.tiles), [*timed, *drafts.timed], complete and drafts.complete
+    if way != before:
+        choose_rounds(decoder, prompt, launches.head, [way, before], say)
+    if not card.was_measured and isinstance(decoder.rounds, DeviceRounds):
+        in_use = decoder.rounds.launches
+        draft_choices = None if in_use.drafter is None else in_use.drafter.tiles
+        keep("tiles", identity_of(decoder, in_use.drafts_in_8_bits), as_data(in_use.target.tiles, draft_choices))
+    return TimedTiles(timed, len(tuned.timed), perf_counter() - started, complete, kept=not card.was_measured)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedTiles:
+    """What ``time_tiles`` found."""
+
+    timed: list[Timed]
+    of_target: int
+    """So many of them are the target's; the rest is the drafter's."""
+    seconds: float
+    complete: bool
+    kept: bool
+
+    def describe(self) -> str:
+        """A sentence."""
+        changed = sum(each.now != each.before for each in self.timed)
+        ended = "" if self.complete else ", until time was up"
+        return f"Tiles of {len(self.timed)} kernels were timed in {self.seconds:.0f} s{ended}: {changed} changed."
+
+
+def identity_of(decoder: Decoder, in_8_bits: bool) -> tuple[str, ...]:
+    """All that the best tiles depend on: the card, shapes and formats of the weights, the compiler."""
+    models = [decoder.target, *([] if decoder.drafter is None else [decoder.drafter])]
+    shapes = [f"{name} {tuple(part.shape)} {part.dtype}" for model in models for name, part in model.named_parameters()]
+    digest = hashlib.sha256("\n".join(shapes).encode()).hexdigest()
+    return (repr(card_of(decoder.device)), digest, f"drafts in {8 if in_8_bits else 16} bits", torch.__version__)
 
 
 def _failure(work: Callable[[], None]) -> str | None:

@@ -25,9 +25,10 @@ SAMPLE, MOST = 512, 0.9
 """So many groups are looked at; a weight is on a grid if this share of them is."""
 
 
-def rounded(weight: Tensor) -> Int4Weight:
+def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weight:
     """Weights [..., rows, depth] in INT4, groups of 32. Where they lie on a grid, what is restored rounds to these very
-    weights, and scales have the narrowest dtype that can do it; elsewhere as ``Int4Weight.of`` rounds."""
+    weights, and scales have the preferred dtype if it can do that, else the narrowest that can; elsewhere as
+    ``Int4Weight.of`` rounds."""
     if scales_of(weight) is None:
         return Int4Weight.of(weight)
     whole = Int4Weight.allocate(*weight.shape, device=weight.device, scales=torch.float32)
@@ -36,22 +37,27 @@ def rounded(weight: Tensor) -> Int4Weight:
     values, scales = whole.values.view(-1, *whole.values.shape[-3:]), whole.scales.view(-1, *whole.scales.shape[-2:])
     exact = torch.zeros(len(SCALES), dtype=torch.int64, device=weight.device)
     for start in range(0, len(rows), ROWS_AT_ONCE):
-        found = _find(rows[start : start + ROWS_AT_ONCE].unflatten(-1, (-1, BLOCK)))
+        found = _find(_groups(rows[start : start + ROWS_AT_ONCE]))
         exact += torch.stack([each.sum() for each in found.exact])
         part = Int4Weight.packed((found.numbers + 8).to(torch.uint8).flatten(-2), found.unit)
         assert part.scales is not None
         panels = slice(start // ROWS, start // ROWS + len(part.values))
         values[panels], scales[panels] = part.values, part.scales
-    return Int4Weight(whole.values, whole.scales.to(_narrowest(exact)))
+    return Int4Weight(whole.values, whole.scales.to(_narrowest(exact, preferred)))
 
 
 def scales_of(weight: Tensor) -> torch.dtype | None:
     """The narrowest dtype for the scales of the grid that a weight lies on, by a sample; None where it lies on none."""
     rows = _as_rounded(weight).flatten(0, -2)
-    groups = rows[:: max(1, rows.numel() // (BLOCK * SAMPLE))].unflatten(-1, (-1, BLOCK)).flatten(0, 1)
+    groups = _groups(rows[:: max(1, rows.numel() // (BLOCK * SAMPLE))]).flatten(0, 1)
     groups = groups[:: max(1, len(groups) // SAMPLE)]
     exact = torch.stack([each.sum() for each in _find(groups).exact])
     return _narrowest(exact) if exact[-1] >= MOST * len(groups) else None
+
+
+def _groups(rows: Tensor) -> Tensor:
+    """[n, groups, 32] of rows [n, depth]."""
+    return rows.reshape(len(rows), -1, BLOCK)
 
 
 def _as_rounded(weight: Tensor) -> Tensor:
@@ -108,7 +114,7 @@ def _units(groups: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
     return low, torch.where(high == torch.inf, low, high)
 
 
-def _narrowest(exact: Tensor) -> torch.dtype:
-    """The first of ``SCALES`` that explains as many groups as fp32 does."""
-    counts = exact.tolist()
-    return next(dtype for dtype, count in zip(SCALES, counts, strict=True) if count == counts[-1])
+def _narrowest(exact: Tensor, preferred: torch.dtype = torch.bfloat16) -> torch.dtype:
+    """The preferred one of ``SCALES``, or else the first, that explains as many groups as fp32 does."""
+    counts = dict(zip(SCALES, exact.tolist(), strict=True))
+    return next(dtype for dtype in (preferred, *SCALES) if counts[dtype] == counts[torch.float32])

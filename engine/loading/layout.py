@@ -30,6 +30,8 @@ from .stored_format import Files, format_of
 PACKED, SCALE, ZERO_POINT = "_packed", "_scale", "_zero_point"
 ENDINGS = ("", PACKED, SCALE, ZERO_POINT)
 """What follows a weight's name in the names of its tensors."""
+SCALES = ("BF16", "F16", "F32")
+"""Dtypes that scales may have."""
 UNREAD = ("_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v_scale")
 """How names of tensors end that stay on disk: the config says shapes, and nothing here rounds activations."""
 
@@ -229,8 +231,8 @@ class _Finder:
                 raise _wrong(f"{base} is {numbers}, the config asks for floating-point {list(shape)}.")
             return PLAIN, numbers.dtype
         scales = tensors[SCALE]
-        if scales.dtype not in FLOATS:
-            raise _wrong(f"The scales of {base} are {scales}, which are no floats.")
+        if scales.dtype not in SCALES:
+            raise _wrong(f"The scales of {base} are {scales}, which is none of {', '.join(SCALES)}.")
         if PACKED in tensors:
             return Kind("int4", self._group(base, numbers, scales, shape), scales.dtype), ""
         self._check_fp8(base, numbers, scales, shape)
@@ -253,6 +255,8 @@ class _Finder:
         count = scales.shape[-1]
         if depth % count or depth // count not in GROUPS:
             each = f"groups of {depth // count}" if depth % count == 0 else "no whole groups"
+            if odd := [group for group in sorted(self._groups) if depth % group]:
+                each += f"; the config's {odd[0]} do not divide {depth}"
             raise _wrong(f"The rows of {base} have {depth} numbers and {count} scales: {each}.", self._advice)
         group = depth // count
         if self._groups and group not in self._groups:

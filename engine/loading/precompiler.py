@@ -16,14 +16,13 @@ import torch._dynamo  # noqa: E402  (operations on meta tensors would import it 
 
 from ..decoding.decoder import Decoder  # noqa: E402
 from ..decoding.round_launches import RoundLaunches  # noqa: E402
+from ..kernels.toolchain.card import Card  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
 from ..kernels.weights.int8 import Int8Weight  # noqa: E402
-from .checkpoint import (  # noqa: E402
-    compute_dtype,
-    drafter_shape,
-    read_drafter_config,
-    target_on_meta,
-)
+from ..models.dflash.weights import hold_in_8_bits  # noqa: E402
+from ..tuning.tiles import first_ring  # noqa: E402
+from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, target_on_meta  # noqa: E402
+from .choose_rounds import derived_tiles, kept_tiles  # noqa: E402
 from .memory_plan import META  # noqa: E402
 from .precompile import Order  # noqa: E402
 
@@ -45,10 +44,26 @@ def launch_all(order: Order) -> None:
         draft_config = read_drafter_config(Path(order.drafter), config)
         drafter = drafter_shape(draft_config, CUDA, order.draft_attention).to(compute_dtype(CUDA))
         drafter.prepare()
+        if order.packed_drafter:
+            hold_in_8_bits(drafter)
     decoder = Decoder(target, drafter, order.context)
     copy = Int8Weight.allocate(config.vocab_size, config.hidden_size, device=META)
-    RoundLaunches(decoder, copy if order.drafts_in_8_bits else None).rehearse()
+    known = kept_tiles(decoder, order.drafts_in_8_bits)
+    tiles, draft_tiles = known or derived_tiles(decoder, order.drafts_in_8_bits)
+    launches = RoundLaunches(decoder, copy if order.drafts_in_8_bits else None, tiles, draft_tiles)
+    launches.rehearse()
     _rehearse_prompt(decoder)
+    if known is None and not order.card.was_measured:
+        _rehearse_tiles(launches, order.card)
+
+
+def _rehearse_tiles(launches: RoundLaunches, card: Card) -> None:
+    """What will be timed, to choose from."""
+    for launch in first_ring(launches.target.tiles, launches.target.trials(), card):
+        launch()
+    if launches.drafter is not None:
+        for launch in first_ring(launches.drafter.tiles, launches.drafter.trials(), card):
+            launch()
 
 
 @torch.inference_mode()

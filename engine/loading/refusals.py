@@ -41,15 +41,15 @@ ENDINGS = {
     ".qweight": "GPTQ or AWQ",
     ".theta": "ParoQuant",
     ".pairs": "ParoQuant",
-    ".weight_g_idx": "INT4 with its columns in an order of their own (activation ordering)",
-    ".weight_global_scale": "NVFP4 (compressed-tensors)",
-    "_packed_global_scale": "NVFP4 (compressed-tensors)",
+    "_g_idx": "INT4 with its columns in an order of their own (activation ordering)",
+    "_global_scale": "NVFP4 (compressed-tensors)",
     ".weight_scale_2": "NVFP4 (ModelOpt)",
     ".weight_scale_inv": "FP8 in blocks of 128 by 128",
     ".bitmask": "2:4 sparse",
     "_blocks": "MXFP4",
 }
 """How names of tensors end that only one format has."""
+ANY_ENDING = tuple(ENDINGS)
 
 FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
 """Of packed floats, by the dtype of their scales."""
@@ -74,18 +74,19 @@ def refuse_gguf(path: Path, headers: Headers) -> None:
             )
 
 
-def refuse_config(config: Mapping[str, Any], room: int | None) -> None:
-    """The same for what tensors can't show: numbers of other sizes, zero points, rotated rows."""
+def refuse_config(config: Mapping[str, Any], packed: bool, room: int | None) -> None:
+    """The same for what tensors can't show: rotated rows, and where they are packed numbers of other sizes and zero
+    points. Of floats a config may say what they were trained for."""
     said = quantization_of(config)
     if said.get("transform_config"):
         refuse("a compressed-tensors checkpoint whose rows are rotated (transform_config)", config, room)
-    for weights in declared_weights(said):
+    for weights in declared_weights(said) if packed else ():
         bits, kind = weights.get("num_bits"), weights.get("type", "int")
-        if kind == "int" and bits != 4:
+        if kind == "int" and bits != 4 and isinstance(bits, int):
             refuse(f"INT{bits}", config, room)
         if kind == "int" and weights.get("symmetric") is False:
             refuse("INT4 with zero points (asymmetric)", config, room)
-        if kind == "float" and bits != 8:
+        if kind == "float" and bits != 8 and isinstance(bits, int):
             refuse("NVFP4" if weights.get("group_size") == 16 else "MXFP4", config, room)
 
 
@@ -130,9 +131,8 @@ def declared_weights(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _told(headers: Headers) -> Iterator[str]:
     for name, header in headers.items():
-        for ending, format_name in ENDINGS.items():
-            if name.endswith(ending):
-                yield format_name
+        if name.endswith(ANY_ENDING):
+            yield next(ENDINGS[ending] for ending in ANY_ENDING if name.endswith(ending))
         if told := _by_dtype(name, header, headers):
             yield told
 

@@ -78,7 +78,7 @@ def read_files(folder: Path, weights: WeightFormat | None = None, room: int | No
         refuse_gguf(path, headers)
         return Files(config, headers, gguf=True)
     refuse_tensors(headers, config, room)
-    refuse_config(config, room)
+    refuse_config(config, format_of(headers).weights != "bf16", room)
     return Files(config, headers, gguf=False)
 
 

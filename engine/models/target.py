@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..kernels.decode.head import HeadOutput
 from ..kernels.decode.tiles import TargetTiles
+from ..kernels.decode.trials import Trials
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kv_cache.cache import Cache
@@ -38,9 +39,13 @@ class DecodePass(Protocol):
     features: Tensor
     """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
     out: HeadOutput
+    tiles: TargetTiles
 
     def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
         """Runs the rows in ``ids``: fills ``out`` and ``features``, writes keys and values past the cursor."""
+
+    def trials(self) -> Trials[TargetTiles]:
+        """How to launch each product with other tiles, to time them."""
 
 
 class Router(Protocol):

@@ -1,4 +1,5 @@
-"""Cost tables kept from one start to the next: a file each, named after the card, the weights and the code."""
+"""What is measured once and kept from one start to the next, a file each, named after the card, the weights and the
+code: costs of rounds, and tiles of kernels."""
 
 from __future__ import annotations
 
@@ -10,29 +11,47 @@ from contextlib import suppress
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from ..files.fingerprint import fingerprint_of_code
 from ..speculation.costs import CostTable, RoundCosts
+
+Kind = Literal["costs", "tiles"]
+Found = TypeVar("Found")
 
 
 def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:
     """The table kept for an identity, else what ``time`` finds, which is then kept. ``identity`` names all a cost
     depends on: code, card, weights, context. An unreadable file is rewritten."""
-    path = cache_folder() / f"{_digest(identity)}.json"
-    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
-        kept = json.loads(path.read_text("utf-8"))
-        if kept["identity"] == list(identity):
-            return table_of(kept)
-    table = time()
-    if table is not None:
-        with suppress(OSError):
-            _write(path, json.dumps({"identity": identity, **asdict(table)}))
+    table = kept("costs", identity, table_of)
+    if table is None:
+        table = time()
+        if table is not None:
+            keep("costs", identity, asdict(table))
     return table
 
 
-def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dflash-chat" / "costs"
+def kept(kind: Kind, identity: tuple[str, ...], read: Callable[[dict[str, Any]], Found]) -> Found | None:
+    """What ``read`` makes of the file for an identity; None where there is none, or something else."""
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        data = json.loads(_path(kind, identity).read_text("utf-8"))
+        if data["identity"] == list(identity):
+            return read(data)
+    return None
+
+
+def keep(kind: Kind, identity: tuple[str, ...], data: dict[str, Any]) -> None:
+    """Where nothing can be written, the next start measures again."""
+    with suppress(OSError):
+        _write(_path(kind, identity), json.dumps({"identity": identity, **data}))
+
+
+def cache_folder(kind: Kind = "costs") -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dflash-chat" / kind
+
+
+def _path(kind: Kind, identity: tuple[str, ...]) -> Path:
+    return cache_folder(kind) / f"{_digest(identity)}.json"
 
 
 def table_of(data: dict[str, Any]) -> CostTable:

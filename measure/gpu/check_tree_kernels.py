@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from engine.bench.kernels import time_launches
 from engine.bench.shapes import SHAPES, Shape, read_shape
 from engine.kernels.decode.head import HeadOutput, pick_rows
 from engine.kernels.decode.tiles import DRAFT_TILES
@@ -29,6 +28,7 @@ from engine.sampling.sampling import sample
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import path_to
 from engine.speculation.verify_width import Auto
+from engine.tuning.timing import time_launches
 from measure.gpu.report import Report
 from tests.kernels.drawn_trees import drawn_chances, drawn_tree, moved, posed
 from tests.kernels.tree_rounds import Grown, Pass

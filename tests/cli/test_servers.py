@@ -73,7 +73,7 @@ def test_what_is_written_down_gives_way_to_what_is_typed(program: Program, team:
         (("race", "--against", "taem"), "Did you mean team?"),
         (("race", URL, "--against", URL, "--block-size", "4"), "chose their block sizes"),
         (("race", URL, "--against", URL, "--seed", "4"), f"--seed: {FIXED}"),
-        (("tune", URL), "measures the engine of this program"),
+        (("tune", URL), "needs the engine of this program"),
     ],
 )
 def test_what_can_not_be_done_is_a_sentence(

@@ -8,6 +8,10 @@ import re
 import pytest
 
 from dflash_tui.cli.main import main
+from dflash_tui.cli.tune import _kernel_lines, _kernels_object
+from engine.kernels.decode.tiles import Tiles
+from engine.loading.choose_rounds import TimedTiles
+from engine.tuning.tiles import Timed
 
 QUICK = ["tune", "--device", "cpu", "--tokens", "24", "-p", "what is 47 + 38?"]
 
@@ -32,3 +36,24 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_drafter_there_is_nothing_to_tune(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*QUICK, "--draft", "none"]) == 2
     assert "no drafter" in capsys.readouterr().err
+
+
+def test_without_kernels_there_are_no_tiles_to_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "--device", "cpu", "--kernels"]) == 2
+    assert "No kernels run the rounds of this pair here" in capsys.readouterr().err
+
+
+def test_it_says_what_timing_tiles_changed() -> None:
+    before, now = Tiles(32, 128, splits=4), Tiles(32, 128, splits=2, stages=3)
+    timed = [Timed("output", before, 9.0, now, 8.0, 30), Timed("qkv", before, 10.0, before, 10.0, 30)]
+    found = TimedTiles([*timed, Timed("head", before, 99.0, now, 50.0, 1)], 2, 23.4, complete=True, kept=True)
+    assert found.describe() == "Tiles of 3 kernels were timed in 23 s: 2 changed."
+    lines = _kernel_lines(found)
+    assert [" ".join(line.split()) for line in lines[1:4]] == [
+        "target output 9.00 8.00 splits 4 to 2, stages 4 to 3",
+        "target qkv 10.00 10.00 -",
+        "drafter head 99.00 50.00 splits 4 to 2, stages 4 to 3",
+    ]
+    last = "Products of a pass of 16 rows: 0.57 ms before, 0.54 ms now; kept for the next start."
+    assert lines[-1] == last
+    assert [each["pass"] for each in _kernels_object(found)["kernels"]] == ["target", "target", "drafter"]

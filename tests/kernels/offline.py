@@ -79,6 +79,10 @@ class Compiled:
     """Arguments read before it waits for the kernel in front of it."""
     waits: bool
     """Whether every program of it waits, and writes nothing before."""
+    warps_side_by_side: bool
+    """Whether its warps share the columns of products, not their rows: then a row's sums are the same in any tile."""
+    in_tensor_memory: bool
+    """Whether it multiplies as Blackwell alone can."""
 
 
 @contextmanager
@@ -124,6 +128,10 @@ def compile_launch(launch: Launch) -> Compiled:
         warps=built.metadata.num_warps,
         reads_early=_read_before_waiting(ptx, {n: k for n, k in signature.items() if k != "constexpr"}),
         waits=_waits(ptx),
+        warps_side_by_side=all(
+            rows == "1" for rows in re.findall(r"nvidia_mma<.*warpsPerCTA = \[(\d+),", built.asm["ttgir"])
+        ),
+        in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
     )
 
 

@@ -25,14 +25,18 @@ SIZES = ("26B-A4B", "31B", "12B")
 MEASUREMENTS = Path(__file__).parents[2] / "engine" / "kernels" / "MEASUREMENTS.md"
 BEGIN, END = "<!-- offline_cards: begin -->", "<!-- offline_cards: end -->"
 MOST_REGISTERS = 255
-SPILLED, SPILLED_BY_PROMPTS = 16, 96
-"""Bytes of a thread that may lie in local memory. On Hopper none may, where a kernel reads weights or a cache."""
+SPILLED, SPILLED_BY_PROMPTS = 64, 96
+"""Bytes of a thread that may lie in local memory: sixteen registers, of 128 or more. On Hopper none may, where a kernel
+reads weights or a cache."""
 
 STREAMS = (
     *("_project", "_gate_up", "_gate_up_and_route", "_expert_gate_up", "_expert_down", "_head"),
     *("_attend_window", "_attend_one_row", "_attend_full"),
 )
 """Kernels that read weights, keys or values: their speed is that of 16-byte loads."""
+
+ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full")
+"""Kernels that have other tiles for one row than for sixteen, on some cards."""
 
 PROMPTS = (
     *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward"),
@@ -70,6 +74,10 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"has {one.registers} registers and {one.local} bytes in local memory"
     if one.name in STREAMS and one.wide_loads == 0:
         return "reads weights in small pieces"
+    if one.in_tensor_memory:
+        return "multiplies in tensor memory, whose sums may have another order in a tile of other rows"
+    if one.name in ATTENTION and not card.multiplies_from_shared_memory and not one.warps_side_by_side:
+        return "has warps that share rows, whose sums then depend on the tile"
     if card.capability < 90 and one.waits:
         return "waits in a way that this card doesn't know"
     if card.capability >= 90 and not prompt and not (one.waits and waits_in_time(one.name, one.reads_early)):

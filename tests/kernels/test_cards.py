@@ -9,9 +9,11 @@ import torch
 
 from engine.kernels.decode.attention import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
 from engine.kernels.decode.tiles import (
-    DENSE_TARGET,
+    BITS,
     DRAFT_TILES,
     DRAFT_TILES_IN_8_BITS,
+    MEASURED,
+    PLAIN_OF_TARGET,
     RESIDENT,
     TargetTiles,
     Tiles,
@@ -31,7 +33,8 @@ OTHERS = [card for card in REPRESENTATIVES if card != HOPPER]
 
 
 def test_measured_cards_have_the_tiles_of_the_source() -> None:
-    assert target_tiles(MOE, HOPPER) == TargetTiles() and target_tiles(None, HOPPER) == DENSE_TARGET
+    for (weights, experts), tiles in MEASURED.items():
+        assert target_tiles(MOE if experts else None, HOPPER, weights) == tiles
     assert draft_tiles(False, HOPPER) == DRAFT_TILES and draft_tiles(True, HOPPER) == DRAFT_TILES_IN_8_BITS
     for size in SIZES:
         window, full = (replace(layer, head_dim=size) for layer in (LAYERS["sliding"], LAYERS["full"]))
@@ -44,9 +47,12 @@ def test_measured_cards_have_the_tiles_of_the_source() -> None:
 
 @pytest.mark.parametrize("card", OTHERS, ids=lambda card: f"sm_{card.capability}")
 def test_tiles_fit_a_card_and_keep_the_order_of_sums(card: Card) -> None:
+    targets = [
+        (tiles, target_tiles(MOE if experts else None, card, weights), BITS[weights])
+        for (weights, experts), tiles in MEASURED.items()
+    ]
     for measured, fitted, bits in (
-        (TargetTiles(), target_tiles(MOE, card), 16),
-        (DENSE_TARGET, target_tiles(None, card), 16),
+        *targets,
         (DRAFT_TILES, draft_tiles(False, card), 16),
         (DRAFT_TILES_IN_8_BITS, draft_tiles(True, card), 8),
     ):
@@ -55,8 +61,11 @@ def test_tiles_fit_a_card_and_keep_the_order_of_sums(card: Card) -> None:
             if not isinstance(here, Tiles):
                 continue
             assert replace(here, stages=of_source.stages, programs=of_source.programs) == of_source
-            resident = card.programs_of(here.shared_memory(2 if "gate_up" in name else 1, bits))
+            plain = isinstance(measured, TargetTiles) and name in PLAIN_OF_TARGET
+            resident = card.programs_of(here.shared_memory(2 if "gate_up" in name else 1, 16 if plain else bits))
             assert resident >= RESIDENT, f"{name}: {here}"
+            if name == "gate_up" and isinstance(fitted, TargetTiles):  # beside it the router has as many stages
+                assert card.programs_of(replace(fitted.router, stages=here.stages).shared_memory()) >= RESIDENT
             assert here.programs % card.multiprocessors == 0 and here.programs <= resident * card.multiprocessors
 
 

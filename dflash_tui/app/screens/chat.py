@@ -343,7 +343,7 @@ class ChatScreen(Screen[None]):
 
     @on(Prompt.EndOfInput)
     def leave(self) -> None:
-        self.app.exit()
+        self.action_act("quit")
 
     @on(Prompt.PasteRefused)
     def refuse_paste(self, message: Prompt.PasteRefused) -> None:

@@ -123,14 +123,20 @@ class TurnState:
 
     def settle(self, event: Settled) -> Spans | None:
         """The steps in the place of those so far. Returns what the transcript says now; None where that is the same."""
-        self.settled = replace(event, steps=())
         steps = settled_steps(event, self.history)
-        if not steps:
-            return None
-        self.history, self.latest_drafted = StepHistory(), None
-        self.acceptance, self.answer = AcceptanceStatistics(), GrowingText()
-        self.rate, self.teller = RateMeter(self.history), Teller(self.number)
-        return Spans.of(span for step in steps for span in self.add(step))
+        if steps:
+            return self.retell(retold(replace(event, steps=steps)))
+        self.settled = event
+        return None
+
+    def retell(self, batch: StepBatch) -> Spans:
+        """The same, made ready before."""
+        history = self.history = batch.history
+        self.settled, self.latest_drafted = batch.settled, history.latest_drafted()
+        self.acceptance, self.rate = history.acceptance(-1), RateMeter(history)
+        self.answer = GrowingText()
+        self.answer.append(batch.spans.answer)
+        return batch.spans
 
     @property
     def latest(self) -> Step | None:
@@ -198,6 +204,15 @@ class TurnState:
         )
 
 
+def retold(event: Settled) -> StepBatch:
+    """A turn's steps as they were settled, and what the transcript says of them."""
+    history, teller, spans = StepHistory(), Teller(event.turn), Spans()
+    for step in event.steps:
+        history.append(step)
+        spans.extend(teller.tell(step))
+    return StepBatch(event.turn, history, 0, 0, len(history), spans, replace(event, steps=()))
+
+
 BASELINE_TOKENS = 16
 """A shorter answer is no measure of the target's own speed."""
 
@@ -246,6 +261,8 @@ class Reducer:
 
     def apply(self, event: Event | StepBatch) -> None:
         match event:
+            case Settled() | StepBatch(settled=Settled()):
+                self._settle(event)
             case Step() | StepBatch():
                 self._add(event)
             case LoadProgress():
@@ -260,8 +277,6 @@ class Reducer:
                 if self.turn:
                     self.turn.prefill_ms = event.milliseconds
                 self.phase = "streaming"
-            case Settled():
-                self._settle(event)
             case TurnFinished():
                 self._finish(event)
             case EngineError():
@@ -306,11 +321,11 @@ class Reducer:
         self.phase = "streaming"
         self._spans.extend(turn.add(steps) if isinstance(steps, Step) else turn.extend(steps))
 
-    def _settle(self, event: Settled) -> None:
+    def _settle(self, event: Settled | StepBatch) -> None:
         turn = self.turn
         if turn is None or turn.number != event.turn:
             return
-        spans = turn.settle(event)
+        spans = turn.settle(event) if isinstance(event, Settled) else turn.retell(event)
         if spans is not None:
             self._settled[turn.number] = spans
 

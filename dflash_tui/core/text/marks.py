@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import accumulate, compress, pairwise
 from typing import NamedTuple
 
-from .spans import TOKEN_STYLES, Labels, Span, Spans, TokenStyle
+from .spans import TOKEN_STYLES, Labels, Spans, TokenStyle
 
 
 class Mark(NamedTuple):
@@ -44,28 +44,31 @@ class Marks:
         written = self._labels.written[first:behind]
         edges = [*self._starts[first:behind], *self._starts[behind : behind + 1]]
         edges += [self.length] * (len(written) + 1 - len(edges))
-        tokens = [span for span in spans if span.token is not None and span.text]
         sizes = [stop - start for start, stop in compress(pairwise(edges), written)]
-        if sum(sizes) != sum(len(span.text) for span in tokens):
+        told = [(len(text), number) for number, text in enumerate(spans.texts) if spans.labels.written[number] and text]
+        if sum(sizes) != sum(size for size, _ in told):
             return
-        pieces: list[tuple[int, Span]] = []
-        ahead, left = iter(tokens), 0
+        starts, order = array("I"), list[int]()
+        ahead, left, number = iter(told), 0, -1
         for place, (start, stop) in enumerate(pairwise(edges)):
             if not written[place]:
-                pieces.append((start, Span("", TOKEN_STYLES[self._labels.styles[first + place]])))
+                starts.append(start)
+                order.append(len(spans) + first + place)
                 continue
+            begins = place > 0 and not written[place - 1]
             while start < stop:
-                if not left:
-                    token = next(ahead)
-                    left = len(token.text)
-                if not pieces or pieces[-1][1] is not token:
-                    pieces.append((start, token))
+                if begins or not left:
+                    left, number = (left, number) if left else next(ahead)
+                    starts.append(start)
+                    order.append(number)
+                    begins = False
                 taken = min(left, stop - start)
                 start, left = start + taken, left - taken
-        self._starts = self._starts[:first] + array("I", (start for start, _ in pieces)) + self._starts[behind:]
+        self._starts = self._starts[:first] + starts + self._starts[behind:]
         labels, rest = self._labels.part(0, first), self._labels.part(behind, len(self._labels.styles))
-        for _, piece in pieces:
-            labels.append(piece)
+        known = spans.labels.part(0, len(spans))
+        known.extend(self._labels)
+        labels.extend(known.at(order))
         labels.extend(rest)
         self._labels = labels
 

@@ -88,6 +88,12 @@ class Labels:
         here = slice(start, stop)
         return Labels(self.styles[here], self.written[here], self.turns[here], self.tokens[here])
 
+    def at(self, places: Iterable[int]) -> Labels:
+        """The pieces at these places, in this order."""
+        order = list(places)
+        columns = (self.styles, self.written, self.turns, self.tokens)
+        return Labels(*([column[place] for place in order] for column in columns))
+
     def those(self, kept: Sequence[bool]) -> Labels:
         """Only the pieces for which ``kept`` is True."""
         some = Labels(*(compress(column, kept) for column in (self.styles, self.written, self.turns, self.tokens)))

@@ -8,7 +8,7 @@ from ..toolchain.early_launch import let_next_start
 from ..toolchain.jit import constexpr_function, dot, jit, tl
 from ..weights.fp8 import fp8_factor
 from ..weights.int4 import int4_scaled
-from ..weights.matrix import FP8, Matrix, scaled
+from ..weights.matrix import FP8, Matrix
 
 
 @constexpr_function
@@ -35,7 +35,7 @@ def multiply_packed(
     INTER: tl.constexpr = 0,
 ) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times the weight's rows from ``first`` +
-    ``column`` on, over depth start .. start + DEPTH - 1; not ``scaled`` yet. With INTER, every second panel is one of
+    ``column`` on, over depth start .. start + DEPTH - 1. With INTER, every second panel is one of
     as many rows further on: up beside the gate. Lets the next kernel start, if ``last``, when it asks for its last
     tiles."""
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
@@ -54,7 +54,9 @@ def multiply_packed(
     near = lane if weight.FORMAT == FP8 else lane // 16 * 32 + lane % 16
     depth = part[:, None, None] + near[None, None, :]
     sources = rows[None, :, :] + depth
-    if weight.FORMAT != FP8:
+    if weight.FORMAT == FP8:
+        scale = tl.load(weight.scales + first + panel * 16 + place, mask=inside, other=0.0)
+    else:
         groups: tl.constexpr = weight.K // weight.FORMAT
         block = part[:, None, None] // 32 + tl.arange(0, wide // 32)[None, None, :]
         scales = weight.scales + first * groups + (panel * (16 * groups) + place)[None, :, None]
@@ -76,17 +78,19 @@ def multiply_packed(
         else:
             group = (at // 32 + block) // (weight.FORMAT // 32) * 16
             if aligned:
-                scale = tl.load(scales + group)
+                steps = tl.load(scales + group)
             else:
                 known = (block < weight.K // 32 - at // 32) & inside[None, :, None]
-                scale = tl.load(scales + group, mask=known, other=0.0)
+                steps = tl.load(scales + group, mask=known, other=0.0)
             high_x = tl.load(sources + at + 16, mask=there, other=0.0)
-            scale = tl.broadcast_to(scale[:, :, :, None], [parts, BLOCK_N, wide // 32, 16])
-            scale = tl.reshape(scale, [parts, BLOCK_N, wide // 2])
-            low, high = int4_scaled(tile, scale, rows)
+            steps = tl.broadcast_to(steps[:, :, :, None], [parts, BLOCK_N, wide // 32, 16])
+            low, high = int4_scaled(tile, tl.reshape(steps, [parts, BLOCK_N, wide // 2]), rows)
             total = dot(x, tl.permute(low, 0, 2, 1), total)
             total = dot(high_x, tl.permute(high, 0, 2, 1), total)
-    return _added_up(total, parts, BLOCK_N)
+    total = _added_up(total, parts, BLOCK_N)
+    if weight.FORMAT == FP8:
+        total *= scale[None, :]
+    return total
 
 
 @jit
@@ -107,14 +111,12 @@ def multiply_pairs(
     PARTS: tl.constexpr,
     AHEAD: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Gate and up, fp32 [16, BLOCK_N] each and scaled, from ``column`` on, of a weight [2 * INTER, K] that begins at
+    """Gate and up, fp32 [16, BLOCK_N] each, from ``column`` on, of a weight [2 * INTER, K] that begins at
     row ``first``. Panels of the two take turns in one tile."""
     both = multiply_packed(
         rows, live, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, column, 0, last, DEPTH, 2 * BLOCK_N, BLOCK_K,
         PARTS, AHEAD, 1, INTER,
     )  # fmt: skip
-    columns = panels_from(column, 2 * BLOCK_N, INTER) * 16 + tl.arange(0, 2 * BLOCK_N) % 16
-    both = scaled(both, Matrix(weight, scales, 2 * INTER, K, FORMAT), first, columns)
     gate, up = tl.split(tl.permute(tl.reshape(both, [16, BLOCK_N // 16, 2, 16]), 0, 1, 3, 2))
     return tl.reshape(gate, [16, BLOCK_N]), tl.reshape(up, [16, BLOCK_N])
 

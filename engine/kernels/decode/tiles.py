@@ -5,7 +5,7 @@ measured on Hopper; ``on_card`` makes of them what fits another card."""
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ...commands import WeightFormat
 from ...layer_config import MoeConfig
@@ -127,11 +127,22 @@ MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
 }
 """By format, and whether there are experts."""
 BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4}
+PLAIN_OF_TARGET = ("head", "router")
+"""Choices for weights that are bf16 in every format."""
 
 
 def target_tiles(moe: MoeConfig | None, card: Card, weights: WeightFormat = "bf16") -> TargetTiles:
     """The tiles in use on a card for a target with these experts, or without, whose weights are in a format."""
     return on_card(MEASURED[weights, moe is not None], card, BITS[weights])
+
+
+def with_splits_of(tiles: TargetTiles, others: TargetTiles) -> TargetTiles:
+    """Other choices, with the splits of these: layers of two formats leave their sums in one place."""
+    return replace(
+        others,
+        output=replace(others.output, splits=tiles.output.splits),
+        down=replace(others.down, splits=tiles.down.splits),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,22 +183,28 @@ def on_card(tiles: AllTiles, card: Card, bits: int = 16) -> AllTiles:
     """The same choices for another card, for weights of so many bits. The order of sums stays."""
     if card.was_measured:
         return tiles
-    of_products = {field.name: getattr(tiles, field.name) for field in fields(tiles)}
-    return replace(
-        tiles,
-        **{
-            name: fitted(choice, card, weight_tiles=2 if "gate_up" in name else 1, bits=bits)
-            for name, choice in of_products.items()
-            if isinstance(choice, Tiles)
-        },
-    )
+    plain = PLAIN_OF_TARGET if isinstance(tiles, TargetTiles) else ()
+    fit = {
+        name: fitted(choice, card, 2 if "gate_up" in name else 1, 16 if name in plain else bits)
+        for name, choice in products_of(tiles).items()
+    }
+    if "router" in fit:  # which runs beside gate and up, with as many stages as they have
+        beside = fitted(replace(fit["router"], stages=fit["gate_up"].stages), card)
+        fit["gate_up"] = replace(fit["gate_up"], stages=beside.stages)
+    changed: dict[str, Any] = fit
+    return replace(tiles, **changed)
 
 
 def with_least_memory(tiles: AllTiles) -> AllTiles:
     """The same choices with as few stages as a loop can have, where more don't run. The order of sums stays."""
-    of_products = {field.name: getattr(tiles, field.name) for field in fields(tiles)}
-    few = {n: replace(each, stages=LEAST_STAGES) for n, each in of_products.items() if isinstance(each, Tiles)}
-    return replace(tiles, **few)
+    changed: dict[str, Any] = {n: replace(each, stages=LEAST_STAGES) for n, each in products_of(tiles).items()}
+    return replace(tiles, **changed)
+
+
+def products_of(tiles: TargetTiles | DraftTiles) -> dict[str, Tiles]:
+    """The choices for products, by their fields."""
+    choices = {each.name: getattr(tiles, each.name) for each in fields(tiles)}
+    return {name: choice for name, choice in choices.items() if isinstance(choice, Tiles)}
 
 
 def fitted(tiles: Tiles, card: Card, weight_tiles: int = 1, bits: int = 16) -> Tiles:

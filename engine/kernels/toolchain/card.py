@@ -36,11 +36,6 @@ class Card:
         return self.capability // 10 == 9
 
     @property
-    def converts_fp8(self) -> bool:
-        """Whether one instruction makes floats of 8-bit floats: from Ada on."""
-        return self.capability >= 89
-
-    @property
     def was_measured(self) -> bool:
         """Whether the tiles in the source were measured on such cards: H100 SXM and H200."""
         return (self.capability, self.multiprocessors) == (90, 132)
@@ -100,6 +95,6 @@ def _found(index: int) -> Card:
     return Card(
         10 * has.major + has.minor,
         has.multi_processor_count,
-        has.shared_memory_per_block_optin,
+        has.shared_memory_per_block_optin,  # type: ignore[attr-defined]
         has.shared_memory_per_multiprocessor,
     )

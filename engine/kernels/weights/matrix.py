@@ -45,6 +45,6 @@ def load_factor(
 @jit
 def scaled(total: tl.tensor, weight: Matrix, first: tl.tensor, columns: tl.tensor) -> tl.tensor:
     """Sums [rows, columns] times the scales of the weight's rows, where it has one for each."""
-    if weight.FORMAT == INT8 or weight.FORMAT == FP8:
+    if weight.FORMAT == INT8:
         total *= tl.load(weight.scales + first + columns, mask=columns < weight.N, other=0.0)[None, :]
     return total

@@ -15,17 +15,20 @@ from ...kernels.decode.dense import gate_up, partial_sums, project
 from ...kernels.decode.head import HeadOutput, head_rows
 from ...kernels.decode.norm import add_and_norm, embed_rows
 from ...kernels.decode.tiles import DraftTiles, draft_tiles
+from ...kernels.decode.trials import Trials
 from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..target import TargetModel
 from .modules import DFlashDrafter, DraftLayer
+from .tile_trials import draft_trials
 from .weights import DraftWeights, LayerWeights
 
 
@@ -66,11 +69,11 @@ class DraftPass:
         choices: Choices | None = None,
     ):
         """``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16] takes the drafts, the first in place
-        0. With ``head``, an 8-bit copy of the target's, the drafter's products are in 8 bits too. ``choices`` take
-        further choices; ``tiles`` are for measuring. Merges the drafter's weights in place."""
-        in_8_bits = head is not None
+        0. With ``head``, an 8-bit copy of the target's, the drafter's products are in 8 bits too, as where it holds no
+        others. ``choices`` take further choices; ``tiles`` are for measuring. Merges the drafter's weights in place."""
+        in_8_bits = head is not None or isinstance(weight_of(drafter.fc), Int8Weight)
         config = drafter.config
-        device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
+        device, dtype = drafter.norm.weight.device, drafter.norm.weight.dtype
         tiles = tiles or draft_tiles(in_8_bits, card_of(device))
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""
@@ -89,6 +92,15 @@ class DraftPass:
         capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
         self._buffers = _Buffers(config.layers, config.hidden_size, config.intermediate_size, tiles, dtype, device)
+
+    @property
+    def tiles(self) -> DraftTiles:
+        return self._tiles
+
+    def trials(self) -> Trials[DraftTiles]:
+        """How to time other tiles for it."""
+        softcap, dtype = self._drafter.config.logit_softcap, self._buffers.x.dtype
+        return draft_trials(self._weights, self._head, softcap, dtype)
 
     def ingest(self) -> None:
         """Appends committed rows to the context: ``features`` become every layer's keys and values."""

@@ -15,7 +15,8 @@ from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_u
 from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
 from ...kernels.decode.norm import after_attention, after_feed_forward, embed_rows
 from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
-from ...kernels.decode.tiles import TargetTiles, target_tiles
+from ...kernels.decode.tiles import TargetTiles, target_tiles, with_splits_of
+from ...kernels.decode.trials import Trials
 from ...kernels.round.tree_rows import TreeRows
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
@@ -28,6 +29,7 @@ from ..family import TargetConfig
 from ..packed import format_of_target
 from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
 from .modules import DecoderLayer, Gemma4
+from .tile_trials import target_trials
 
 
 class _Buffers:
@@ -77,7 +79,7 @@ class DecodePass:
         """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
         moe, card, packed = target.config.moe, card_of(device), format_of_target(target)
         self.tiles = target_tiles(moe, card, packed) if tiles is None else tiles
-        self._tiles = {"bf16": target_tiles(moe, card), packed: self.tiles}
+        self._tiles = {"bf16": with_splits_of(self.tiles, target_tiles(moe, card)), packed: self.tiles}
         self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
         """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
         self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)
@@ -100,6 +102,10 @@ class DecodePass:
             self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
         head_rows(self._buffers.normed, head, softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
+
+    def trials(self) -> Trials[TargetTiles]:
+        """How to time other tiles for it."""
+        return target_trials(self._target, self._layers, self._tiles["bf16"])
 
     def _embed(self, max_rows: int) -> None:
         target, buffers = self._target, self._buffers

@@ -25,6 +25,7 @@ from tests.engine.checkpoints import FULL, SLIDING, drafter_config, random_targe
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES, Pair
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
+from tests.kernels.ordered_sums import sum_in_order
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
@@ -50,7 +51,8 @@ def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def unmeasured() -> Iterator[None]:
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    sum_in_order(monkeypatch)
     stand_in(representative(86))
     yield
     stand_in(HOPPER)

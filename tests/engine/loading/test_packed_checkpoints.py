@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import Gemma4ForConditionalGeneration
 
+from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.kinds import weight_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_target, target_on_meta
 from engine.loading.stored_format import StoredFormat, stored_format
 from engine.models.target import TargetModel
-from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, random_target
+from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, random_target, randomised, target_config
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.packed_checkpoints import FP8_CONFIG, PREFIX, as_fp8, as_int4, int4_config, write_packed
 
@@ -72,6 +74,30 @@ def test_logits_are_those_of_what_the_numbers_stand_for(write: Write, stored: St
     planned = target_on_meta(tmp_path, CPU, weights=None)
     shapes = {name: (part.shape, part.dtype) for name, part in target.named_parameters()}
     assert {name: (part.shape, part.dtype) for name, part in planned.named_parameters()} == shapes
+
+
+@pytest.mark.parametrize(("group", "scales"), [(64, torch.float16), (128, torch.float32)])
+def test_larger_groups_and_scales_of_other_dtypes(group: int, scales: torch.dtype, tmp_path: Path) -> None:
+    config = target_config([SLIDING], moe=True)
+    sizes = {"hidden_size": 256, "intermediate_size": 128, "moe_intermediate_size": 128, "head_dim": 32}
+    for name, size in sizes.items():
+        setattr(config.text_config, name, size)
+    model = randomised(Gemma4ForConditionalGeneration(config), seed=23)
+    of_bf16 = as_int4(group)
+
+    def pack(name: str, weight: torch.Tensor) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        tensors, meaning = of_bf16(name, weight)
+        return tensors | {"_scale": tensors["_scale"].to(scales)}, meaning
+
+    write_packed(tmp_path, model, int4_config(group), pack, split=False)
+    assert stored_format(tmp_path).group == group
+    target = load_target(tmp_path, CPU, no_progress)
+    gate_up = weight_of(target.get_submodule("layers.0.experts"), "gate_up_proj")
+    assert isinstance(gate_up, Int4Weight) and gate_up.scales is not None
+    assert (gate_up.group, gate_up.scales.dtype) == (group, scales)
+    with torch.inference_mode():
+        expected = model(input_ids=IDS[None]).logits[0]
+    torch.testing.assert_close(logits(target), expected, atol=1e-3, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["pack-quantized", "float-quantized"])

@@ -1,0 +1,146 @@
+"""The products of a target's decode pass, launched with any tiles, over the layers' own weights: to time them where the
+memory is full of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from ...kernels.decode.dense import gate_up, partial_sums, project
+from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.head import HeadOutput, head_rows
+from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
+from ...kernels.decode.tiles import BITS, TargetTiles, Tiles, target_tiles, with_splits_of
+from ...kernels.decode.trials import Launch, Trial, Trials
+from ...kernels.toolchain.card import HOPPER
+from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.kinds import format_of
+from ...kernels.weights.plain import PlainWeight
+from ...kernels.weights.weight import Weight
+from ...layer_config import MoeConfig
+from ..packed import format_of_target
+from .kernel_layers import KernelLayer, RoutedExperts
+from .modules import Gemma4
+
+
+def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles) -> Trials[TargetTiles]:
+    """Each choice that there is for products in this target's format. Experts are timed with choices drawn at random;
+    ``plain`` are the tiles of what a packed target holds in bf16."""
+    moe, of = target.config.moe, _Launches(target, layers, plain)
+    bits = BITS[of.packed]
+    found: Trials[TargetTiles] = {}
+    if moe is not None:
+        found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, shares=True)
+        found["expert_down"] = Trial(of.expert_down, 1, bits, shares=True)
+        # A row alone must have the bits it has among sixteen: steps as deep, of packed weights by as many warps.
+        alone = partial(of.expert_gate_up, rows=1)
+        found["expert_gate_up_alone"] = Trial(alone, 2, bits, depth=False, warps=bits == 16, shares=True)
+    found["head"] = Trial(of.head)
+    # Beside a router rows of the two lie alike only with steps of one depth.
+    found["gate_up"] = Trial(of.gate_up, 2, bits, depth=moe is None)
+    found["qkv"] = Trial(of.qkv, 1, bits)
+    found["output"] = Trial(of.output, 1, bits, splits=True)
+    if moe is None:
+        found["down"] = Trial(of.down, 1, bits, splits=True)
+    now = target_tiles(moe, HOPPER, of.packed)
+    return {name: trial for name, trial in found.items() if trial.launches(now)}
+
+
+class _Launches:
+    """Rows of nothing: what products compute takes no longer for it."""
+
+    def __init__(self, target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles):
+        self._target, self._layers, self._plain, self._device = target, layers, plain, target.device
+        self.packed = format_of_target(target)
+        self._normed = self._rows(target.config.hidden_size)
+
+    def _rows(self, *shape: int) -> Tensor:
+        return torch.zeros(MAX_ROWS, *shape, dtype=self._target.dtype, device=self._device)
+
+    def _is_packed(self, weight: Weight) -> bool:
+        """Whether a weight is in the target's format, and so has the choices that are timed."""
+        return format_of(weight) == self.packed
+
+    def _products(self, weights: list[Weight], tiles: Tiles, split: bool) -> list[Launch]:
+        weights = [weight for weight in weights if self._is_packed(weight)]
+        inputs = {depth: self._rows(depth) for depth in {weight.shape[1] for weight in weights}}
+        outs = {
+            columns: partial_sums(tiles, columns, self._device) if split else self._rows(columns)
+            for columns in {weight.shape[0] for weight in weights}
+        }
+        return [partial(project, inputs[weight.shape[1]], weight, outs[weight.shape[0]], tiles) for weight in weights]
+
+    def qkv(self, tiles: TargetTiles) -> list[Launch]:
+        return self._products([layer.qkv for layer in self._layers], tiles.qkv, split=False)
+
+    def output(self, tiles: TargetTiles) -> list[Launch]:
+        return self._products([layer.output for layer in self._layers], tiles.output, split=True)
+
+    def down(self, tiles: TargetTiles) -> list[Launch]:
+        return self._products([layer.down for layer in self._layers], tiles.down, split=True)
+
+    def gate_up(self, tiles: TargetTiles) -> list[Launch]:
+        layers = [layer for layer in self._layers if self._is_packed(layer.gate_up)]
+        act, moe = self._rows(self._target.config.intermediate_size), self._target.config.moe
+        if moe is None:
+            return [partial(gate_up, self._normed, layer.gate_up, act, "gelu_tanh", tiles.gate_up) for layer in layers]
+        rows = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=self._device)
+        found = Assignment.allocate(moe.num_experts, moe.top_k, self._device)
+        scratch = SplitScratch.allocate(tiles.router, moe.num_experts, self._device)
+        return [
+            partial(gate_up_and_route, self._normed, layer.gate_up, act, tiles.gate_up, router, scratch)
+            for layer in layers
+            if layer.routed is not None
+            for router in [self._router(layer.routed, rows, found, tiles.router)]
+        ]
+
+    def expert_gate_up(self, tiles: TargetTiles, rows: int) -> list[Launch]:
+        moe = self._moe
+        chosen = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up
+        found, sums = self._drawn(rows), partial_sums(tiles.down, self._target.config.hidden_size, self._device)
+        act, out = self._rows(self._target.config.intermediate_size), self._rows(moe.top_k, moe.intermediate_size)
+        plain = with_splits_of(tiles, self._plain)
+        return [
+            partial(
+                expert_gate_up_rows, self._normed, routed.gate_up, found, out.flatten(0, 1), chosen,
+                DenseDown(act, layer.down, sums, tiles.down if self._is_packed(layer.down) else plain.down), rows,
+            )
+            for layer, routed in self._routed()
+            if self._is_packed(routed.gate_up)
+        ]  # fmt: skip
+
+    def expert_down(self, tiles: TargetTiles) -> list[Launch]:
+        moe = self._moe
+        act, out = self._rows(moe.top_k, moe.intermediate_size), self._rows(moe.top_k, self._target.config.hidden_size)
+        found = self._drawn(MAX_ROWS)
+        return [
+            partial(expert_down_rows, act.flatten(0, 1), routed.down, found, out, tiles.expert_down)
+            for _, routed in self._routed()
+            if self._is_packed(routed.down)
+        ]
+
+    def head(self, tiles: TargetTiles) -> list[Launch]:
+        config, weight = self._target.config, PlainWeight(self._target.head)
+        out = HeadOutput.allocate(config.vocab_size, tiles.head, self._device)
+        return [partial(head_rows, self._normed, weight, config.logit_softcap, out, tiles.head)]
+
+    @property
+    def _moe(self) -> MoeConfig:
+        assert self._target.config.moe is not None
+        return self._target.config.moe
+
+    def _routed(self) -> list[tuple[KernelLayer, RoutedExperts]]:
+        return [(layer, layer.routed) for layer in self._layers if layer.routed is not None]
+
+    def _router(self, routed: RoutedExperts, rows: Tensor, found: Assignment, tiles: Tiles) -> RouterRows:
+        router = routed.router
+        return RouterRows(self._normed, router.proj.weight, router.per_expert_scale, None, rows, found, tiles)
+
+    def _drawn(self, rows: int) -> Assignment:
+        moe = self._moe
+        scores = torch.rand(rows, moe.num_experts, generator=torch.Generator().manual_seed(0))
+        drawn = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
+        return Assignment(*(part.to(self._device) for part in (drawn.experts, drawn.pairs, drawn.weights)))
