@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.commands import Command, EngineOptions
+from engine.hub.gguf import is_gguf
 
 from .core.advice import as_command
 from .core.settings.servers import ServerAddress
@@ -49,6 +50,22 @@ def engine_source(options: EngineOptions) -> SourceFactory:
         return EngineSource(options, emit)
 
     return create
+
+
+def llama_source(options: EngineOptions) -> SourceFactory:
+    """llama.cpp with a GGUF, as a child of this process."""
+
+    def create(emit: Emit) -> Source:
+        from .llamacpp.source import LlamaSource  # only who has a GGUF needs an HTTP client
+
+        return LlamaSource(options, emit)
+
+    return create
+
+
+def local_source(options: EngineOptions) -> SourceFactory:
+    """What answers on this machine: llama.cpp for a GGUF, the engine for everything else."""
+    return llama_source(options) if is_gguf(options.target) else engine_source(options)
 
 
 def server_source(address: ServerAddress) -> SourceFactory:

@@ -18,6 +18,9 @@ WeightFormat = Literal["bf16", "fp8", "int4"]
 """How a target's weights lie in memory: as trained; E4M3 with a scale per row; whole numbers of 4 bits with a scale per
 group. Head, router and norms stay as they were."""
 
+WeightChoice = WeightFormat | Literal["auto"]
+"""``auto``: a packed checkpoint as it is, and of others the best that fits the card with the context."""
+
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 
@@ -91,6 +94,9 @@ class EngineOptions:
     """Which kernels compute the drafter's attention."""
     noise_embed_scale: float | None = None
     """Scale of the drafter's input embeddings, on which implementations disagree for Gemma."""
+    weights: WeightChoice = AUTO
+    """How the target's weights are held. ``bf16`` unpacks a packed checkpoint; on a CPU it is fp32, and what ``auto``
+    makes of floats."""
     time_rounds: bool = True
     """Find out what rounds cost here before the first question; else before the first with an ``auto`` block size."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
 
-from .commands import Ask, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, Message
+from .commands import Ask, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, Message, WeightChoice
 from .errors import UsageFailure, failure_of
 from .events import EngineReady, Event, LoadProgress, Step
 
@@ -29,6 +29,7 @@ class Options(TypedDict, total=False):
     attention_backend: AttentionBackend
     draft_attention_backend: AttentionBackend
     noise_embed_scale: float | None
+    weights: WeightChoice
     time_rounds: bool
 
 

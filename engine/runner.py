@@ -12,7 +12,7 @@ from time import perf_counter
 
 import torch
 
-from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
+from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message, WeightFormat
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
 from .errors import Option, UsageFailure
@@ -35,13 +35,16 @@ from .events import (
 )
 from .files.fingerprint import fingerprint
 from .hub.fetching import FetchCancelled, Fetching
-from .hub.pairs import PairFolders, find_pair
+from .hub.pairs import PairFolders, find_pair, is_here
+from .hub.sizes import CONTEXTS, size_of
 from .kernels.toolchain.card import card_of
 from .kernels.weights.int8 import Int8Weight
 from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
-from .loading.memory_plan import MemoryPlan, plan_memory
+from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.precompile import Compiling, compiling_beside
+from .loading.weight_choice import choose_weights
+from .models.dflash.weights import hold_in_8_bits
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
 from .statistics import TurnMeter
@@ -81,6 +84,8 @@ class Runner:
         """The running or last turn's answer."""
         self.weights: tuple[str, str] = ("", "")
         """Fingerprints of target and drafter."""
+        self._packed: tuple[str, ...] = ()
+        """What is held in other formats than usual."""
         self.costs_seconds = 0.0
         """What timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
@@ -110,12 +115,14 @@ class Runner:
         started = perf_counter()
         device = checkpoint.pick_device(options.device)
         use_fitting_threads(device)
-        folders = find_folders(options, emit, cancelled)
-        tokenizer = tokenizer_beside(folders.target)
         context = options.max_context or DEFAULT_MAX_CONTEXT
-        plan = plan_memory(folders.target, folders.drafter, context, device, options.attention_backend)
-        emit(LoadProgress(plan.describe(), 0, 0, remark=options.target is not None))
-        plan.check()
+        folders = find_folders(options, emit, cancelled, fitting_format(options, context, device))
+        tokenizer = tokenizer_beside(folders.target)
+        chosen = choose_weights(options, folders, context, device)
+        plan, named = chosen.plan, options.target is not None
+        if not chosen.is_plain:
+            emit(LoadProgress(chosen.describe(), 0, 0, remark=named))
+        emit(LoadProgress(plan.describe(), 0, 0, remark=named))
         reported = 0.0
 
         def progress(what: str, done: int, total: int) -> None:
@@ -127,14 +134,18 @@ class Runner:
                 emit(LoadProgress(f"loading the {what}", done, total, "bytes"))
 
         with compiling_beside(options, folders, plan, compiler) as compiling:
-            target = checkpoint.load_target(folders.target, device, progress, options.attention_backend)
+            target = checkpoint.load_target(folders.target, device, progress, options.attention_backend, plan.weights)
             drafter = None
             if folders.drafter is not None:
                 drafter = checkpoint.load_drafter(
                     folders.drafter, target, progress, options.draft_attention_backend, options.noise_embed_scale
                 )
+                if plan.drafting.packed:
+                    hold_in_8_bits(drafter)
             emit(LoadProgress("loading the tokenizer", 0, 0))
             runner = cls(Decoder(target, drafter, plan.context), tokenizer.result())
+            if plan.weights != "bf16" or plan.drafting.packed:
+                runner._packed = (plan.weights, str(plan.drafting))
             runner.weights = (
                 fingerprint(folders.target),
                 fingerprint(folders.drafter) if folders.drafter is not None else "",
@@ -154,7 +165,7 @@ class Runner:
                 target=folders.name,
                 drafter=folders.drafter_name if drafter is not None else None,
                 device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-                dtype=str(checkpoint.compute_dtype(device)).removeprefix("torch."),
+                dtype=str(target.dtype).removeprefix("torch.") if plan.weights == "bf16" else plan.weights,
                 max_block_size=runner.max_block_size,
                 max_context=plan.context,
                 load_seconds=perf_counter() - started,
@@ -220,14 +231,14 @@ class Runner:
     def _choose_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
         """Lets the GPU run the rounds by itself, where it can; drafting in 8 bits, where that has room. Runs a few, so
         that the first question doesn't pay for first-time set-up."""
-        target, in_8_bits = self.decoder.target, plan.drafts_in_8_bits
+        target, drafting = self.decoder.target, plan.drafting
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
         ways: list[Way] = []
         head, from_file = None, None
         if plan.device_rounds:
-            from_file = kept_tiles(self.decoder, in_8_bits)
-            ways = [*([from_file] if from_file else []), *ways_with(*derived_tiles(self.decoder, in_8_bits))]
-            head = Int8Weight.of(target.head) if in_8_bits else None
+            from_file = kept_tiles(self.decoder, drafting.in_8_bits)
+            ways = [*([from_file] if from_file else []), *ways_with(*derived_tiles(self.decoder, drafting.in_8_bits))]
+            head = Int8Weight.of(target.head) if drafting.head_in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
         if ways and from_file is None and self.runs_on_device and not card_of(self.decoder.device).was_measured:
             self.time_tiles(emit)
@@ -259,7 +270,8 @@ class Runner:
                 card = torch.cuda.get_device_name(decoder.device) if decoder.device.type == "cuda" else "cpu"
                 bits = f"drafts in {8 if decoder.rounds.launches.drafts_in_8_bits else 16} bits"
                 tiles = str(decoder.rounds.launches.target.tiles)
-                identity = (card, *self.weights, str(decoder.max_context), bits, tiles, torch.__version__)
+                others = (str(decoder.max_context), bits, tiles, torch.__version__)
+                identity = (card, *self.weights, *others, *self._packed)
                 self.costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self.costs = self._time_rounds()
@@ -360,14 +372,29 @@ def _probability(value: float) -> float:
     return rounded(value, PROBABILITY_STEPS)
 
 
-def find_folders(options: EngineOptions, emit: Emit, cancelled: Callable[[], bool]) -> PairFolders:
-    """Finds the pair, downloading what isn't here. Raises ``FetchCancelled`` when cancelled meanwhile."""
+def fitting_format(options: EngineOptions, context: int, device: torch.device) -> WeightFormat | None:
+    """The format to find a published target in; None where the choice is made by what its files hold."""
+    if options.weights != AUTO:
+        return options.weights
+    size = None if options.target is None or device.type == "cpu" else size_of(options.target)
+    if size is None or is_here(size.target):
+        return None
+    listed = next((each for each in CONTEXTS if each >= context), CONTEXTS[-1])
+    return size.best_format(listed, available_memory(device))
+
+
+def find_folders(
+    options: EngineOptions, emit: Emit, cancelled: Callable[[], bool], weights: WeightFormat | None
+) -> PairFolders:
+    """Finds the pair, downloading what isn't here, its target in a format. Raises ``FetchCancelled`` when cancelled
+    meanwhile."""
     emit(LoadProgress("finding the model", 0, 0))
 
     def progress(done: int, total: int, bytes_per_second: float) -> None:
         emit(LoadProgress("downloading", done, total, "bytes", bytes_per_second))
 
-    return find_pair(options.target, options.drafter, Fetching(options.offline, progress=progress, cancelled=cancelled))
+    fetching = Fetching(options.offline, progress=progress, cancelled=cancelled)
+    return find_pair(options.target, options.drafter, fetching, weights)
 
 
 def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:

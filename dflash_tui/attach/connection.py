@@ -54,7 +54,9 @@ class Connection:
         timeout = httpx2.Timeout(patience.answer, connect=patience.connect, pool=None)
         limits = httpx2.Limits(max_keepalive_connections=0)
         try:
-            self._client = httpx2.AsyncClient(headers=_headers(address), timeout=timeout, limits=limits)
+            self._client = httpx2.AsyncClient(
+                headers=_headers(address), timeout=timeout, limits=limits, trust_env=not address.direct
+            )
         except (ValueError, ImportError, OSError, httpx2.InvalidURL) as error:
             raise ServerFailure(
                 f"The way to {self.where} can't be set up: {sentence(str(error))}",

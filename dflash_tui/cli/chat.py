@@ -19,6 +19,7 @@ from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import Target
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
+from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
 from .background import check_theme, has_screen, in_browser, suited_theme
@@ -30,7 +31,7 @@ from .headless import Request, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
-from .pair import DEVICE, DIALECT, OFFLINE, SERVER, typed_flags
+from .pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
 from .plain import PlainChat
 from .problems import Problem
 from .prompt import read_prompt
@@ -39,13 +40,13 @@ from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
-MODEL is a folder, a hub name, fetched at need, or the URL of a server that runs;
-without it, the bundled pair.
+MODEL: a folder, a GGUF, a hub name or a server's URL; without it, the bundled pair.
 
   dflash-chat                                     open the chat
   dflash-chat -p "Write a quicksort in Python"    print the answer
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
   dflash-chat http://localhost:8000               attach to vLLM, llama.cpp, SGLang
+  dflash-chat model.gguf                          any GGUF, in llama.cpp
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
   dflash-chat bench                               how fast it decodes
@@ -141,6 +142,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @_setting("--seed", "N", "Same seed, same answer.", common=True)
 @_setting("--max-new-tokens", "N", "Longest answer.")
 @DEVICE
+@WEIGHTS
 @flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
 @flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @OFFLINE
@@ -219,6 +221,8 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
     settings = chosen.settings()
     wanted = wanted_by(given)
+    if is_gguf(chosen.model):  # llama.cpp is started without it
+        wanted = {feature: flag for feature, flag in wanted.items() if feature != "speculation"}
     if chosen.out is not None:
         check_directory(chosen.out)
     text = read_prompt(chosen.prompt, None if in_browser() else sys.stdin)
@@ -229,7 +233,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
     if chosen.plain:
         return PlainChat(source, settings, SessionLog.create(), wanted).run()
-    if not attached and chosen.device != "cpu":
+    if not (attached or is_gguf(chosen.model) or chosen.device == "cpu"):
         wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     return _open_chat(source, settings, chosen, wanted, invocation)
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
@@ -19,6 +19,10 @@ from dflash_tui.core.settings.config import config_directory, user_file
 from dflash_tui.core.version import PROGRAM, installed_version
 from engine.errors import worded
 from engine.tools.doctor import Finding, examine
+from engine.tools.gpus import first_gpu, planned_gpu
+
+from .problems import Problem
+from .sizes import card_names, size_lines, size_objects
 
 _MARKS = {"ok": " ", "note": "!", "broken": "✗"}
 _NAME_WIDTH = 18
@@ -27,20 +31,39 @@ _SMALLEST_SIZE = (80, 24)
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def doctor(as_json: bool) -> int:
-    """Look at the GPU, the packages, the models and the terminal. Nothing is sent anywhere.
+@click.option("--memory", metavar="GB|CARD", help="Only say what would fit on such a card: 24, or 4090.")
+def doctor(as_json: bool, memory: str | None) -> int:
+    """Look at the GPU, the packages, the models and the terminal, and say which models fit. Nothing is sent anywhere.
 
     The exit code is 0 unless something that the bundled pair needs is broken.
     """
+    if memory is not None:
+        return _plan_for(memory, as_json)
     findings = []
     for finding in _all_findings():
         findings.append(finding)
         if not as_json:
             _print_line(finding, new_section=len(findings) == 1 or findings[-2].section != finding.section)
+    gpu = first_gpu()
     if as_json:
-        print(json.dumps(_as_object(findings), indent=2))
+        print(json.dumps({**_as_object(findings), "sizes": size_objects(gpu)}, indent=2))
+    else:
+        print("\n".join(["sizes", *(f"  {line}" for line in size_lines(gpu))]))
     broken = [finding for finding in findings if finding.standing == "broken"]
     return exit_code_for(broken[0].kind) if broken else ExitCode.OK
+
+
+def _plan_for(what: str, as_json: bool) -> int:
+    """What fits on a card that may be elsewhere."""
+    gpu = planned_gpu(what)
+    if gpu is None:
+        raise Problem(f"{what!r} is neither a size in GB nor a card that is known.", f"Cards: {card_names()}.")
+    print(
+        json.dumps({"card": asdict(gpu), "sizes": size_objects(gpu)}, indent=2)
+        if as_json
+        else "\n".join(size_lines(gpu))
+    )
+    return ExitCode.OK
 
 
 def _all_findings() -> Iterator[Finding]:

@@ -40,7 +40,7 @@ def _ask(suggestion: Suggestion) -> str | None:
     target = suggestion.pair.target
     print(
         f"This machine has an {suggestion.gpu} with {suggestion.memory / 1e9:.0f} GB: enough for {target}\n"
-        f"and its DFlash drafter ({suggestion.weights / 1e9:.0f} GB, fetched where missing).\n"
+        f"in {suggestion.weights} and its DFlash drafter ({suggestion.to_fetch / 1e9:.0f} GB, fetched where missing).\n"
         "Otherwise the small bundled pair opens, which knows little but is here already.\n"
         f"Later: dflash-chat {target}, or dflash-chat {BUNDLED}.",
         file=sys.stderr,

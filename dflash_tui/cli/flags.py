@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from dflash_tui.core.settings.config import Config
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
-from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings
+from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, WeightChoice
+from engine.hub.gguf import is_gguf
 from engine.hub.pairs import NO_DRAFTER
 
 from .headless import OutputFormat
@@ -19,6 +20,8 @@ from .problems import Problem, value_problem
 
 ENGINE_TOPICS = ("models", "experts")
 """Of the flags that no server takes."""
+LLAMA_FLAGS = ("device", "draft", "context", "offline")
+"""Those of them that llama.cpp takes as our child."""
 SETTING_FLAGS: dict[str, Feature] = {
     "block_size": "block_size", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
     "max_new_tokens": "max_new_tokens", "thinking": "thinking", "no_speculation": "speculation", "system": "system",
@@ -56,6 +59,7 @@ class Flags:
     seed: int
     max_new_tokens: int
     device: str
+    weights: WeightChoice
     draft: str | None
     context: int | None
     offline: bool
@@ -94,6 +98,7 @@ class Flags:
             self.attention_backend,
             self.draft_attention_backend,
             self.noise_embed_scale,
+            self.weights,
             time_rounds=self.block_size == AUTO,
         )
 
@@ -106,14 +111,19 @@ class Flags:
         if not named and not is_address(self.model):
             if "dialect" in given:
                 raise Problem("--dialect is a server's, and there is none.", "Name one: dflash-chat http://host:8000")
+            if is_gguf(self.model):
+                self._refuse([name for name in of_engine if name not in LLAMA_FLAGS], "a GGUF runs in llama.cpp.")
             return self.engine_options()
-        for name in of_engine:
-            flag = f"--{name.replace('_', '-')}"
-            what = f"{flag} is for the engine of this program; a server chose that when it was started."
-            raise Problem(what, f"Leave {flag} out.")
+        self._refuse(of_engine, "a server chose that when it was started.")
         if named:
             return address_named(str(self.server), config, self.dialect)
         return address_of(str(self.model), self.dialect)
+
+    @staticmethod
+    def _refuse(flags: Iterable[str], why: str) -> None:
+        for name in flags:
+            flag = f"--{name.replace('_', '-')}"
+            raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
 
     def settings(self) -> GenerationSettings:
         """Raises :class:`Problem` for a value out of range."""

@@ -12,8 +12,10 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.servers import DIALECTS
+from engine.tools.gpus import first_gpu
 
 from .problems import Problem
+from .sizes import size_lines
 
 TOPICS = {
     "decoding": "how tokens are drafted and chosen",
@@ -131,6 +133,8 @@ def topic_text(program: click.Command, topic: str) -> str:
     formatter.write(f"{topic}: {TOPICS[topic]}\n")
     context = click.Context(program, info_name="dflash-chat")
     write_options(program, context, formatter, flags_of(program, topic))
+    if topic == "models":
+        formatter.write("\n" + "\n".join(size_lines(first_gpu())) + "\n")
     if topic == "servers":
         formatter.write(SERVERS)
     if topic == "scripts":

@@ -16,7 +16,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.config import Config
-from dflash_tui.sources import Attach, Engine, engine_source, server_source
+from dflash_tui.sources import Attach, Engine, local_source, server_source
 from engine.errors import EngineFailure
 
 from .bench import bench
@@ -81,7 +81,7 @@ def program() -> NoReturn:
     sys.exit(code)
 
 
-def main(arguments: Sequence[str] | None = None, engine: Engine = engine_source, attach: Attach = server_source) -> int:
+def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, attach: Attach = server_source) -> int:
     """Run the program and return its exit code; ``engine`` and ``attach`` make the source of events."""
     _open_closed_streams()
     if request := os.environ.get(VARIABLE):

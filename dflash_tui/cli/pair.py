@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 from click.core import ParameterSource
@@ -13,8 +13,9 @@ from click.shell_completion import CompletionItem
 from dflash_tui.core.settings.addresses import is_address
 from dflash_tui.core.settings.config import ConfigError, read_all
 from dflash_tui.core.settings.servers import DIALECTS
-from engine.commands import EngineOptions
+from engine.commands import AUTO, EngineOptions, WeightFormat
 from engine.errors import UsageFailure
+from engine.hub.gguf import is_gguf
 
 from .help import Flag, flag
 from .problems import Problem
@@ -32,6 +33,14 @@ DEVICE = flag(
     type=click.Choice(["auto", "cpu", "cuda"]),
     default="auto",
     help="Where to compute.",
+)
+WEIGHTS = flag(
+    "--weights",
+    topic="models",
+    common=True,
+    type=click.Choice([AUTO, *get_args(WeightFormat)]),
+    default=AUTO,
+    help="How weights are held; auto: as fits here.",
 )
 OFFLINE = flag("--offline", topic="models", is_flag=True, help="Never ask the hub.")
 
@@ -75,24 +84,29 @@ def typed_flags(topics: Collection[str] | None = None) -> list[str]:
 
 
 def _no_server(_context: click.Context, _parameter: click.Parameter, model: str | None) -> str | None:
-    """Raises :class:`Problem` for a server where the engine of this program is needed."""
+    """Raises :class:`Problem` for a server or a GGUF where the engine of this program is needed."""
     if is_address(model):
         raise Problem(
             f"{model} is a server, and this command needs the engine of this program.",
             "Ask a server something, or let it race: dflash-chat race URL --against URL",
         )
+    if is_gguf(model):
+        raise Problem(
+            f"{model} is a GGUF, which runs in llama.cpp, and this command measures the engine of this program.",
+            f"Chat with it: dflash-chat {model}",
+        )
     return model
 
 
 def pair_flags(command: Body) -> Body:
-    """MODEL, ``--draft``, ``--device`` and ``--offline``, for a command that measures a pair."""
+    """MODEL, ``--draft``, ``--device``, ``--weights`` and ``--offline``, for a command that measures a pair."""
     return click.argument("model", required=False, callback=_no_server)(engine_flags(command))
 
 
 def engine_flags(command: Body) -> Body:
-    """``--draft``, ``--device`` and ``--offline``."""
+    """``--draft``, ``--device``, ``--weights`` and ``--offline``."""
     draft = click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own.")
-    return draft(DEVICE(OFFLINE(command)))
+    return draft(DEVICE(WEIGHTS(OFFLINE(command))))
 
 
 @contextmanager

@@ -24,8 +24,9 @@ from dflash_tui.core.settings.config import Config
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Emit, Source, SourceFactory, Wanted, events_only
 from dflash_tui.sources import Target
-from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop
+from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop, WeightChoice
 from engine.events import EngineError, EngineReady, Event
+from engine.hub.gguf import is_gguf
 
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation
@@ -86,6 +87,7 @@ def race(
     block_sizes: Sequence[BlockSize],
     system: str | None,
     device: str,
+    weights: WeightChoice,
     draft: str | None,
     context: int | None,
     offline: bool,
@@ -106,7 +108,8 @@ def race(
     if text is None:
         raise Problem("A race needs a question.", 'dflash-chat race -p "Write a quicksort in Python"')
     typed = typed_flags()
-    sides = _sides(EngineOptions(model, draft, device, context, offline), server, against, typed, invocation.config)
+    options = EngineOptions(model, draft, device, context, offline, weights=weights)
+    sides = _sides(options, server, against, typed, invocation.config)
     servers = [host_of(side.url) for side in sides if isinstance(side, ServerAddress)]
     try:
         settings = GenerationSettings(**decoding)  # type: ignore[arg-type]  # names are its fields
@@ -131,6 +134,8 @@ def _sides(
     if named is not None and "model" in typed:
         raise Problem("MODEL and --server both say what is to race.", "Leave one of them out.")
     address = named or (options.target if is_address(options.target) else None)
+    if is_gguf(options.target) and against is None:
+        raise Problem("A GGUF has to be raced against something.", "Add a server: --against http://host:8000")
     if address is None:
         return [options, *([address_for(against, config)] if against else [])]
     if against is None:

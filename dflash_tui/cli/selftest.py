@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
-from engine.commands import EngineOptions
+from engine.commands import EngineOptions, WeightChoice
+from engine.errors import EngineFailure
+from engine.hub.fetching import Fetching
+from engine.hub.pairs import find_pair
 
 from .pair import loaded_pair, pair_flags
 
@@ -32,6 +35,7 @@ def selftest(
     tokens: int,
     as_json: bool,
     device: str,
+    weights: WeightChoice,
     offline: bool,
     noise_embed_scale: float | None,
 ) -> int:
@@ -47,6 +51,7 @@ def selftest(
         offline=offline,
         noise_embed_scale=noise_embed_scale,
         max_context=4096,
+        weights=weights,
         time_rounds=False,
     )
     found = _run(options, tokens)
@@ -58,10 +63,33 @@ def selftest(
 
 
 def _run(options: EngineOptions, tokens: int) -> SelfTest:
+    found = _test(options, tokens, "testing, answers done")
+    if found.weights == "bf16":
+        return found
+    # What is in bf16 already is compared; nothing is fetched for that, and what is packed stays what it stands for.
+    plain = replace(options, weights="bf16", offline=True)
+    try:
+        if _is_packed(plain):
+            return found
+        length = _test(plain, tokens, "the same in bf16, answers done").acceptance_length
+    except EngineFailure:
+        return found
+    return replace(found, in_bf16=length)
+
+
+def _test(options: EngineOptions, tokens: int, what: str) -> SelfTest:
     from engine.tools.selftest import self_test
 
     with loaded_pair(options) as (runner, status):
-        return self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting("testing, answers done"))
+        return self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting(what))
+
+
+def _is_packed(options: EngineOptions) -> bool:
+    """Whether the target's files hold packed weights; ``WeightsFailure`` where they are not on this machine."""
+    from engine.loading.stored_format import stored_format
+
+    folders = find_pair(options.target, options.drafter, Fetching(offline=True), "bf16")
+    return stored_format(folders.target).weights != "bf16"
 
 
 def _as_object(found: SelfTest) -> dict[str, Any]:

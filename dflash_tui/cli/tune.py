@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
-from engine.commands import EngineOptions
+from engine.commands import EngineOptions, WeightChoice
 from engine.errors import UsageFailure
 
 from .pair import loaded_pair, pair_flags
@@ -41,6 +41,7 @@ def tune(
     kernels: bool,
     as_json: bool,
     device: str,
+    weights: WeightChoice,
     offline: bool,
 ) -> int:
     """Compare block sizes on this machine.
@@ -51,7 +52,7 @@ def tune(
     With --kernels it times the kernels of a round under other tiles instead. A chat does so by itself when it first
     starts on a GPU that nobody has measured; this does it again.
     """
-    options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096)
+    options = EngineOptions(model, draft, device=device, offline=offline, max_context=4096, weights=weights)
     if kernels:
         tiles = _time_kernels(options)
         print(json.dumps(_kernels_object(tiles), indent=2) if as_json else "\n".join(_kernel_lines(tiles)))

@@ -12,6 +12,7 @@ FLAGS = {
     "attention_backend": "--attention-backend",
     "draft_attention_backend": "--draft-attention-backend",
     "noise_embed_scale": "--noise-embed-scale",
+    "weights": "--weights",
 }
 """Of the options that the engine gives advice on."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +29,6 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..kernels.weights.plain import PlainWeight
-from ..kernels.weights.weight import Weight
 from ..layer_config import AttentionConfig, MoeConfig
 from ..models.family import TargetConfig
 from .candidates import (
@@ -43,6 +41,7 @@ from .candidates import (
 )
 from .routing import Routing, forced_scores
 from .shapes import Shape
+from .weights import Packing, noise
 
 Launch = Callable[[], object]
 
@@ -50,7 +49,6 @@ ROTATED_BYTES = 400 << 20
 """Of weights that a case goes through in turn: several times what a GPU's cache holds."""
 MOST_COPIES = 24
 RING_SLACK = 256
-META = torch.device("meta")
 PROMPT_ROWS, PROMPT_KEYS = 2048, 8000
 
 
@@ -71,30 +69,6 @@ class Case:
     """Cases with the same one share machine code."""
     field: str = ""
     """Which choice the tiles are: ``target.`` or ``draft.`` and a field's name; empty where there is no choice."""
-
-
-@dataclass(frozen=True, slots=True)
-class Packing:
-    """How the weights of a case lie in memory."""
-
-    dtype: torch.dtype
-    """Of the rows that they multiply, and of weights that aren't packed."""
-    make: Callable[[Tensor], Weight]
-
-    def random(self, device: torch.device, *shape: int) -> Weight:
-        return self.make(_noise(device, self.dtype, *shape))
-
-    def nbytes(self, *shape: int) -> int:
-        return self._on_meta(shape).nbytes
-
-    @property
-    def bits(self) -> int:
-        """Of a number, without scales."""
-        values = self._on_meta((16, 128)).values
-        return values.nbytes * 8 // (16 * 128)
-
-    def _on_meta(self, shape: tuple[int, ...]) -> Weight:
-        return self.make(torch.empty(shape, dtype=self.dtype, device=META))
 
 
 def cases_of(
@@ -173,10 +147,6 @@ def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card
 # --- the cases
 
 
-def _noise(device: torch.device, dtype: torch.dtype, *shape: int) -> Tensor:
-    return torch.randn(shape, device=device, dtype=dtype).mul_(1 / math.sqrt(shape[-1]))
-
-
 def _rows(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
     return torch.randn(MAX_ROWS, width, device=device, dtype=dtype)
 
@@ -232,7 +202,7 @@ def _gate_up(
         weights = [packing.random(device, 2 * inter, depth) for _ in range(copies)]
         router = RouterRows(
             x=x,
-            weight=_noise(device, dtype, moe.num_experts, depth),
+            weight=noise(device, dtype, moe.num_experts, depth),
             per_expert_scale=torch.ones(moe.num_experts, device=device, dtype=dtype),
             forced=None,
             rows=torch.full((1,), rows, dtype=torch.int32, device=device),

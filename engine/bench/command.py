@@ -23,11 +23,12 @@ from ..kernels.toolchain.card import card_of
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import load_drafter, load_target, pick_device
+from ..loading.stored_format import stored_format
 from ..models.dflash.modules import DFlashDrafter
 from ..models.packed import format_of_target
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
-from . import kernels
+from . import kernels, predict
 from .candidates import read_tiles
 from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
@@ -96,12 +97,13 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         usage="%(prog)s [flags]",
         description="Measure decoding on this machine: rounds and prompts of a shape with random weights, or of a"
-        " checkpoint. `python -m engine.bench kernels` times each kernel alone.",
+        " checkpoint. `python -m engine.bench kernels` times each kernel alone, `predict` says what to expect of other"
+        " cards.",
     )
     what = parser.add_argument_group("what to measure")
     what.add_argument("--shape", choices=SHAPES, help="random weights (26B-A4B on a GPU, tiny on a CPU)")
     what.add_argument(
-        "--weights", choices=list(MAKERS), default="bf16", help="how the random target's weights lie in memory"
+        "--weights", choices=[AUTO, *MAKERS], default=AUTO, help="of the target; auto: as stored, or bf16"
     )
     what.add_argument("--layers", type=int, metavar="N", help="only the target's first N layers")
     what.add_argument("--target", type=Path, metavar="FOLDER", help="a checkpoint instead of random weights")
@@ -150,6 +152,8 @@ def run(arguments: Sequence[str], prog: str = PROG) -> int:
         shape = shape_of_checkpoint(options.target, options.draft)
     else:
         shape = read_shape(name, options.layers)
+    if options.weights == AUTO:
+        options.weights = "bf16" if options.target is None else stored_format(options.target).weights
     tiny = shape.name == TINY
     options.contexts = options.contexts or list(TINY_LENGTHS if tiny else CONTEXTS)
     options.prompts = (TINY_LENGTHS if tiny else PROMPTS) if options.prompts is None else options.prompts
@@ -214,7 +218,7 @@ def _make_pair(
 ) -> tuple[TargetModel, DFlashDrafter | None]:
     if options.target is None:
         return random_pair(shape, device, weights=options.weights)
-    target = load_target(options.target, device, lambda _what, _done, _total: None)
+    target = load_target(options.target, device, lambda _what, _done, _total: None, weights=options.weights)
     target.config = without_stops(target.config)
     drafter = None
     if options.draft is not None:
@@ -269,10 +273,12 @@ def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: S
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The bench, or with ``kernels`` as the first argument the bench of each kernel alone. Returns the exit code."""
+    """The bench, or as the first argument says the bench of each kernel alone (``kernels``), or what figures say of
+    other cards (``predict``). Returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return kernels.run(words[1:]) if words[:1] == ["kernels"] else run(words)
+        alone = {"kernels": kernels.run, "predict": predict.run}
+        return alone[words[0]](words[1:]) if words and words[0] in alone else run(words)
     except (EngineFailure, ValueError) as problem:
         hint = getattr(problem, "hint", "") or f"{PROG} --help lists the flags."
         print(f"{problem}\n  {hint}", file=sys.stderr)

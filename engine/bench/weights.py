@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -10,10 +12,11 @@ from torch import Tensor, nn
 from ..commands import WeightFormat
 from ..kernels.weights.kinds import MAKERS
 from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.weight import Weight
 from ..loading.checkpoint import compute_dtype
 from ..models.attention_backends import choose_backends
 from ..models.dflash.modules import DFlashDrafter
-from ..models.packed import hold, packable
+from ..models.packed import META, hold, packable
 from ..models.target import TargetModel
 from .shapes import Shape
 
@@ -69,3 +72,32 @@ def _random_tensors(
     """One for each parameter of a model on ``meta``, one after the other: no second copy is ever held."""
     for name, parameter in list(model.named_parameters()):
         yield name, random_tensor(name, tuple(parameter.shape), generator, dtype, branch_ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How the weights of a kernel that is measured alone lie in memory."""
+
+    dtype: torch.dtype
+    """Of the rows that they multiply, and of weights that aren't packed."""
+    make: Callable[[Tensor], Weight]
+
+    def random(self, device: torch.device, *shape: int) -> Weight:
+        return self.make(noise(device, self.dtype, *shape))
+
+    def nbytes(self, *shape: int) -> int:
+        return self._on_meta(shape).nbytes
+
+    @property
+    def bits(self) -> int:
+        """Of a number, without scales."""
+        values = self._on_meta((16, 128)).values
+        return values.nbytes * 8 // (16 * 128)
+
+    def _on_meta(self, shape: tuple[int, ...]) -> Weight:
+        return self.make(torch.empty(shape, dtype=self.dtype, device=META))
+
+
+def noise(device: torch.device, dtype: torch.dtype, *shape: int) -> Tensor:
+    """Numbers that keep sums over the last dimension near one."""
+    return torch.randn(shape, device=device, dtype=dtype).mul_(1 / math.sqrt(shape[-1]))

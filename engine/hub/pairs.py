@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..commands import WeightFormat
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
+from ..models.family import KnownPair
 from ..models.registry import FAMILIES, find_family, text_config
 from .fetching import Fetching
 
@@ -44,12 +46,17 @@ class PairFolders:
     banner: str = ""
 
 
-def find_pair(target: str | None, drafter: str | None, fetching: Fetching) -> PairFolders:
+def find_pair(
+    target: str | None, drafter: str | None, fetching: Fetching, weights: WeightFormat | None = None
+) -> PairFolders:
     """Local folders for folders or names, downloading what is missing. Default target: the bundled pair; default
-    drafter: the one for the target's config. ``WeightsFailure`` when something can't be had."""
+    drafter: the one for the target's config. ``weights``: the format that is wanted. Where that is published, and what
+    was named isn't here, the copy in that format is found. ``WeightsFailure`` when something can't be had."""
     finder = _Finder(fetching)
     if target is None:
         return _bundled_pair(drafter, finder)
+    if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
+        target = copy
     target_folder = finder.find(target)
     drafter_name = drafter or known_drafter(target_folder)
     drafter_folder = None
@@ -60,12 +67,34 @@ def find_pair(target: str | None, drafter: str | None, fetching: Fetching) -> Pa
 
 
 def known_drafter(target: Path) -> str | None:
-    """The drafter for the target in this folder, by the shape in its config: folders get renamed, shapes don't."""
+    """The drafter for the target in this folder."""
+    pair = pair_of(target)
+    return None if pair is None else pair.drafter
+
+
+def pair_of(target: Path) -> KnownPair | None:
+    """The published pair of the target in this folder, by its config's shape: folders get renamed, shapes don't."""
     config = read_json(target / "config.json")
     family, text = find_family(config), text_config(config)
     shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
     pairs = () if family is None else family.pairs
-    return next((pair.drafter for pair in pairs if (pair.hidden_size, pair.num_layers) == shape), None)
+    return next((pair for pair in pairs if (pair.hidden_size, pair.num_layers) == shape), None)
+
+
+def copy_in(weights: WeightFormat, target: str) -> str | None:
+    """The published copy in this format of a known target."""
+    copies = [copy for pair in KNOWN_PAIRS if pair.target == target for copy in pair.copies]
+    return next((copy.name for copy in copies if copy.weights == weights), None)
+
+
+def is_here(name: str) -> bool:
+    """Whether a folder, or all of a model of the hub, is on this machine."""
+    from .download import cached_folder
+
+    if Path(name).expanduser().is_dir():
+        return True
+    folder = cached_folder(name)
+    return folder is not None and missing_weights(folder) is None
 
 
 def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:

@@ -1,37 +1,70 @@
-"""What a pair takes on its device, worked out from the configs before a byte of the weights is read."""
+"""What a pair takes on its device, worked out from configs and headers before a byte of the weights is read."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import torch
 
-from ..commands import AttentionBackend
-from ..decoding.decoder import PREFILL_CHUNK
-from ..errors import DeviceFailure, Load, Option, Text
+from ..commands import AttentionBackend, WeightFormat
+from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
+from ..errors import Advice, DeviceFailure, Load, Option, Text
 from ..hub.pairs import KNOWN_PAIRS
+from ..hub.sizes import RESERVE, PairSize, size_of
 from ..kernels.decode.attention import AttendScratch
+from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import bytes_of
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
 from ..models.attention_backends import why_host_rounds
+from ..models.dflash.config import DrafterConfig
 from ..models.dflash.modules import DFlashDrafter
-from ..models.dflash.weights import DraftWeights
+from ..models.dflash.weights import DraftWeights, hold_in_8_bits
 from ..models.family import TargetConfig
-from .checkpoint import compute_dtype, read_drafter_config, read_target_config
-
-GPU_RESERVE = 2_000_000_000
-"""Bytes to leave on a GPU for a piece of a prompt on its way, what passes of 16 rows leave, and the libraries."""
+from ..models.target import TargetModel
+from .checkpoint import compute_dtype, read_drafter_config, read_target_config, target_on_meta
 
 CONTEXT_STEP = 1024
 """Contexts are suggested in multiples of this."""
+LEAST_CONTEXT = 8192
+"""What a smaller model must have room for to be suggested."""
 
 META = torch.device("meta")
 """Where tensors have sizes and no memory."""
+
+NAMES: dict[WeightFormat, str] = {"bf16": "bf16", "fp8": "FP8", "int4": "INT4"}
+"""Of the formats, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """One way to hold what drafts."""
+
+    nbytes: int
+    """The drafter, and all copies."""
+    packed: bool = False
+    """Whether the drafter is held in 8 bits alone."""
+    head_in_8_bits: bool = False
+    """Whether there is such a copy of the target's head, and unless ``packed`` of the drafter: drafts are faster."""
+
+    @property
+    def in_8_bits(self) -> bool:
+        """What the drafter's products read, the head's aside."""
+        return self.packed or self.head_in_8_bits
+
+    def __str__(self) -> str:
+        what = "drafter in 8 bits" if self.packed else "drafter"
+        copies = "head" if self.packed else "copies"
+        return f"{what} and 8-bit {copies}" if self.head_in_8_bits else what
+
+
+NO_DRAFTING = Drafting(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +75,19 @@ class MemoryPlan:
     drafter: tuple[StatefulLayer, ...]
     """The layers of either; without a drafter none."""
     context: int
-    weights: int
+    weights: WeightFormat
+    """What the target's are held in."""
+    target_bytes: int
+    drafter_bytes: int
+    """As trained."""
+    draftings: tuple[Drafting, ...]
+    """Ways to hold what drafts, the fastest and largest first."""
+    work: int
+    """A piece of a prompt on its way, and the logits of a round."""
     available: int
     device: torch.device
     device_rounds: bool
     """Whether the device runs rounds by itself."""
-    draft_copy: int
-    """Of the 8-bit copies of embedding and drafter that these rounds would draft with; 0 where nothing drafts."""
 
     @property
     def caches(self) -> int:
@@ -61,26 +100,45 @@ class MemoryPlan:
 
     @property
     def reserve(self) -> int:
-        return GPU_RESERVE if self.device.type == "cuda" else 0
+        return RESERVE if self.device.type == "cuda" else 0
 
     @property
-    def drafts_in_8_bits(self) -> bool:
-        """Whether there is room for the copies: they make drafting faster, and are not needed."""
-        return 0 < self.draft_copy <= self.available - self._needed(self.context)
+    def drafting(self) -> Drafting:
+        """The first way that fits; the smallest where none does."""
+        room = self.available - self.reserve - self._without_drafter(self.context)
+        return next((each for each in self.draftings if each.nbytes <= room), self.draftings[-1])
+
+    @property
+    def allocated(self) -> int:
+        """The sum: the most that tensors take at a time."""
+        return self._without_drafter(self.context) + self.drafting.nbytes
+
+    @property
+    def fits(self) -> bool:
+        return self._needed(self.context) <= self.available
 
     def describe(self) -> str:
-        """One line for people."""
-        rounds = self.scratch + (self.draft_copy if self.drafts_in_8_bits else 0)
-        return (
-            f"{_gigabytes(self.weights)} of weights and {_gigabytes(self.caches)} of caches for {self.context} tokens,"
-            + (f" {_gigabytes(rounds)} to decode with," if rounds else "")
-            + f" {_gigabytes(self.available)} {self._where()}"
-        )
+        """One line for people: what it is made of, the sum, and what there is."""
+        parts = [
+            f"{gigabytes(self.target_bytes)} of weights",
+            *([f"{gigabytes(self.drafting.nbytes)} of {self.drafting}"] if self.drafter else []),
+            f"{gigabytes(self.caches)} of caches for {self.context} tokens",
+            *([f"{gigabytes(self.work + self.scratch)} to work with"] if self.work + self.scratch else []),
+        ]
+        return f"{', '.join(parts)}: {self.summary()}"
 
-    def check(self) -> None:
-        """Raises ``DeviceFailure``, saying what would fit, when this doesn't."""
-        if self._needed(self.context) > self.available:
-            raise DeviceFailure(f"This pair doesn't fit: {self.describe()}.", self._what_would_fit())
+    def summary(self) -> str:
+        """The sum and what there is."""
+        gpu = self.device.type == "cuda"
+        where = "free on the GPU" if gpu else "in this machine (the CPU computes in fp32)"
+        return f"{gigabytes(self.allocated)} of {gigabytes(self.available)} {where}"
+
+    def check(self, instead: tuple[MemoryPlan, ...] = ()) -> None:
+        """Raises ``DeviceFailure``, saying what would fit, when this doesn't; ``instead``: other formats of it."""
+        if not self.fits:
+            reserve = f", and {gigabytes(self.reserve)} for the libraries" if self.reserve else ""
+            message = f"This pair doesn't fit in {NAMES[self.weights]}: {self.describe()}{reserve}."
+            raise DeviceFailure(message, self._what_would_fit(instead))
 
     def largest_context(self) -> int:
         """The most tokens, in steps of ``CONTEXT_STEP``, that there is room for beside the weights; 0 when none do."""
@@ -92,7 +150,14 @@ class MemoryPlan:
         return low * CONTEXT_STEP
 
     def _needed(self, context: int) -> int:
-        return self.weights + self._caches(context) + self._scratch(context) + self.reserve
+        return self._without_drafter(context) + self.draftings[-1].nbytes + self.reserve
+
+    def state_bytes(self, context: int) -> int:
+        """Of caches and scratch with so many tokens."""
+        return self._caches(context) + self._scratch(context)
+
+    def _without_drafter(self, context: int) -> int:
+        return self.target_bytes + self.state_bytes(context) + self.work
 
     def _caches(self, context: int) -> int:
         return sum(cache.nbytes for cache in self._empty_caches(context))
@@ -116,17 +181,39 @@ class MemoryPlan:
         dtype = compute_dtype(self.device)
         return [Cache(layers, context, PREFILL_CHUNK, dtype, META) for layers in self._models]
 
-    def _where(self) -> str:
-        return "free on the GPU" if self.device.type == "cuda" else "in this machine (the CPU computes in fp32)"
-
-    def _what_would_fit(self) -> Text:
+    def _what_would_fit(self, instead: tuple[MemoryPlan, ...]) -> Text:
+        """Another format, a shorter context, a smaller model, each with what it takes."""
+        ways: list[tuple[Advice, str]] = [
+            (Option("weights", other.weights), gigabytes(other.allocated)) for other in instead if other.fits
+        ]
         if context := self.largest_context():
-            return ("A shorter context would: ", Option("max_context", context), ".")
-        per_parameter = compute_dtype(self.device).itemsize
-        smaller = [p for p in KNOWN_PAIRS if p.num_parameters * per_parameter + self.reserve < self.available]
-        if smaller:
-            return ("A smaller model would: ", Load(smaller[-1].target), ".")
-        return ("The bundled pair would: ", Load(), " without a model. Or use a machine with more memory.")
+            ways.append((Option("max_context", context), gigabytes(self._needed(context) - self.reserve)))
+        if smaller := self._smaller_pair():
+            size, weights = smaller
+            on_gpu = self.device.type == "cuda"
+            nbytes = size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)
+            name = NAMES[weights] if on_gpu else "fp32"
+            ways.append((Load(size.target), f"{gigabytes(nbytes)} in {name} with {LEAST_CONTEXT} tokens"))
+        if not ways:
+            return ("The bundled pair would: ", Load(), " without a model. Or use a machine with more memory.")
+        words: list[str | Advice] = ["What would: "]
+        for number, (advice, needs) in enumerate(ways):
+            words += [", " if number else "", advice, f" ({needs})"]
+        return (*words, ".")
+
+    def _smaller_pair(self) -> tuple[PairSize, WeightFormat] | None:
+        """The largest published pair that fits and has fewer parameters; the largest format that does."""
+        own = next((p.num_parameters for p in KNOWN_PAIRS if p.num_layers == len(self.target)), None)
+        on_gpu, room = self.device.type == "cuda", self.available - self.reserve
+        formats: tuple[WeightFormat, ...] = get_args(WeightFormat) if on_gpu else ("bf16",)
+        fitting = [
+            (pair.num_parameters, (size, weights))
+            for pair, weights in product(KNOWN_PAIRS, formats)
+            if (size := size_of(pair.target)) is not None
+            and (pair.num_parameters < own if own else size.weights[weights] < self.target_bytes)
+            and (size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)) <= room
+        ]
+        return max(fitting, key=lambda each: (each[0], each[1][0].weights[each[1][1]]), default=(0, None))[1]
 
 
 def plan_memory(
@@ -135,27 +222,56 @@ def plan_memory(
     context: int | None,
     device: torch.device,
     attention_backend: AttentionBackend = "auto",
+    weights: WeightFormat = "bf16",
 ) -> MemoryPlan:
-    """Reads the folders' configs; ``context`` is cut to the model's (None: all of it). ``WeightsFailure`` for a damaged
-    config or a foreign drafter."""
+    """Reads the folders' configs, and the weights' headers unless they are to be held in bf16; ``context`` is cut to
+    the model's (None: all of it). ``WeightsFailure`` for damaged files or a foreign drafter."""
     config = read_target_config(target)
     draft_config = read_drafter_config(drafter, config) if drafter is not None else None
-    draft_layers = draft_config.layers if draft_config is not None else ()
-    dtype = compute_dtype(device)
-    with META:
-        model = config.build().to(dtype)
-        draft_model = None if draft_config is None else draft_config.build().to(dtype)
-    layers = (*config.attention, *draft_layers)
-    device_rounds = model.has_decode_pass and why_host_rounds(attention_backend, layers, device, dtype) is None
+    model = target_on_meta(target, device, attention_backend, weights)
+    layers = (*config.attention, *(draft_config.layers if draft_config is not None else ()))
+    host = why_host_rounds(attention_backend, layers, device, compute_dtype(device))
+    return plan_of(
+        model,
+        draft_config,
+        context or config.max_context,
+        device,
+        weights,
+        available_memory(device),
+        device_rounds=model.has_decode_pass and host is None,
+    )
+
+
+def plan_of(
+    model: TargetModel,
+    drafter: DrafterConfig | None,
+    context: int,
+    device: torch.device,
+    weights: WeightFormat,
+    available: int,
+    *,
+    device_rounds: bool,
+) -> MemoryPlan:
+    """For a target on ``meta`` that holds its weights in that format."""
+    config, drafter_bytes = model.config, 0
+    draftings: tuple[Drafting, ...] = (NO_DRAFTING,)
+    if drafter is not None:
+        with META:
+            modules = drafter.build().to(compute_dtype(device))
+        drafter_bytes = bytes_of(modules)
+        draftings = _draftings(config, modules) if device_rounds else (Drafting(drafter_bytes),)
     return MemoryPlan(
         target=config.layers,
-        drafter=draft_layers,
-        context=min(context or config.max_context, config.max_context),
-        weights=bytes_of(model) + (0 if draft_model is None else bytes_of(draft_model)),
-        available=available_memory(device),
+        drafter=() if drafter is None else drafter.layers,
+        context=min(context, config.max_context),
+        weights=weights,
+        target_bytes=bytes_of(model),
+        drafter_bytes=drafter_bytes,
+        draftings=draftings,
+        work=_work(config, drafter, compute_dtype(device).itemsize) if device.type == "cuda" else 0,
+        available=available,
         device=device,
         device_rounds=device_rounds,
-        draft_copy=_draft_copy(config, draft_model) if device_rounds and draft_model is not None else 0,
     )
 
 
@@ -167,10 +283,34 @@ def available_memory(device: torch.device) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _draft_copy(target: TargetConfig, drafter: DFlashDrafter) -> int:
-    head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META)
-    return head.nbytes + DraftWeights.of(drafter, in_8_bits=True).nbytes
+def _draftings(target: TargetConfig, drafter: DFlashDrafter) -> tuple[Drafting, ...]:
+    """For a drafter on ``meta``, which is packed in the end."""
+    plain = bytes_of(drafter)
+    head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
+    copies = DraftWeights.of(drafter, in_8_bits=True).nbytes
+    hold_in_8_bits(drafter)
+    # Keys and values of all layers are copied once more, to lie below one another.
+    alone = bytes_of(drafter) + DraftWeights.of(drafter, in_8_bits=True).context_kv.nbytes
+    return (
+        Drafting(plain + copies + head, head_in_8_bits=True),
+        Drafting(alone + head, packed=True, head_in_8_bits=True),
+        Drafting(alone, packed=True),
+    )
 
 
-def _gigabytes(num_bytes: int) -> str:
+def _work(config: TargetConfig, drafter: DrafterConfig | None, itemsize: int) -> int:
+    """What a piece of a prompt holds at a time, most of it while the experts run (``prefill_pass.py``), and the logits
+    of a round."""
+    widest = max((layer.num_heads * layer.head_dim for layer in config.attention), default=0)
+    taps = 0 if drafter is None else len(drafter.target_layer_ids)
+    row = (5 + taps) * config.hidden_size + 2 * widest
+    if config.moe is None:
+        row += 3 * config.intermediate_size
+    else:
+        row += config.moe.top_k * (2 * config.hidden_size + config.moe.intermediate_size)
+    return GPU_PREFILL_CHUNK * row * itemsize + 2 * MAX_ROWS * config.vocab_size * 4
+
+
+def gigabytes(num_bytes: int) -> str:
+    """For people."""
     return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e8 else f"{num_bytes / 1e6:.0f} MB"

@@ -46,8 +46,10 @@ class Order:
     draft_attention: AttentionBackend
     card: Card
     """What is compiled for."""
-    weights: WeightFormat | None = "bf16"
-    """Of the target, as ``load_target`` is told."""
+    weights: WeightFormat = "bf16"
+    """What the target's are held in."""
+    packed_drafter: bool = False
+    """Whether the drafter's are held in 8 bits alone."""
 
     @classmethod
     def read(cls, said: str) -> Order:
@@ -141,7 +143,7 @@ def compiling_beside(
 ) -> AbstractContextManager[Compiling | None]:
     """Compiles what this pair will launch, by a process; None where not worth it, or done before."""
     mark = mark_of(options)
-    order = _order(folders, plan, options) if plan.device_rounds and plan.weights >= WORTHWHILE else None
+    order = _order(folders, plan, options) if plan.device_rounds and plan.target_bytes >= WORTHWHILE else None
     if order is None or _read(mark) == order.digest:
         if process is not None:
             process.end()
@@ -156,7 +158,7 @@ def mark_of(options: EngineOptions) -> Path:
     """A file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
     home = os.environ.get("TRITON_HOME") or Path.home()
     folder = os.environ.get("TRITON_CACHE_DIR") or Path(home) / ".triton" / "cache"
-    said = (options.target, options.drafter, options.max_context, options.draft_attention_backend)
+    said = (options.target, options.drafter, options.max_context, options.draft_attention_backend, options.weights)
     return Path(folder) / f"dflash-chat-{_digest(*said, fingerprint_of_code())}"
 
 
@@ -166,9 +168,11 @@ def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Or
         str(folders.target),
         drafter,
         plan.context,
-        plan.drafts_in_8_bits,
+        plan.drafting.head_in_8_bits,
         options.draft_attention_backend,
         card_of(plan.device),
+        plan.weights,
+        plan.drafting.packed,
     )
 
 

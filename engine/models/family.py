@@ -85,6 +85,8 @@ class KnownPair:
     """Of the target's text model and the drafter together."""
     copies: tuple[PackedCopy, ...] = ()
     """Of the target, the largest first."""
+    qat: str = ""
+    """A copy of the target that was trained for INT4: rounding to it loses nothing more."""
 
 
 @dataclass(frozen=True, slots=True)

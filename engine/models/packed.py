@@ -8,12 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from ..commands import WeightFormat
+from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
-from ..kernels.weights.kinds import MAKERS, format_of, weight_of
+from ..kernels.weights.kinds import format_of, weight_of
+from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
 from .target import TargetModel
+
+META = torch.device("meta")
 
 
 class PackedLinear(nn.Module):
@@ -67,11 +71,14 @@ def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:
-    """A target on ``meta`` with weights in a format: what it will take."""
-    with torch.device("meta"):
+    """A target on ``meta`` with weights in a format, as they are made of bf16: what it will take."""
+    with META:
         model = config.build().to(dtype)
-    if weights != "bf16":
-        pack(model, MAKERS[weights])
+    for name in list(packable(model)) if weights != "bf16" else ():
+        shape = model.get_parameter(name).shape
+        if shape[-2] % ROWS == 0 and shape[-1] % DEPTH == 0:
+            kind = Fp8Weight if weights == "fp8" else Int4Weight
+            hold(model, name, kind.allocate(*shape, device=META))
     return model
 
 

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import torch
 
-from ..commands import MAX_BLOCK_SIZE, GenerationSettings, Message
+from ..commands import MAX_BLOCK_SIZE, GenerationSettings, Message, WeightFormat
 from ..decoding.decoder import Decoder, Prompt, Round
 from ..kv_cache.cache import Cache
+from ..models.packed import format_of_target
 from ..speculation.calibration import NUM_BINS, bin_of
 from ..tokenizer import ChatTokenizer
 from ..tuning.play import Anchor
@@ -32,6 +33,9 @@ WIRED_RATE, HEALTHY_RATE = 0.4, 0.6
 """First-position acceptance below which a drafter hardly reads this target at all, and from which it is as published
 drafters are. The bundled drafter reaches 0.9, and 0.3 when it reads the target's layers in the wrong order; about
 0.75 was published for Gemma 4 26B-A4B in conversation."""
+WORSE = 0.95
+"""The share of the acceptance length in bf16 below which packed weights make a drafter worse. FP8 moves the bundled
+pair's by -1 to +3 %, from domain to domain (``engine/demo/FORMATS.md``)."""
 TIE = {torch.float32: 1e-3}
 COARSE_TIE = 0.5
 """Logits of a near-tie: how far two ways of computing the same row may lie apart in fp32, and in 16-bit floats."""
@@ -77,6 +81,10 @@ class SelfTest:
     num_answers: int
     tie: float
     """Margin up to which a divergence is rounding."""
+    weights: WeightFormat = "bf16"
+    """What the target's are held in."""
+    in_bf16: float | None = None
+    """The acceptance length of the same pair in bf16, where that is known."""
 
     @property
     def first_rate(self) -> float:
@@ -102,7 +110,7 @@ class SelfTest:
     @property
     def verdict(self) -> str:
         """One or two sentences for people."""
-        return f"{self._drafter_verdict()} {self._text_verdict()}"
+        return " ".join(filter(None, (self._drafter_verdict(), self._format_verdict(), self._text_verdict())))
 
     def _drafter_verdict(self) -> str:
         rate = f"the first drafted token is right {self.first_rate:.0%} of the time"
@@ -111,6 +119,18 @@ class SelfTest:
         if self.first_rate < HEALTHY_RATE:
             return f"Weak: {rate}. Published drafters reach more; speculation may not pay on such texts."
         return f"Sound: {rate}, and a block yields {self.acceptance_length:.1f} tokens."
+
+    def _format_verdict(self) -> str:
+        """What packed weights do to the drafter, which was trained on those of bf16."""
+        name, length = self.weights.upper(), self.acceptance_length
+        if self.weights == "bf16":
+            return ""
+        if self.in_bf16 is None:
+            return f"What {name} costs the drafter is not known: the pair in bf16 isn't here, or doesn't fit."
+        said = f"a block yields {length:.1f} tokens, and {self.in_bf16:.1f} in bf16."
+        if length < WORSE * self.in_bf16:
+            return f"{name} makes the drafter worse: {said}"
+        return f"{name} leaves the drafter as good: {said}"
 
     def _text_verdict(self) -> str:
         count = len(self.divergences)
@@ -148,6 +168,7 @@ def self_test(
         divergences=tuple(divergences),
         num_answers=len(prompts),
         tie=TIE.get(dtype, COARSE_TIE),
+        weights=format_of_target(decoder.target),
     )
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import dataclass
 
-from ..hub.pairs import KNOWN_PAIRS
+from ..commands import WeightFormat
+from ..hub.pairs import KNOWN_PAIRS, copy_in
+from ..hub.sizes import PairSize, size_of
 from ..models.family import KnownPair
+from .gpus import first_gpu
 
-NVIDIA_SMI = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
-NVIDIA_SMI_SECONDS = 3.0
-BYTES_PER_PARAMETER = 2
-"""bf16."""
-ROOM = 6_000_000_000
-"""Bytes for caches, activations and the libraries' workspaces, beside the weights."""
+CONTEXT = 32_768
+"""Tokens that there must be room for."""
 PREFERRED = ("google/gemma-4-26B-A4B-it", "google/gemma-4-12B-it")
 """The first that fits. A mixture of experts reads a fraction of its weights per token: the larger one is the faster."""
 
@@ -21,33 +19,30 @@ PREFERRED = ("google/gemma-4-26B-A4B-it", "google/gemma-4-12B-it")
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     pair: KnownPair
+    size: PairSize
+    weights: WeightFormat
+    """The format with the most bits that fits."""
     gpu: str
     """The GPU's name."""
     memory: int
     """Its memory in bytes."""
 
     @property
-    def weights(self) -> int:
-        """Bytes to fetch."""
-        return self.pair.num_parameters * BYTES_PER_PARAMETER
+    def to_fetch(self) -> int:
+        """Bytes: the copy in this format, where there is one."""
+        published = self.weights if copy_in(self.weights, self.pair.target) else "bf16"
+        return self.size.weights[published] + self.size.drafter
 
 
 def suggest_pair() -> Suggestion | None:
     """The pair to offer on the first GPU; None without one, or when none of the pairs fits on it."""
-    gpu = _first_gpu()
+    gpu = first_gpu()
     if gpu is None:
         return None
-    name, memory = gpu
     pairs = {pair.target: pair for pair in KNOWN_PAIRS}
-    fitting = (Suggestion(pairs[target], name, memory) for target in PREFERRED)
-    return next((suggestion for suggestion in fitting if suggestion.weights + ROOM <= memory), None)
-
-
-def _first_gpu() -> tuple[str, int] | None:
-    """Name, and bytes of memory."""
-    try:
-        result = subprocess.run(NVIDIA_SMI, capture_output=True, text=True, timeout=NVIDIA_SMI_SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    name, comma, mebibytes = result.stdout.partition("\n")[0].rpartition(", ")
-    return (name, int(mebibytes) * 2**20) if result.returncode == 0 and comma and mebibytes.isdecimal() else None
+    for target in PREFERRED:
+        size = size_of(target)
+        weights = None if size is None else size.best_format(CONTEXT, gpu.memory)
+        if size is not None and weights is not None:
+            return Suggestion(pairs[target], size, weights, gpu.name, gpu.memory)
+    return None

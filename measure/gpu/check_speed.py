@@ -42,7 +42,19 @@ OUT = "{out}"
 """Stands for the folder of this run in a part's words."""
 SHORT = "--widths 1 16 --contexts 128 --prompts"
 """What two ways are compared by."""
-IN_ANY_FORMAT = ("kernels", "rounds", "sweep", "figures", "best", "bf16-draft", "again", "dense", "exact", "soak")
+IN_ANY_FORMAT = (
+    "kernels",
+    "rounds",
+    "sweep",
+    "figures",
+    "best",
+    "bf16-draft",
+    "again",
+    "dense",
+    "exact",
+    "plan",
+    "soak",
+)
 """Parts whose target may be packed."""
 
 PARTS = (
@@ -57,12 +69,14 @@ PARTS = (
     Part("host", "engine.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("peer", "engine.bench", "--widths --contexts 128 --prompts --peer transformers", 150, 3),
     Part("exact", "measure.gpu.check_exact", "--launch", 420, 40),
+    Part("plan", "measure.gpu.check_plan", "", 120, 12),
     Part("screen", "measure.gpu.check_screen", "", 120, 6),
     Part("soak", "measure.gpu.check_rounds", "--shape none --soak 240", 300, 8),
 )
 QUICK = {
     "kernels": "--device cpu --shape tiny --contexts 20",
     "figures": "--device cpu --shape tiny --layers 6 --widths 1 4 --contexts 40 --prompts 40 --count 2",
+    "plan": "--device cpu --shape tiny --prompt 40 --tokens 4 --context 256",
     "exact": "--device cpu --tiny --tokens 20 --launch",
 }
 """Words that try the driver out on a CPU, in place of the parts' own."""

@@ -23,9 +23,10 @@ from engine.events import EngineError, Event
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
 from engine.loading.checkpoint import pick_device, read_drafter_config
-from engine.loading.memory_plan import plan_memory
+from engine.loading.memory_plan import plan_memory, plan_of
 from engine.models.attention_backends import choose_backends
 from engine.models.gemma4.config import Gemma4Config
+from engine.models.packed import shape_of
 from engine.models.registry import drafter_config_of, family_of
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -113,7 +114,7 @@ def test_a_drafter_that_reads_layers_the_target_lacks(drafter: Callable[[dict[st
 @pytest.mark.parametrize(
     ("gigabytes", "hint"),
     [
-        (60.0, "A smaller model would: dflash-chat google/gemma-4-12B-it."),
+        (60.0, "What would: dflash-chat google/gemma-4-12B-it (52.8 GB in fp32 with 8192 tokens)."),
         (9.0, "The bundled pair would: dflash-chat without a model. Or use a machine with more memory."),
     ],
 )
@@ -121,8 +122,28 @@ def test_a_machine_that_is_too_small(gigabytes: float, hint: str, tmp_path: Path
     (tmp_path / "config.json").write_text(json.dumps(config(TARGET)), encoding="utf-8")
     plan = plan_memory(tmp_path, None, 262_144, CPU)
     assert words_of(replace(plan, available=int(gigabytes * 1e9)).check)[1] == hint
-    shorter = replace(plan, available=plan.weights + replace(plan, context=30_720).caches)
-    assert words_of(shorter.check)[1] == "A shorter context would: --context 30720."
+    needed = plan.target_bytes + replace(plan, context=30_720).caches
+    hint = words_of(replace(plan, available=needed).check)[1]
+    smaller = "dflash-chat google/gemma-4-12B-it (52.8 GB in fp32 with 8192 tokens)"
+    assert hint == f"What would: --context 30720 ({needed / 1e9:.1f} GB), {smaller}."
+
+
+def test_a_card_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another format, a shorter context and a smaller model, each with what it takes."""
+    (tmp_path / "config.json").write_text(json.dumps(config(TARGET)), encoding="utf-8")
+    plans = {
+        weights: plan_of(
+            shape_of(target(), torch.bfloat16, weights), None, 131_072, CUDA, weights, 32 * 10**9, device_rounds=True
+        )
+        for weights in ("bf16", "fp8", "int4")
+    }
+    message, hint = words_of(lambda: plans["bf16"].check((plans["fp8"], plans["int4"])))
+    assert message.startswith("This pair doesn't fit in bf16: 50.5 GB of weights, 3.") and "32.0 GB free" in message
+    assert hint.startswith(
+        "What would: --weights fp8 (30.0 GB), --weights int4 (19.2 GB), dflash-chat google/gemma-4-12B-it ("
+    )
+    shorter = words_of(replace(plans["fp8"], available=29 * 10**9).check)[1]
+    assert shorter.startswith("What would: --context ")
 
 
 def test_models_that_are_not_here(tmp_path: Path) -> None:

@@ -108,3 +108,32 @@ def test_what_is_missing_is_to_be_installed_again(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(engine_doctor, "NEEDED_PACKAGES", ("no-such-package",))
     (finding,) = (found for found in doctor._all_findings() if found.name == "no-such-package")
     assert (finding.standing, finding.hint) == ("broken", "Install dflash-chat again: make chat.")
+
+
+@pytest.mark.parametrize(
+    ("card", "format_of_mixture", "drafter"),
+    [("24", "int4", 2.1e9), ("5090", "fp8", 2.1e9), ("rtx 3090", "int4", 2.1e9)],
+)
+def test_what_would_fit_on_another_card(card: str, format_of_mixture: str, drafter: float, program: Program) -> None:
+    program.run("doctor", "--memory", card, "--json")
+    found = json.loads(program.out)
+    rows = {row["weights"]: row for row in found["sizes"] if row["model"] == "google/gemma-4-26B-A4B-it"}
+    assert next(weights for weights, row in rows.items() if row["fits"]) == format_of_mixture
+    row = rows[format_of_mixture]
+    parts = row["weights_bytes"] + row["drafter_bytes"] + row["cache_bytes"]["32768"] + row["work_bytes"]
+    assert row["sum_bytes"] == parts < found["card"]["free"]
+    assert row["drafter_bytes"] == pytest.approx(drafter, rel=0.05)
+
+
+def test_a_card_that_nobody_knows_is_refused_by_name(program: Program) -> None:
+    program.run("doctor", "--memory", "voodoo")
+    assert program.code == ExitCode.USAGE and "voodoo" in program.err and "RTX 4090" in program.err
+
+
+def test_help_on_models_has_the_table_and_imports_no_torch() -> None:
+    says = "from dflash_tui.cli.main import main; main(['help', 'models'])"
+    code = f"import sys; {says}; print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert "torch" not in done.stderr.split()
+    line = next(line for line in done.stdout.splitlines() if line.startswith("gemma-4-26B-A4B-it  int4"))
+    assert line.split()[2:8] == ["15.3", "2.1", "0.9", "1.5", "3.9", "19.6"]

@@ -12,7 +12,7 @@ from dflash_tui.cli.first_contact import BUNDLED, suggest_model
 from engine.commands import EngineOptions
 from engine.tools.suggestion import suggest_pair
 
-H200, SMALL, LARGE = "NVIDIA H200, 143771", "NVIDIA GeForce RTX 4090, 24564", "NVIDIA A100-SXM4-40GB, 40960"
+H200, SMALL, LARGE = "NVIDIA H200, 143771, 143000", "NVIDIA GeForce RTX 4090, 24564, 24000", "NVIDIA L4, 14000, 13000"
 MIXTURE, DENSE = "google/gemma-4-26B-A4B-it", "google/gemma-4-12B-it"
 
 
@@ -32,7 +32,14 @@ def reply(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "target"), [(f"{H200}\n{SMALL}\n", MIXTURE), (f"{LARGE}\n", DENSE), (f"{SMALL}\n", None), ("oops\n", None)]
+    ("said", "target"),
+    [
+        (f"{H200}\n{SMALL}\n", MIXTURE),
+        (f"{SMALL}\n", MIXTURE),
+        (f"{LARGE}\n", DENSE),
+        ("NVIDIA T1, 8000, 8000\n", None),
+        ("oops\n", None),
+    ],
 )
 def test_what_a_card_can_hold(card: Path, said: str, target: str | None) -> None:
     card.write_text(said)

@@ -12,6 +12,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import PairFolders
+from engine.tools.gpus import Gpu
 
 from .conftest import Program
 
@@ -30,6 +31,32 @@ def test_a_pair_without_a_known_drafter(program: Program, monkeypatch: pytest.Mo
     program.run("pull", "some/model")
     assert (program.code, program.out.decode()) == (ExitCode.OK, f"{tmp_path}\n")
     assert "there is none for this model" in program.err and "google/gemma-4-26B-A4B-it" in program.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "card", "fetched"),
+    [
+        (["--weights", "fp8"], None, "RedHatAI/gemma-4-26B-A4B-it-FP8-Dynamic"),
+        (["--weights", "bf16"], Gpu("a card", 24 * 2**30, 0), "google/gemma-4-26B-A4B-it"),
+        ([], Gpu("a card", 24 * 2**30, 0), "cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit"),
+        ([], Gpu("a card", 141 * 2**30, 0), "google/gemma-4-26B-A4B-it"),
+        ([], None, "google/gemma-4-26B-A4B-it"),
+    ],
+)
+def test_the_copy_that_fits_is_fetched(
+    flags: list[str], card: Gpu | None, fetched: str, program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def find(target: str, drafter: str | None, fetching: Fetching) -> PairFolders:
+        asked.append(target)
+        return PairFolders(target, tmp_path, tmp_path, "a drafter")
+
+    monkeypatch.setattr(pull, "find_pair", find)
+    monkeypatch.setattr(pull, "first_gpu", lambda: card)
+    program.run("pull", "google/gemma-4-26B-A4B-it", *flags)
+    assert (program.code, asked) == (ExitCode.OK, [fetched])
+    assert (fetched in program.err) == (fetched != "google/gemma-4-26B-A4B-it")
 
 
 def test_a_folder_that_has_a_command_s_name(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,3 +37,10 @@ def test_a_drafter_wired_wrongly_exits_with_1(tmp_path_factory: pytest.TempPathF
     config["dflash_config"]["target_layer_ids"].reverse()
     (drafter / "config.json").write_text(json.dumps(config))
     assert main(["selftest", "--draft", str(drafter), "--tokens", "24", "--device", "cpu"]) == 1
+
+
+@pytest.mark.ci  # two pairs are tested
+def test_packed_weights_are_compared_with_the_same_pair_in_bf16(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "--tokens", "16", "--device", "cpu", "--weights", "int4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["weights"] == "int4" and found["in_bf16"] > 1 and found["in_bf16"] != found["acceptance_length"]

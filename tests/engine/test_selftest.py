@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,13 @@ def test_a_text_that_speculation_changes_is_caught(bundled_pair: Path, monkeypat
         scrambled.fc.weight.zero_()
     found = self_test(Decoder(target, scrambled, 2048), ChatTokenizer(bundled_pair / "target"), 24, PROMPTS[:1])
     assert not found.exact and not found.healthy
+
+
+@pytest.mark.parametrize(
+    ("in_bf16", "said"),
+    [(2.0, "INT4 makes the drafter worse"), (1.85, "INT4 leaves the drafter as good"), (None, "is not known")],
+)
+def test_packed_weights_are_held_against_bf16(in_bf16: float | None, said: str) -> None:
+    found = SelfTest(10, (PositionRate(10, 8),), (), (), 5, tie=1e-3, weights="int4", in_bf16=in_bf16)
+    assert found.acceptance_length == 1.8 and said in found.verdict
+    assert "INT4" not in replace(found, weights="bf16").verdict

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.commands import WeightFormat
 from engine.errors import Option, WeightsFailure
 from engine.files.shards import missing_weights
+from engine.hub import pairs
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, known_drafter
 from engine.models.dflash.config import DrafterConfig
@@ -20,6 +22,7 @@ from engine.models.gemma4.modules import Gemma4
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 OFFLINE = Fetching(offline=True)
+MIXTURE = "google/gemma-4-26B-A4B-it"
 
 
 def config_of(name: str) -> dict[str, object]:
@@ -127,3 +130,23 @@ def test_models_that_are_known_to_be_refused_are_refused_before_the_network(
     with pytest.raises(WeightsFailure, match="per-layer embeddings") as caught:
         find_pair(name, None, Fetching())
     assert "google/gemma-4-26B-A4B-it" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("here", "weights", "found"),
+    [
+        ((), "fp8", "RedHatAI/gemma-4-26B-A4B-it-FP8-Dynamic"),
+        ((), "int4", "cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit"),
+        ((), "bf16", MIXTURE),
+        ((), None, MIXTURE),
+        ((MIXTURE,), "int4", MIXTURE),
+        ((MIXTURE, "cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit"), "int4", "cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit"),
+    ],
+)
+def test_a_format_finds_its_published_copy(
+    here: tuple[str, ...], weights: WeightFormat | None, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless what was named is here, and the copy isn't."""
+    monkeypatch.setattr(pairs, "is_here", lambda name: name in here)
+    with pytest.raises(WeightsFailure, match=f"^{found} is not on this machine"):
+        find_pair(MIXTURE, None, OFFLINE, weights)

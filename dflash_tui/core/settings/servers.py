@@ -25,3 +25,5 @@ class ServerAddress:
     """Sent as ``Authorization: Bearer``; empty for none."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request; they may be secret, too."""
+    direct: bool = False
+    """Past every proxy: it runs on this machine."""

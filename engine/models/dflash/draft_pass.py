@@ -21,6 +21,7 @@ from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
@@ -68,11 +69,11 @@ class DraftPass:
         choices: Choices | None = None,
     ):
         """``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16] takes the drafts, the first in place
-        0. With ``head``, an 8-bit copy of the target's, the drafter's products are in 8 bits too. ``choices`` take
-        further choices; ``tiles`` are for measuring. Merges the drafter's weights in place."""
-        in_8_bits = head is not None
+        0. With ``head``, an 8-bit copy of the target's, the drafter's products are in 8 bits too, as where it holds no
+        others. ``choices`` take further choices; ``tiles`` are for measuring. Merges the drafter's weights in place."""
+        in_8_bits = head is not None or isinstance(weight_of(drafter.fc), Int8Weight)
         config = drafter.config
-        device, dtype = drafter.fc.weight.device, drafter.fc.weight.dtype
+        device, dtype = drafter.norm.weight.device, drafter.norm.weight.dtype
         tiles = tiles or draft_tiles(in_8_bits, card_of(device))
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""

@@ -105,7 +105,7 @@ class DFlashDrafter(nn.Module):
     def prepare(self) -> None:
         """Computes what depends on the device alone. Called once, after the weights are in place."""
         # All layers of a drafter share one rotary embedding.
-        self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.fc.weight.device)
+        self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.norm.weight.device)
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         """Appends committed rows, features [n, taps * hidden], to the context at the cursor, and moves the cursor."""
@@ -146,7 +146,7 @@ class DFlashDrafter(nn.Module):
     def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         """Normed hidden states [block_size - 1, hidden]: row j predicts the j-th position behind the anchor, without
         the shift by one of autoregressive models."""
-        ids = torch.full((block_size,), self.config.mask_token_id, device=self.fc.weight.device)
+        ids = torch.full((block_size,), self.config.mask_token_id, device=self.norm.weight.device)
         ids[0] = anchor
         return self.hidden(self.embed(target, ids), cache)[1:]
 
@@ -157,4 +157,4 @@ class DFlashDrafter(nn.Module):
         return scaled
 
     def _rope(self, start: int, end: int) -> RopeTable:
-        return rope_table(torch.arange(start, end, device=self.fc.weight.device), self.frequencies)
+        return rope_table(torch.arange(start, end, device=self.norm.weight.device), self.frequencies)

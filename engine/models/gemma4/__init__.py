@@ -35,6 +35,7 @@ GEMMA4 = Family(
             48,
             12_634_847_280,
             (PackedCopy("google/gemma-4-12B-it-qat-w4a16-ct", "int4", 8_146_000_000),),
+            "google/gemma-4-12B-it-qat-w4a16-ct",
         ),
         KnownPair(
             "google/gemma-4-26B-A4B-it",
@@ -46,6 +47,7 @@ GEMMA4 = Family(
                 PackedCopy("RedHatAI/gemma-4-26B-A4B-it-FP8-Dynamic", "fp8", 26_050_000_000),
                 PackedCopy("cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit", "int4", 15_964_000_000),
             ),
+            "google/gemma-4-26B-A4B-it-qat-q4_0-unquantized",
         ),
         KnownPair(
             "google/gemma-4-31B-it",
@@ -57,6 +59,7 @@ GEMMA4 = Family(
                 PackedCopy("RedHatAI/gemma-4-31B-it-FP8-Dynamic", "fp8", 32_125_000_000),
                 PackedCopy("google/gemma-4-31B-it-qat-w4a16-ct", "int4", 19_295_000_000),
             ),
+            "google/gemma-4-31B-it-qat-w4a16-ct",
         ),
     ),
     refused_names=r"gemma-?4-?E[24]B",  # per-layer embeddings

@@ -16,7 +16,7 @@ from engine.commands import GenerationSettings
 from engine.decoding.decoder import PREFILL_CHUNK, Decoder
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
-from engine.loading.memory_plan import MemoryPlan
+from engine.loading.memory_plan import NO_DRAFTING, MemoryPlan
 from engine.models.dflash.modules import DFlashDrafter
 from engine.tuning.costs import time_rounds
 from tests.engine.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
@@ -191,7 +191,7 @@ def test_its_bytes_are_those_that_are_kept(pair: RecurrentPair) -> None:
     kept += [value for value in closures if isinstance(value, Tensor)]
     kept += [tensor for value in closures if isinstance(value, tuple) for tensor in value if value is not state._before]
     assert state.nbytes == sum(tensor.nbytes for tensor in kept)
-    plan = MemoryPlan(pair.target.config.layers, (), 256, 0, 0, CPU, device_rounds=False, draft_copy=0)
+    plan = MemoryPlan(pair.target.config.layers, (), 256, "bf16", 0, 0, (NO_DRAFTING,), 0, 0, CPU, device_rounds=False)
     planned = Cache(pair.target.config.layers, 256, PREFILL_CHUNK, torch.float32, CPU)
     assert plan.caches == planned.nbytes == sum(layer.nbytes for layer in planned.layers)
 

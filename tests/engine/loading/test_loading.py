@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import count
 from pathlib import Path
 
 import pytest
+import torch
 
 from engine import runner
 from engine.commands import EngineOptions
@@ -19,7 +20,8 @@ from engine.kernels.decode.tiles import Tiles, draft_tiles, target_tiles, with_l
 from engine.kernels.toolchain.card import HOPPER, Card, representative, stand_in
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.choose_rounds import Say, TimedTiles, Way, derived_tiles, identity_of
-from engine.loading.memory_plan import plan_memory
+from engine.loading.memory_plan import Drafting, plan_memory
+from engine.models.dflash.weights import DraftWeights, LayerWeights, hold_in_8_bits
 from engine.runner import Runner
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.known import keep
@@ -46,9 +48,9 @@ def test_loading_goes_on_when_nobody_objects(dense_pair: TinyPair) -> None:
     assert isinstance(ready, EngineReady) and ready.drafter is None and ready.max_block_size == 1
 
 
-@pytest.mark.parametrize("room", [1000, 999])
-def test_rounds_on_the_device_draft_in_8_bits_where_there_is_room(
-    room: int, dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("way", [Drafting(1), Drafting(1, head_in_8_bits=True), Drafting(1, packed=True)])
+def test_rounds_on_the_device_draft_by_the_plan(
+    way: Drafting, dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
     chosen: list[tuple[Int8Weight | None, Sequence[Way]]] = []
@@ -61,13 +63,11 @@ def test_rounds_on_the_device_draft_in_8_bits_where_there_is_room(
     made = Runner(Decoder(deepcopy(dense_pair.target), dense_pair.drafter, 512), ChatTokenizer(folders[0]))
     plan = plan_memory(*folders, 512, CPU)
     made._choose_rounds(plan, lambda _event: None)
-    plan = replace(plan, device_rounds=True, draft_copy=1000)
-    plan = replace(plan, available=plan.weights + plan.caches + plan.scratch + room)
-    made._choose_rounds(plan, lambda _event: None)
+    made._choose_rounds(replace(plan, device_rounds=True, draftings=(way,)), lambda _event: None)
     (no_head, no_ways), (head, ways) = chosen
     assert no_head is None and not no_ways
-    assert (head is not None) == (room == 1000)
-    best = target_tiles(None, HOPPER), draft_tiles(room == 1000, HOPPER)
+    assert (head is not None) == way.head_in_8_bits
+    best = target_tiles(None, HOPPER), draft_tiles(way.in_8_bits, HOPPER)
     assert list(ways) == [best, tuple(map(with_least_memory, best))]
 
 
@@ -102,3 +102,19 @@ def test_tiles_are_timed_at_the_first_start_on_a_card_that_nobody_measured(
         stand_in(HOPPER)
     assert len(timed) == (card != HOPPER)
     assert tried[0][0][0].qkv.columns == 32 and tried[1][0][0].qkv.columns == (32 if card == HOPPER else 64)
+
+
+def test_a_drafter_in_8_bits_drafts_with_the_copies_weights(dense_pair: TinyPair) -> None:
+    """Instead of its own or beside them, they are the same."""
+    beside, alone = (deepcopy(dense_pair.drafter) for _ in range(2))
+    copies = DraftWeights.of(beside, in_8_bits=True)
+    hold_in_8_bits(alone)
+    held = DraftWeights.of(alone, in_8_bits=False)
+
+    def tensors(weights: DraftWeights | LayerWeights) -> list[torch.Tensor | None]:
+        found = [getattr(weights, field.name) for field in fields(weights) if field.name != "layers"]
+        return [tensor for weight in found for tensor in (weight.values, weight.scales)]
+
+    assert len(held.layers) == len(copies.layers) > 0
+    for one, other in zip((held, *held.layers), (copies, *copies.layers), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(tensors(one), tensors(other), strict=True))  # type: ignore[arg-type]

@@ -15,12 +15,13 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import RoundLaunches
 from engine.errors import DeviceFailure, Option, WeightsFailure
 from engine.kernels.weights.int8 import Int8Weight
+from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
 from engine.loading import memory_plan as plan_module
-from engine.loading.memory_plan import MemoryPlan, plan_memory
+from engine.loading.memory_plan import NO_DRAFTING, Drafting, MemoryPlan, plan_memory
 from engine.models import attention_backends as backends
-from engine.models.dflash.weights import DraftWeights
+from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
 from engine.models.gemma4.config import Gemma4Config
 from tests.engine.conftest import CPU, TinyPair
 
@@ -48,7 +49,8 @@ def plan(dense_pair: TinyPair) -> MemoryPlan:
 def test_it_counts_what_is_allocated(context: int, dense_pair: TinyPair) -> None:
     plan = plan_memory(dense_pair.folder / "target", dense_pair.folder / "drafter", context, CPU)
     models = (dense_pair.target, dense_pair.drafter)
-    assert plan.weights == sum(parameter.nbytes for model in models for parameter in model.parameters())
+    target, drafter = (sum(parameter.nbytes for parameter in model.parameters()) for model in models)
+    assert (plan.target_bytes, plan.drafter_bytes, plan.drafting.nbytes) == (target, drafter, drafter)
     decoder = Decoder(*models, context)
     assert decoder.draft_cache is not None
     assert plan.caches == cache_size(decoder.cache) + cache_size(decoder.draft_cache)
@@ -57,7 +59,7 @@ def test_it_counts_what_is_allocated(context: int, dense_pair: TinyPair) -> None
 @pytest.mark.parametrize("context", [100, 2048])
 def test_it_counts_what_rounds_on_the_device_add(context: int, dense_pair: TinyPair) -> None:
     plan = plan_memory(dense_pair.folder / "target", dense_pair.folder / "drafter", context, CPU)
-    assert (plan.device_rounds, plan.scratch, plan.draft_copy) == (False, 0, 0)
+    assert (plan.device_rounds, plan.scratch, plan.drafting.head_in_8_bits) == (False, 0, False)
     # Copies: it lays weights side by side.
     launches = RoundLaunches(Decoder(deepcopy(dense_pair.target), deepcopy(dense_pair.drafter), context))
     assert launches.drafter is not None
@@ -82,23 +84,29 @@ def test_8_bit_copies_are_counted_where_rounds_draft_with_them(
     monkeypatch.setattr(backends, "ROUNDS_LEAST_HEAD_DIM", 16)  # the tiny pair's heads are smaller than any real ones
     drafter = dense_pair.folder / "drafter" if drafts else None
     plan = plan_memory(dense_pair.folder / "target", drafter, 2048, CUDA, backend)
-    assert (plan.device_rounds, plan.drafts_in_8_bits) == expected
+    assert (plan.device_rounds, plan.drafting.head_in_8_bits) == expected
+    # Copies: weights are laid side by side, in bf16 as on a GPU.
     embedding = Int8Weight.of(dense_pair.target.head)
-    # A copy: weights are laid side by side.
-    copies = embedding.nbytes + DraftWeights.of(deepcopy(dense_pair.drafter), in_8_bits=True).nbytes
-    assert plan.draft_copy == (copies if expected[1] else 0)
+    beside, alone = (deepcopy(dense_pair.drafter).bfloat16() for _ in range(2))
+    copies = DraftWeights.of(beside, in_8_bits=True)
+    hold_in_8_bits(alone)
+    packed = bytes_of(alone) + copies.context_kv.nbytes
+    ways = [bytes_of(beside) + copies.nbytes + embedding.nbytes, packed + embedding.nbytes, packed]
+    wanted = [*ways, bytes_of(beside), 0]
+    found = [each.nbytes for each in plan.draftings]
+    assert found == (ways if all(expected) else wanted[3:4] if drafts else wanted[4:])
 
 
-def test_8_bit_copies_are_left_out_rather_than_the_pair(plan: MemoryPlan) -> None:
-    on_device = replace(plan, device_rounds=True, draft_copy=1000)
-    needed = plan.weights + plan.caches + on_device.scratch
-    with_room = replace(on_device, available=needed + 1000)
-    assert with_room.drafts_in_8_bits
-    tight = replace(with_room, available=needed + 999)
-    assert not tight.drafts_in_8_bits
-    replace(tight, available=needed).check()
+def test_a_drafter_gives_way_to_the_pair(plan: MemoryPlan) -> None:
+    """First its copies, then its own bits, then the head's copy."""
+    ways = (Drafting(1000, head_in_8_bits=True), Drafting(600, packed=True, head_in_8_bits=True), Drafting(500, True))
+    on_device = replace(plan, device_rounds=True, draftings=ways)
+    needed = plan.target_bytes + plan.caches + on_device.scratch
+    chosen = [replace(on_device, available=needed + room).drafting for room in (1000, 999, 600, 599, 500)]
+    assert chosen == [ways[0], ways[1], ways[1], ways[2], ways[2]]
+    replace(on_device, available=needed + 500).check()
     with pytest.raises(DeviceFailure):
-        replace(tight, available=needed - 1).check()
+        replace(on_device, available=needed + 499).check()
 
 
 def test_the_context_is_cut_to_the_model_s(dense_pair: TinyPair) -> None:
@@ -112,7 +120,7 @@ def test_a_wrong_drafter_is_known_before_anything_is_loaded(dense_pair: TinyPair
 
 
 def test_what_fits_to_the_byte_fits(plan: MemoryPlan) -> None:
-    exact = replace(plan, available=plan.weights + plan.caches)
+    exact = replace(plan, available=plan.target_bytes + plan.drafter_bytes + plan.caches)
     exact.check()
     with pytest.raises(DeviceFailure):
         replace(exact, available=exact.available - 1).check()
@@ -120,8 +128,8 @@ def test_what_fits_to_the_byte_fits(plan: MemoryPlan) -> None:
 
 def test_a_suggested_context_is_the_largest_that_fits(plan: MemoryPlan) -> None:
     half = replace(plan, context=1024)
-    tight = replace(plan, available=plan.weights + half.caches)
-    with pytest.raises(DeviceFailure, match="doesn't fit: 1 MB of weights") as caught:
+    tight = replace(plan, available=plan.target_bytes + plan.drafter_bytes + half.caches)
+    with pytest.raises(DeviceFailure, match="doesn't fit in bf16: 1 MB of weights") as caught:
         tight.check()
     assert caught.value.advice == (Option("max_context", 1024),)
     replace(tight, context=1024).check()
@@ -134,7 +142,8 @@ def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_
     config = json.loads((CONFIGS / "gemma-4-26B-A4B-it.config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config))
     layers = Gemma4Config.from_json(config).layers
-    plan = MemoryPlan(layers, (), 262_144, 50_466_283_580, gigabytes * 1_000_000_000, CUDA, True, 0)
-    with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights and .* 34 MB to decode with") as caught:
+    room = gigabytes * 1_000_000_000
+    plan = MemoryPlan(layers, (), 262_144, "bf16", 50_466_283_580, 0, (NO_DRAFTING,), 0, room, CUDA, True)
+    with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights, .* 34 MB to work with") as caught:
         plan.check()
     assert hint in caught.value.hint

@@ -1,0 +1,72 @@
+"""What the published pairs take in each format, and whether they fit a card, as a table and as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from engine.hub.sizes import CONTEXTS, PairSize, known_sizes
+from engine.tools.gpus import CARDS, Gpu
+
+SUM_CONTEXT = CONTEXTS[1]
+HEADS = ("model", "weights", "GB", "drafter", "cache 8k", "32k", "128k", "sum at 32k", "fits with")
+
+
+def size_objects(gpu: Gpu | None) -> list[dict[str, Any]]:
+    """A row of the table for each model and format, in bytes."""
+    return [row for size in known_sizes() for row in _objects(size, gpu)]
+
+
+def _objects(size: PairSize, gpu: Gpu | None) -> Iterator[dict[str, Any]]:
+    for weights, nbytes in size.weights.items():
+        drafter = size.draftings[0] if gpu is None else size.drafting(weights, SUM_CONTEXT, gpu.free)
+        yield {
+            "model": size.target,
+            "weights": weights,
+            "weights_bytes": nbytes,
+            "drafter_bytes": drafter,
+            "cache_bytes": {str(context): size.caches[context] for context in CONTEXTS},
+            "work_bytes": size.work,
+            "sum_bytes": size.without_drafter(weights, SUM_CONTEXT) + drafter,
+            "fits": None if gpu is None else [each for each in CONTEXTS if size.fits(weights, each, gpu.free)],
+        }
+
+
+def size_lines(gpu: Gpu | None) -> list[str]:
+    """The table with what there is to say about it."""
+    rows = [_row(each) for each in size_objects(gpu)]
+    heads = HEADS if gpu is not None else HEADS[:-1]
+    if gpu is None:
+        about = "No NVIDIA GPU here; for one that you have in mind: dflash-chat doctor --memory 24, or --memory 4090"
+    else:
+        about = f"On {gpu.name}: {gpu.free / 1e9:.1f} of {gpu.memory / 1e9:.1f} GB free"
+    remark = "GB. The drafter with its 8-bit copies, or in 8 bits alone where that fits; the sum with room to work."
+    return [about, *table([heads, *(row[: len(heads)] for row in rows)]), remark]
+
+
+def _row(each: dict[str, Any]) -> list[str]:
+    fits = each["fits"]
+    numbers = (each["weights_bytes"], each["drafter_bytes"], *each["cache_bytes"].values(), each["sum_bytes"])
+    longest = "no" if not fits else f"{fits[-1] // 1024}k"
+    return [
+        each["model"].partition("/")[2],
+        each["weights"],
+        *(f"{number / 1e9:.1f}" for number in numbers),
+        "" if fits is None else longest,
+    ]
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as what is in them; the first two to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if index < 2 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def card_names() -> str:
+    return ", ".join(card.name for card in CARDS)

@@ -1,0 +1,91 @@
+"""Which format a target's weights are held in, and its plan: what was asked for, what the files hold, or the best that
+fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import torch
+
+from ..commands import AUTO, EngineOptions, WeightFormat
+from ..hub.pairs import PairFolders, pair_of
+from .memory_plan import NAMES, MemoryPlan, available_memory, gigabytes, plan_memory
+from .stored_format import StoredFormat, stored_format
+
+FORMATS: tuple[WeightFormat, ...] = get_args(WeightFormat)
+"""With the most bits first."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightPlan:
+    """What was chosen, and what was not."""
+
+    plan: MemoryPlan
+    stored: StoredFormat
+    others: tuple[MemoryPlan, ...]
+    """In formats that were considered before."""
+    qat: str = ""
+    """A checkpoint that was trained for INT4, if rounding makes this one."""
+
+    def describe(self) -> str:
+        """One line: the format, what it takes, and why."""
+        plan = self.plan
+        said = [f"{self._name}: {plan.summary()}"]
+        said += [f"{NAMES[other.weights]} would need {gigabytes(other.allocated)}" for other in self.others[:1]]
+        if self.qat:
+            said.append(f"rounded from bf16 here: {self.qat} was trained for INT4 and answers better")
+        if plan.weights != "bf16" and plan.device.type == "cpu":
+            said.append("slow on a CPU, which unpacks all weights for every pass")
+        return "; ".join(said)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to explain: floats as they are stored, or as always on a CPU."""
+        return self.plan.weights == self.stored.weights == "bf16" and not self.others
+
+    @property
+    def _name(self) -> str:
+        stored, weights = self.stored.weights, self.plan.weights
+        if stored == weights:
+            return str(self.stored)
+        return f"{NAMES[weights]}, unpacked from {self.stored}" if weights == "bf16" else NAMES[weights]
+
+
+def choose_weights(options: EngineOptions, folders: PairFolders, context: int, device: torch.device) -> WeightPlan:
+    """The plan for loading a pair with so much context. Raises ``DeviceFailure`` where nothing fits, ``WeightsFailure``
+    for files that are damaged or in a format that can't be computed with, ``UsageFailure`` for packed weights that
+    would have to be packed otherwise."""
+    stored = stored_format(folders.target, available_memory(device))
+    plans: list[MemoryPlan] = []
+    for weights in _candidates(options, stored, device):
+        plans.append(plan_memory(folders.target, folders.drafter, context, device, options.attention_backend, weights))
+        if plans[-1].fits:
+            break
+    chosen = plans[-1]
+    if not chosen.fits:
+        chosen.check(_instead(options, folders, stored, chosen))
+    rounded = chosen.weights == "int4" != stored.weights and "qat" not in f"{folders.name} {folders.target}".lower()
+    pair = pair_of(folders.target) if rounded else None
+    return WeightPlan(chosen, stored, tuple(plans[:-1]), pair.qat if pair is not None else "")
+
+
+def _candidates(options: EngineOptions, stored: StoredFormat, device: torch.device) -> Sequence[WeightFormat]:
+    if options.weights != AUTO:
+        return (options.weights,)
+    if stored.weights != "bf16" or device.type == "cpu":
+        return (stored.weights,)
+    return FORMATS
+
+
+def _instead(
+    options: EngineOptions, folders: PairFolders, stored: StoredFormat, plan: MemoryPlan
+) -> tuple[MemoryPlan, ...]:
+    """The same pair with fewer bits, where the files allow it."""
+    fewer = FORMATS[FORMATS.index(plan.weights) + 1 :]
+    possible = [weights for weights in fewer if stored.weights in ("bf16", weights)]
+    return tuple(
+        plan_memory(folders.target, folders.drafter, plan.context, plan.device, options.attention_backend, weights)
+        for weights in possible
+    )
