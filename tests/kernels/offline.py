@@ -33,6 +33,7 @@ TYPES = {
     torch.int32: "i32",
     torch.int64: "i64",
     torch.uint8: "u8",
+    torch.uint16: "u16",
     torch.uint32: "u32",
     torch.uint64: "u64",
     torch.bool: "i1",
