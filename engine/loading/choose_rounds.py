@@ -13,12 +13,13 @@ import torch
 from ..commands import GenerationSettings
 from ..decoding.decoder import Decoder, Prompt
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.pass_check import passes_depart, prompts_depart
+from ..decoding.pass_check import passes_depart, products_depart, prompts_depart
 from ..decoding.round_launches import RoundLaunches
 from ..kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles, target_tiles, with_least_memory
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import KernelFailure
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.weight import unpack_first
 from ..models.packed import format_of_target
 from ..tuning.known import keep, kept
 from ..tuning.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
@@ -37,6 +38,9 @@ class WrongResult(Exception):
 def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, ways: Sequence[Way], say: Say) -> None:
     """Lets kernels do what they can, tried out on a prompt. ``ways``: tiles for the rounds, best first; none where the
     host is to run them. ``head``: an 8-bit copy of the target's, to draft in 8 bits."""
+    if decoder.device.type == "cuda" and (failed := _failure(lambda: _refuse(products_depart(decoder.target)))):
+        say(f"{failed} Weights are unpacked before they multiply a prompt, more slowly.")
+        unpack_first()
     if decoder.read is not decoder.target and (failed := _failure(lambda: _read_prompt(decoder, prompt))):
         say(f"{failed} Prompts are read by PyTorch's modules instead, more slowly.")
         decoder.read_by_modules()
