@@ -138,7 +138,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @_setting("--temperature", "0-2", "0 is greedy.", common=True)
 @_setting("--top-p", "0-1", "Nucleus to sample from.")
 @_setting("--top-k", "N", "Tokens to sample from, 0 all.")
-@_setting("--seed", "N", "Same seed, same answer.", common=True)
+@_setting("--seed", "N", "Same seed, same answer.")
 @_setting("--max-new-tokens", "N", "Longest answer.")
 @DEVICE
 @WEIGHTS
