@@ -14,7 +14,7 @@ ARGS ?=
 # Paths stay relative: a clone may live in a folder with spaces in its name.
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
-INPUTS := pyproject.toml constraints.txt Makefile .ci/install-torch .ci/install-triton
+INPUTS := pyproject.toml constraints.txt Makefile $(wildcard .ci/install-*)
 
 .PHONY: chat test types screenshots clean
 
@@ -47,6 +47,7 @@ clean:
 # z-lab's own implementation, for comparison. Alone: it pins data sets and clients that the tests don't touch.
 	@$(PIP) install --no-deps --constraint constraints.txt dflash
 	@bash .ci/install-triton $(BIN)/python
+	@bash .ci/install-llama-cpp $(BIN)/python
 	@touch $@
 
 .venv/bin/python:

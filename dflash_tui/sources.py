@@ -6,8 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.commands import Command, EngineOptions
+from engine.hub.gguf import is_gguf
 
 from .core.advice import as_command
+from .core.settings.servers import ServerAddress
 from .core.source import Capabilities, Emit, Source, SourceFactory
 from .core.traces.replaying import ReplaySource
 
@@ -35,6 +37,10 @@ class EngineSource:
 
 Engine = Callable[[EngineOptions], SourceFactory]
 """Turns options into a source: :func:`engine_source`, or what stands in for it."""
+Attach = Callable[[ServerAddress], SourceFactory]
+"""Turns an address into a source: :func:`server_source`, or what stands in for it."""
+Target = EngineOptions | ServerAddress
+"""What is to answer."""
 
 
 def engine_source(options: EngineOptions) -> SourceFactory:
@@ -42,6 +48,33 @@ def engine_source(options: EngineOptions) -> SourceFactory:
 
     def create(emit: Emit) -> Source:
         return EngineSource(options, emit)
+
+    return create
+
+
+def llama_source(options: EngineOptions) -> SourceFactory:
+    """llama.cpp with a GGUF, as a child of this process."""
+
+    def create(emit: Emit) -> Source:
+        from .llamacpp.source import LlamaSource  # only who has a GGUF needs an HTTP client
+
+        return LlamaSource(options, emit)
+
+    return create
+
+
+def local_source(options: EngineOptions) -> SourceFactory:
+    """What answers on this machine: llama.cpp for a GGUF, the engine for everything else."""
+    return llama_source(options) if is_gguf(options.target) else engine_source(options)
+
+
+def server_source(address: ServerAddress) -> SourceFactory:
+    """A server that runs elsewhere, asked over HTTP."""
+
+    def create(emit: Emit) -> Source:
+        from .attach.source import ServerSource  # after the first frame: its imports take a tenth of a second
+
+        return ServerSource(address, emit)
 
     return create
 

@@ -108,6 +108,8 @@ class Ask:
     turn: int
     messages: tuple[Message, ...]
     settings: GenerationSettings
+    prompt: str | tuple[int, ...] = ()
+    """In the messages' place, where it isn't empty: text or token ids to continue as they stand, without a template."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,15 @@ bonus token. ``None`` is what a source doesn't know. Probabilities come in 1/100
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, get_args
 
-Verdict = Literal["accepted", "corrected", "bonus", "plain"]
+Verdict = Literal["accepted", "corrected", "bonus", "plain", "unknown"]
 """Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
 first draft that differed (``corrected``), it came free where nothing more had been verified behind what was accepted
-(``bonus``), or no draft was verified (``plain``: the first token of an answer, and every token without speculation)."""
+(``bonus``), or no draft was verified (``plain``: the first token of an answer, and every token without speculation).
+``unknown``: the source doesn't say which of these. An engine always knows; a server may not tell."""
 
 Channel = Literal["answer", "thought", "control"]
 """Where a token belongs: the answer, the model's thinking, or markup nobody reads (stop and channel tokens)."""
@@ -19,7 +21,12 @@ Channel = Literal["answer", "thought", "control"]
 FinishReason = Literal["stop", "length", "context", "stopped", "error"]
 """Why a turn ended: the model said so, ``max_new_tokens``, the context is full, the user stopped it, or an error."""
 
-ErrorKind = Literal["usage", "weights", "device", "generation"]
+ErrorKind = Literal["usage", "weights", "device", "generation", "server"]
+"""What was at fault; ``server``: one that can't be reached, refuses, or says what can't be understood."""
+
+Clock = Literal["engine", "server", "arrival"]
+"""Whose clock timed the rounds: the engine's in this process, a server's own, or when their tokens arrived here. When a
+server's rounds ended is when they arrived here in either case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,11 @@ class EngineReady:
     """Tells whether two runs had the same weights: see ``fingerprint.py``."""
     drafter_hash: str = ""
     """The drafter's; empty without one."""
+    server: str = ""
+    """Its address, without keys; empty for the engine of this process."""
+    dialect: str = ""
+    """What answers there, and its version, as the server says: ``llama.cpp b11549``; empty without a server."""
+    times: Clock = "engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +151,7 @@ class Step:
     draft: tuple[DraftToken, ...]
     """The drafter's first choice of each position. Without a ``tree``, the first ``verify_width - 1`` were verified."""
     num_accepted: int
-    """How many drafted tokens were accepted *and* emitted."""
+    """How many drafted tokens were accepted *and* emitted; as a server counts, also what the answer's end cut off."""
     emitted: tuple[EmittedToken, ...]
     verify_width: int
     """Rows of the target's forward pass: the anchor and the drafted tokens it verified."""
@@ -153,6 +165,23 @@ class Step:
     """Why so much of the draft was verified, where that was chosen; None where all of it was."""
     tree: tuple[TreeToken, ...] = ()
     """The ``verify_width - 1`` verified tokens, parents first, if not a chain; see ``accepted_in``."""
+    provisional: bool = False
+    """Where the round begins and ends, and so its verdicts, is a guess until a :class:`Settled`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a server's own count says of a turn's provisional steps. It comes once, before the ``TurnFinished``."""
+
+    turn: int
+    steps: tuple[Step, ...]
+    """All of the turn's, in the place of those that came before; their texts together are the same. Empty: those that
+    came stand as they are, and are provisional no longer if ``proved``."""
+    proved: bool
+    """They are what the server counted. False: that could not be proved; what is uncertain is ``unknown``, or still
+    provisional."""
+    note: str = ""
+    """Why it could not be proved, in words for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +228,25 @@ class EngineError:
     turn: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Worth telling the user once, and no error: a server accepts no drafts, or could tell more. What is about an
+    answer comes before its ``TurnFinished``."""
+
+    message: str
+    advice: str = ""
+    """What to do about it, in words to copy."""
+
+
+def settled_steps(settled: Settled, told: Iterable[Step]) -> tuple[Step, ...]:
+    """The turn's steps from now on; empty if they don't change. ``told``: those that came before."""
+    if settled.steps or not settled.proved:
+        return settled.steps
+    before = tuple(told)
+    guessed = any(step.provisional for step in before)
+    return tuple(replace(step, provisional=False) for step in before) if guessed else ()
+
+
 def accepted_in(step: Step) -> tuple[int, ...]:
     """Which tokens of a step's tree were accepted, counted from 1: one for each accepted position."""
     rows: dict[tuple[int, int | None], int] = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
@@ -217,16 +265,19 @@ def rounded(value: float, steps: int) -> float:
     return round(value * steps) / steps
 
 
-Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFinished | EngineError
+Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | Settled | TurnFinished | EngineError | Notice
 
-_EVENT_TYPES: dict[str, type] = {
-    cls.__name__: cls for cls in (LoadProgress, EngineReady, TurnStarted, PrefillDone, Step, TurnFinished, EngineError)
-}
+_EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
+_LEFT_OUT: dict[str, Any] = {"server": "", "dialect": "", "times": "engine", "provisional": False}
+"""Fields that only servers give a reason to fill, and what they are otherwise: then JSON leaves them out."""
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
     """A JSON-ready dict; ``event`` names the type, the other keys are its fields."""
-    return {"event": type(event).__name__, **asdict(event)}
+    data = {"event": type(event).__name__, **shortened(asdict(event))}
+    if isinstance(event, Settled):
+        data["steps"] = [shortened(step) for step in data["steps"]]
+    return data
 
 
 def event_from_dict(data: dict[str, Any]) -> Event:
@@ -235,16 +286,33 @@ def event_from_dict(data: dict[str, Any]) -> Event:
         cls = _EVENT_TYPES[data["event"]]
     except KeyError:
         raise ValueError(f"not an event of this vocabulary: {data.get('event')!r}") from None
-    known = {f.name for f in fields(cls)}
-    values = {key: value for key, value in data.items() if key in known}
     if cls is Step:
-        values["draft"] = tuple(DraftToken(**token) for token in values["draft"])
-        values["emitted"] = tuple(EmittedToken(**token) for token in values["emitted"])
-        values["choice"] = WidthChoice(**choice) if (choice := values.get("choice")) else None
-        values["tree"] = tuple(TreeToken(**token) for token in values.get("tree", ()))
+        return _step(data)
+    values = _known(cls, data)
+    if cls is Settled:
+        values["steps"] = tuple(_step(step) for step in values["steps"])
     elif cls is TurnFinished:
         statistics = dict(values["statistics"])
         statistics["acceptance_histogram"] = tuple(statistics["acceptance_histogram"])
         values["statistics"] = TurnStatistics(**statistics)
     event: Event = cls(**values)
     return event
+
+
+def _step(data: dict[str, Any]) -> Step:
+    values = _known(Step, data)
+    values["draft"] = tuple(DraftToken(**token) for token in values["draft"])
+    values["emitted"] = tuple(EmittedToken(**token) for token in values["emitted"])
+    values["choice"] = WidthChoice(**choice) if (choice := values.get("choice")) else None
+    values["tree"] = tuple(TreeToken(**token) for token in values.get("tree", ()))
+    return Step(**values)
+
+
+def _known(cls: type, data: dict[str, Any]) -> dict[str, Any]:
+    known = {field.name for field in fields(cls)}
+    return {key: value for key, value in data.items() if key in known}
+
+
+def shortened(data: dict[str, Any]) -> dict[str, Any]:
+    """An event's fields without those that say nothing and came after JSON was first written."""
+    return {key: value for key, value in data.items() if key not in _LEFT_OUT or value != _LEFT_OUT[key]}

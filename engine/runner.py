@@ -196,7 +196,7 @@ class Runner:
                 settings = settings.with_changes(change)
             return settings
 
-        turn = _TurnEvents(self, ask, len(prompt.ids), started)
+        turn = _TurnEvents(self, ask, prompt, started)
         for progress in self.decoder.decode(prompt, poll):
             if isinstance(progress, Round):
                 yield turn.step(progress)
@@ -211,9 +211,15 @@ class Runner:
         self.decoder.clear()
 
     def _prompt(self, ask: Ask) -> Prompt:
-        if not ask.messages or not ask.messages[-1].content.strip():
+        if ask.prompt:
+            prompt = self.tokenizer.raw_prompt(ask.prompt)
+            size = self.decoder.target.config.vocab_size
+            if (wrong := next((each for each in prompt.ids if not 0 <= each < size), None)) is not None:
+                raise UsageFailure(f"No token has the id {wrong}.", f"Ids go from 0 to {size - 1}.")
+        elif ask.messages and ask.messages[-1].content.strip():
+            prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
+        else:
             raise UsageFailure("The prompt is empty.", "Type a question.")
-        prompt = self.tokenizer.prompt(ask.messages, ask.settings.thinking)
         limit = self.decoder.max_context
         if len(prompt.ids) >= limit:
             raise UsageFailure(
@@ -230,8 +236,9 @@ class Runner:
         ways: list[Way] = []
         head, from_file = None, None
         if plan.device_rounds:
-            from_file = kept_tiles(self.decoder, drafting.in_8_bits)
-            ways = [*([from_file] if from_file else []), *ways_with(*derived_tiles(self.decoder, drafting.in_8_bits))]
+            from_file = kept_tiles(self.decoder, drafting.head_in_8_bits)
+            derived = derived_tiles(self.decoder, drafting.head_in_8_bits)
+            ways = [*([from_file] if from_file else []), *ways_with(*derived)]
             head = Int8Weight.of(target.head) if drafting.head_in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
         if ways and from_file is None and self.runs_on_device and not card_of(self.decoder.device).was_measured:
@@ -282,14 +289,14 @@ class Runner:
 class _TurnEvents:
     """Turns the rounds of one turn into events, and adds up its statistics."""
 
-    def __init__(self, runner: Runner, ask: Ask, num_prompt_tokens: int, started: float):
+    def __init__(self, runner: Runner, ask: Ask, prompt: Prompt, started: float):
         self.runner = runner
         self.turn = ask.turn
         self.settings = ask.settings
-        self.question = ask.messages[-1].content
+        self.question = runner.tokenizer.decode(prompt.ids) if ask.prompt else ask.messages[-1].content
         self.started = started
         self.stream = AnswerStream(runner.tokenizer)
-        self.meter = TurnMeter(num_prompt_tokens)
+        self.meter = TurnMeter(len(prompt.ids))
         self.index = 0
         self.thought = ""
         self.reason: FinishReason = "stopped"

@@ -52,6 +52,11 @@ class ChatTokenizer:
         stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
         return Prompt(tuple(ids), stable)
 
+    def raw_prompt(self, prompt: str | Sequence[int]) -> Prompt:
+        """Text or ids as they stand, without a template. Text begins as the tokenizer begins every text."""
+        ids = tuple(self._tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
+        return Prompt(ids, len(ids))
+
     def _render(self, messages: Sequence[Message], thinking: bool, answering: bool) -> list[int]:
         rendered = self._tokenizer.apply_chat_template(
             [{"role": message.role, "content": message.content} for message in messages],

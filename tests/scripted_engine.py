@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from dflash_tui.core.source import Capabilities
 from engine.commands import MAX_BLOCK_SIZE, Adjust, Ask, Close, Command, Stop
 from engine.events import (
+    MICROSECONDS,
     PROBABILITY_STEPS,
     DraftToken,
     EmittedToken,
@@ -154,7 +155,8 @@ class ScriptedEngine:
             self._emit(replace(self._turn_error, turn=ask.turn))
             self._emit(TurnFinished(ask.turn, "error", ""))
             return False
-        self._emit(TurnStarted(ask.turn, 40, 12, ask.settings.to_dict(), ask.messages[-1].content))
+        question = ask.messages[-1].content if ask.messages else str(ask.prompt)
+        self._emit(TurnStarted(ask.turn, 40, 12, ask.settings.to_dict(), question))
         time.sleep(self._round_seconds)
         self._emit(PrefillDone(ask.turn, 1000 * self._round_seconds))
         settings, reason, closing = ask.settings, "stop", False
@@ -195,7 +197,7 @@ class ScriptedEngine:
         elif self._trees:
             made = self._tree_round(left[: min(block, len(left))])
             return replace(
-                made, turn=turn, index=index, time=self._clock() - started, draft_ms=3.1, verify_ms=6.4, total_ms=9.8,
+                made, turn=turn, index=index, time=self._since(started), draft_ms=3.1, verify_ms=6.4, total_ms=9.8,
                 context_length=52 + place, block_size=block, temperature=temperature, choice=TREE_CHOICE,
             )  # fmt: skip
         else:
@@ -211,9 +213,13 @@ class ScriptedEngine:
             given = [EmittedToken(8, token.text, "accepted", probability=token.probability) for token in kept]
             emitted = (*given, own)
         return Step(
-            turn, index, self._clock() - started, draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
+            turn, index, self._since(started), draft, accepted, emitted, len(draft) + 1, 3.1, 6.4, 9.8,
             52 + place, block, temperature,
         )  # fmt: skip
+
+    def _since(self, started: float) -> float:
+        """Seconds, as exact as an engine tells them."""
+        return rounded(self._clock() - started, 1000 * MICROSECONDS)
 
     def _tree_round(self, left: list[str]) -> Step:
         """What comes next is the drafter's first choice, or its second, or now and then none of the four."""

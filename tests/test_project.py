@@ -109,7 +109,8 @@ def test_opening_a_pair_leaves_the_compiler_of_torch_alone() -> None:
 def test_every_pin_lies_in_the_range_that_pyproject_asks_for() -> None:
     """``make`` installs what both files agree on; a pin that is missing or outside would break every fresh clone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = [Requirement(text) for text in project["dependencies"] + project["optional-dependencies"]["dev"]]
+    extras = project["optional-dependencies"]
+    asked = [Requirement(text) for text in (*project["dependencies"], *extras["dev"], *extras["gguf"])]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))
     versions = {canonicalize_name(name): version for name, version in pins.items()}

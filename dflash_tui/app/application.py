@@ -69,6 +69,10 @@ class ChatApp(ThemedApp):
             self.screen.catch_text(event)
         await super().on_event(event)
 
+    async def action_quit(self) -> None:
+        """Ctrl+Q, from wherever: what else would end is said first."""
+        self.chat_screen.leave()
+
     def on_notify(self) -> None:
         """One notice at a time: the newer one, which Textual adds after this, takes the place of the one before."""
         self.clear_notifications()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
@@ -12,7 +12,7 @@ from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.source import Happening, Rewind
 from dflash_tui.core.text.spans import Span
 from engine.commands import MIN_BLOCK_SIZE
-from engine.events import EngineReady, LoadProgress, TurnFinished
+from engine.events import EngineReady, LoadProgress, TurnFinished, TurnStarted
 
 from .widgets.gauge_panel import GaugePanel
 from .widgets.loading import LoadPanel
@@ -50,8 +50,14 @@ class Drawing:
         if any(isinstance(event, Rewind) for event in events):
             screen.query_one(TokenLog).clear()
         screen.query_one(TokenLog).append(screen.chat.reducer.take_spans())
+        for turn, spans in screen.chat.reducer.take_settled().items():
+            screen.query_one(TokenLog).relabel(turn, spans)
+            screen.viewer.settle(turn)
         screen.viewer.frame()
-        screen.query_one(ReplayBar).show(events)
+        screen.query_one(ReplayBar).show()
+        for event in events:
+            if isinstance(event, TurnStarted):
+                self._show_settings(event.settings)
         if not screen.chat.reducer.busy and events:
             self._draw_loading(events)
         if gauges:
@@ -69,7 +75,7 @@ class Drawing:
             panel.show_error(reducer.failure)
             panel.display = True
         elif reducer.ready is None and panel.display:
-            panel.show_progress(reducer.loading)
+            panel.show_progress(reducer.loading, self._screen.beginning)
         for event in events:
             if isinstance(event, EngineReady):
                 self._become_ready(event)
@@ -79,11 +85,18 @@ class Drawing:
         screen.query_one(LoadPanel).display = False
         screen.query_one(Header).show(ready)
         can = screen.source.capabilities
-        if ready.device != "cpu" and can.local:
+        if ready.server or (ready.device != "cpu" and can.local):
             screen.pump.on_gpu(True)
+        if ready.device != "cpu" and can.local:
             screen.gpu.start()
         self.offer_settings()
-        self._limit_block(ready.max_block_size)
+        if can.can("block_size") or screen.source.recording is not None:
+            self._limit_block(ready.max_block_size)
+        self._tell_lacking()
+        if can.can("verdicts"):
+            screen.show_legend()
+        else:
+            screen.viewer.lenses.choose("plain")
         if ready.banner and screen.begin.conversation is None:
             screen.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
             screen.query_one(Starters).display = not screen.chat.exchanges and can.can("ask")
@@ -113,6 +126,24 @@ class Drawing:
             slider.offer(reason)
             slider.known = reason is None or screen.source.recording is not None
 
+    def _show_settings(self, settings: Mapping[str, Any]) -> None:
+        """A slider of what was decided elsewhere says what the turn is decoded with."""
+        refused = self._screen.source.capabilities.refused
+        block, temperature = self._screen.query_one(BlockSlider), self._screen.query_one(TemperatureSlider)
+        if "block_size" in refused:
+            block.known = "block_size" in settings
+            block.show(settings.get("block_size", block.size_chosen))
+        if "temperature" in refused:
+            temperature.known = "temperature" in settings
+            temperature.value = settings.get("temperature", temperature.value)
+
+    def _tell_lacking(self) -> None:
+        """Flags that were typed and that the source can't follow."""
+        screen = self._screen
+        if lacking := screen.source.capabilities.lacks(screen.begin.wanted):
+            words = "\n".join(f"{flag}: {reason}" for flag, reason in lacking.items())
+            screen.notify(words, title="Not set", severity="warning", timeout=10, markup=False)
+
     def draw_gauges(self) -> None:
         screen = self._screen
         screen.query_one(GaugePanel).show(self.gauge_facts())
@@ -130,6 +161,7 @@ class Drawing:
             before_race=turn.before_race if turn else False,
             speculation=turn.speculation if turn else True,
             gpu=screen.gpu.latest,
+            times=screen.times,
             num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
             num_reused_tokens=turn.num_reused_tokens if turn else 0,
             screen_load=screen.pump.governor.load if screen.chat.busy else None,
@@ -167,9 +199,10 @@ class Drawing:
     def _state(self) -> str:
         screen = self._screen
         if screen.chat.reducer.phase == "failed":
-            return "the engine has ended"
+            failure = screen.chat.reducer.failure
+            return "no server" if failure and failure.kind == "server" else "the engine has ended"
         if screen.chat.waiting:
-            return "waiting for the models"
+            return "waiting for the models" if screen.source.capabilities.local else "waiting for the server"
         if screen.chat.stopping:
             return "stopping"
         if screen.chat.busy:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
+from dflash_tui.core.conversation.reducer import retold
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.traces.writer import TraceWriter
-from engine.events import EngineReady, Event, Step, TurnFinished
+from engine.events import EngineReady, Event, Settled, Step, TurnFinished
 
 
 class EventQueue:
@@ -35,7 +36,8 @@ class EventQueue:
         self.log.record(event)
         if self.trace is not None:
             self.trace.record(event)
-        self._events.put(event)
+        # A frame would wait for a long answer's rounds to be taken in anew.
+        self._events.put(retold(event) if isinstance(event, Settled) and event.steps else event)
         if isinstance(event, EngineReady | TurnFinished) or (isinstance(event, Step) and event.index == 0):
             self.wake()
 

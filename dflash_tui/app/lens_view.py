@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.rounds.lenses import Lens, Reading, Shade
+from dflash_tui.core.rounds.lenses import Lens, Reading, Shade, next_lens
 from dflash_tui.core.rounds.travel import Traveller
+from dflash_tui.core.source import Feature
 
 from .widgets.token_log import TokenLog
 
 if TYPE_CHECKING:
     from .screens.chat import ChatScreen
+
+
+NEEDS: dict[Lens, Feature] = {"confidence": "draft_probabilities", "verdict": "verdicts"}
+"""What a source has to tell for a lens."""
 
 
 class LensView:
@@ -24,13 +29,20 @@ class LensView:
 
     def choose(self, lens: Lens) -> None:
         """Colour the transcript by something else. ``SlashError`` for what the source doesn't tell."""
-        if lens == "confidence":
-            self._screen.talk.require("draft_probabilities")
+        if lens in NEEDS:
+            self._screen.talk.require(NEEDS[lens])
         self._screen.talk.show_tokens()  # a rendered answer has no tokens to colour
         self.lens = lens
         self.forget()
         self._screen.query_one(TokenLog).paint(None if lens == "verdict" else self._shade)
         self._screen.show_legend()
+
+    def next(self) -> Lens:
+        """The lens behind this one through which there is something to see."""
+        can, following = self._screen.source.capabilities.can, next_lens(self.lens)
+        while following in NEEDS and not can(NEEDS[following]):
+            following = next_lens(following)
+        return following
 
     def forget(self) -> None:
         """The turns of the chat have changed."""

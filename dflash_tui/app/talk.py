@@ -64,7 +64,8 @@ class Talk:
         screen = self._screen
         self.require("ask")
         if screen.chat.reducer.phase == "failed":
-            raise SlashError("The engine has ended and can't answer. The message above says what to do.")
+            who = "The engine has ended and" if self._screen.source.capabilities.local else "The server"
+            raise SlashError(f"{who} can't answer. The message above says what to do.")
         if screen.chat.busy:
             screen.chat.queued.append(text)
             self._draw_queue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.reducer import TurnState
@@ -40,6 +41,8 @@ class Viewer:
         self.lenses = LensView(screen, self.travel)
         self.motion = SlowMotion()
         self._seen_turns = 0
+        self._shown_token = 0
+        """The first of the round on show."""
 
     # What is on show
 
@@ -95,7 +98,7 @@ class Viewer:
         if place is None or turn is None:
             return None
         plain_ms = self._screen.chat.reducer.plain_ms
-        return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms)
+        return inspect(turn.history, place.step, turn.num_prompt_tokens, turn.seed, plain_ms, self._screen.times)
 
     # Going somewhere
 
@@ -280,6 +283,22 @@ class Viewer:
             self._tick()
         self._screen.pump.lively = self.motion.playing
 
+    def settle(self, turn: int) -> None:
+        """The rounds of an answer are others than those that were shown: the place keeps its token."""
+        self.lenses.forget()
+        if self.place is None or self.place.turn != turn:
+            return
+        token = self.place.token
+        place = self.travel.of_token(turn, self._shown_token if token is None else token)
+        history = self.travel.history(turn)
+        if place is None or history is None:
+            self._leave()
+            return
+        self.place = place if token is not None else replace(place, token=None)
+        if self.motion.active:
+            self.motion.stand(history, place.step)
+        self.show()
+
     def _still_there(self, place: Place) -> bool:
         """A recording that goes back takes rounds away."""
         history = self.travel.history(place.turn)
@@ -360,6 +379,7 @@ class Viewer:
         if place is None or history is None:
             return None
         first, behind = history.tokens_before(place.step), history.emitted_sum[place.step]
+        self._shown_token = first
         return Spotlight(
             place.turn,
             first,

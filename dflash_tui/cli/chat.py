@@ -13,23 +13,25 @@ import click
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.settings.config import Config
-from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.settings.addresses import address_for
+from dflash_tui.core.settings.servers import ServerAddress
+from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
-from dflash_tui.sources import Engine
+from dflash_tui.sources import Target
 from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
+from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
 from .background import check_theme, has_screen, in_browser, suited_theme
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
-from .flags import Flags
+from .flags import ENGINE_TOPICS, Flags, wanted_by
 from .headless import Request, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
-from .pair import DEVICE, OFFLINE, WEIGHTS
+from .pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
 from .plain import PlainChat
 from .problems import Problem
 from .prompt import read_prompt
@@ -38,14 +40,15 @@ from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
-MODEL is a folder or a hub name, fetched at need; without it, the bundled pair.
+MODEL: a folder, a GGUF, a hub name or a server's URL; without it, the bundled pair.
 
   dflash-chat                                     open the chat
   dflash-chat -p "Write a quicksort in Python"    print the answer
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
+  dflash-chat http://localhost:8000               attach to vLLM, llama.cpp, SGLang
+  dflash-chat model.gguf                          any GGUF, in llama.cpp
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
-  dflash-chat bench                               how fast it decodes
   dflash-chat lesson                              speculative decoding, explained
   dflash-chat replay demo                         watch a recorded run
   dflash-chat help                                every other flag, by topic
@@ -54,7 +57,7 @@ EXIT_LINE = """\
 Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
 or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader
 of stdout gone, 143 terminated. A partial answer is printed."""
-MORE_COMMANDS = "More commands: race | export | sessions | tune | selftest | config | completion"
+MORE_COMMANDS = "More commands: serve|bench|race|export|sessions|tune|selftest|config|completion"
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 
 _HEADLESS_FLAGS = {
@@ -78,7 +81,7 @@ class _Command(click.Command):
         formatter.write(f"\n{EXAMPLES}")
         common = [option for option in self.get_params(ctx) if not isinstance(option, Flag) or option.common]
         write_options(self, ctx, formatter, common)
-        formatter.write(f"\n{MORE_COMMANDS}\nMore flags: dflash-chat help {' | '.join(TOPICS)}\n{EXIT_LINE}")
+        formatter.write(f"\n{MORE_COMMANDS}\nMore flags: dflash-chat help {'|'.join(TOPICS)}\n{EXIT_LINE}")
 
 
 def _setting(
@@ -142,6 +145,8 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
 @flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @OFFLINE
+@SERVER
+@DIALECT
 @flag(
     "--attention-backend",
     topic="experts",
@@ -211,18 +216,25 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @click.pass_obj
 def chat(invocation: Invocation, /, **flags: Any) -> int:
     log_to_file()
-    chosen = Flags(**flags)
-    options, settings = chosen.engine_options(), chosen.settings()
+    chosen, given = Flags(**flags), typed_flags()
+    target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
+    settings = chosen.settings()
+    wanted = wanted_by(given)
+    if is_gguf(chosen.model):  # llama.cpp is started without it
+        wanted = {feature: flag for feature, flag in wanted.items() if feature != "speculation"}
     if chosen.out is not None:
         check_directory(chosen.out)
     text = read_prompt(chosen.prompt, None if in_browser() else sys.stdin)
     if text is not None:
-        return _answer(text, options, settings, chosen, invocation.engine)
+        return _answer(text, target, settings, chosen, wanted, invocation)
     _require_a_chat(chosen)
-    source = invocation.engine(suggest_model(options))
+    attached = isinstance(target, ServerAddress)
+    source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
     if chosen.plain:
-        return PlainChat(source, settings, SessionLog.create()).run()
-    return _open_chat(source, settings, chosen, invocation.config)
+        return PlainChat(source, settings, SessionLog.create(), wanted).run()
+    if not (attached or is_gguf(chosen.model) or chosen.device == "cpu"):
+        wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
+    return _open_chat(source, settings, chosen, wanted, invocation)
 
 
 def _require_a_chat(flags: Flags) -> None:
@@ -234,32 +246,41 @@ def _require_a_chat(flags: Flags) -> None:
         raise Problem("There is no prompt, and stdout is not a terminal to chat in.", f"Add a prompt: {EXAMPLE}")
 
 
-def _answer(text: str, options: EngineOptions, settings: GenerationSettings, flags: Flags, engine: Engine) -> int:
-    if options.target == BUNDLED:
-        options = replace(options, target=None)
+def _answer(
+    text: str, target: Target, settings: GenerationSettings, flags: Flags, wanted: Wanted, invocation: Invocation
+) -> int:
+    if isinstance(target, EngineOptions) and target.target == BUNDLED:
+        target = replace(target, target=None)
     if flags.save_dir is not None:
         check_directory(flags.save_dir, "--save-dir")
     form = flags.output_format()
     earlier, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     recording = open_trace(flags.trace)
     given = (flags.output, flags.system, flags.timeout, flags.save_dir)
-    request = Request(text, settings, form, *given, earlier, log)
+    request = Request(text, settings, form, *given, earlier, log, wanted)
     try:
-        return answer(request, recorded(engine(options), recording))
+        return answer(request, recorded(invocation.source(target), recording))
     finally:
         finish_trace(recording)
 
 
-def _open_chat(source: SourceFactory, settings: GenerationSettings, flags: Flags, config: Config) -> int:
+def _open_chat(
+    source: SourceFactory, settings: GenerationSettings, flags: Flags, wanted: Wanted, invocation: Invocation
+) -> int:
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
-    screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, config)
+    screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, invocation.config)
     trace = open_trace(flags.trace)
-    if flags.device != "cpu":
-        wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     with suited_theme(flags.theme) as suited:
         # Imported where the screen opens: headless mode must not wait for Textual.
         from dflash_tui.app.main import run_chat
 
         theme = suited()
-    begin = Start(PromptHistory.default(not flags.no_history), conversation, choose=flags.resume == "")
+    begin = Start(
+        PromptHistory.default(not flags.no_history), conversation, flags.resume == "", wanted, _others(invocation)
+    )
     return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
+
+
+def _others(invocation: Invocation) -> Callable[[str], SourceFactory]:
+    """Further servers, by URL or name, for a race against them. Raises ``ServerError``."""
+    return lambda target: invocation.attach(address_for(target, invocation.config))

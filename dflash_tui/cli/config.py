@@ -17,8 +17,11 @@ import click
 from click.core import ParameterSource
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.settings.addresses import is_address, table_problems
 from dflash_tui.core.settings.config import (
     KEYS_TABLE,
+    PROJECT_FILE,
+    SERVERS_TABLE,
     Config,
     ConfigError,
     ScreenOptions,
@@ -27,7 +30,9 @@ from dflash_tui.core.settings.config import (
     read_config,
     user_file,
 )
-from dflash_tui.sources import Engine
+from dflash_tui.core.settings.servers import ServerAddress
+from dflash_tui.core.source import SourceFactory
+from dflash_tui.sources import Attach, Engine, Target
 from engine.commands import AUTO, GenerationSettings
 
 from .block_size import BlockSizeType
@@ -70,11 +75,15 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
         if name in RETIRED:
             continue
         if name not in known:
-            near = get_close_matches(name, [*known, KEYS_TABLE], 1)
+            near = get_close_matches(name, [*known, KEYS_TABLE, SERVERS_TABLE], 1)
             hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"
             yield f"{entry.place}: there is no setting {name}{hint}"
         elif complaint := _complaint(known[name], entry.value):
             yield f"{entry.place}: {name} {complaint}"
+        elif entry.path.name == PROJECT_FILE and (name == "server" or is_address(str(entry.value))):
+            yield f"{entry.place}: {name} names a server in a project's file, which anybody may write; type it"
+    for name, table in config.servers.items():
+        yield from table_problems(name, table)
     for name, entry in config.keys.items():
         if not isinstance(entry.value, str):
             yield f'{entry.place}: {name} must be keys in quotes, such as "ctrl+s" or "f5,alt+t"'
@@ -115,8 +124,13 @@ class Invocation:
     """What every command of one run of the program shares: click hands it to them as its object."""
 
     engine: Engine
+    attach: Attach
     config: Config
     """The files, read once."""
+
+    def source(self, target: Target) -> SourceFactory:
+        """The engine with a pair, or a server."""
+        return self.attach(target) if isinstance(target, ServerAddress) else self.engine(target)
 
 
 def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
@@ -161,6 +175,10 @@ def config_command(program: click.Command) -> click.Command:
             click.echo(f"\n[{KEYS_TABLE}]")
         for name, entry in loaded.keys.items():
             click.echo(_line(f"{name} = {json.dumps(entry.value)}", entry.place))
+        for server, table in loaded.servers.items():
+            click.echo(f"\n[{SERVERS_TABLE}.{server}]")
+            for name, entry in table.items():
+                click.echo(_line(f"{name} = {_told(name, entry.value)}", entry.place))
         return ExitCode.OK
 
     @config.command()
@@ -204,6 +222,13 @@ def _shown(name: str, context: click.Context, loaded: Config) -> str:
     if value is None:
         return _line(f"# {name} =", origin)
     return _line(f"{name} = {json.dumps(value, default=str)}", origin)
+
+
+def _told(name: str, value: Any) -> str:
+    """A server's setting; what its headers hold may be secret."""
+    if name == "headers":
+        return "{" + ", ".join(f'{json.dumps(header)} = "..."' for header in value) + "}"
+    return json.dumps(value)
 
 
 def _line(setting: str, origin: str) -> str:

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
+from dflash_tui.core.settings.config import Config
+from dflash_tui.core.settings.servers import Dialect
+from dflash_tui.core.source import Feature, Wanted
+from dflash_tui.sources import Target
 from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, WeightChoice
+from engine.hub.gguf import is_gguf
 from engine.hub.pairs import NO_DRAFTER
 
 from .headless import OutputFormat
 from .problems import Problem, value_problem
+
+ENGINE_TOPICS = ("models", "experts")
+"""Of the flags that no server takes."""
+LLAMA_FLAGS = ("device", "draft", "context", "offline")
+"""Those of them that llama.cpp takes as our child."""
+SETTING_FLAGS: dict[str, Feature] = {
+    "block_size": "block_size", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
+    "max_new_tokens": "max_new_tokens", "thinking": "thinking", "no_speculation": "speculation", "system": "system",
+}  # fmt: skip
+"""Flags that a source may lack."""
+
+
+def wanted_by(typed: Collection[str]) -> Wanted:
+    """The features that flags were typed for."""
+    return {feature: f"--{name.replace('_', '-')}" for name, feature in SETTING_FLAGS.items() if name in typed}
+
 
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
@@ -40,6 +63,8 @@ class Flags:
     draft: str | None
     context: int | None
     offline: bool
+    server: str | None
+    dialect: Dialect | None
     attention_backend: AttentionBackend
     draft_attention_backend: AttentionBackend
     noise_embed_scale: float | None
@@ -60,6 +85,9 @@ class Flags:
         model = self.model
         if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
             raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
+        if model is not None and looks_like_host(model) and not Path(model).exists():
+            hint = f"A server's address begins with http:// or https://: dflash-chat http://{model}"
+            raise Problem(f"There is no model called {model!r}.", hint)
         return EngineOptions(
             model,
             # Without speculation a drafter would take seconds and gigabytes, and draft nothing.
@@ -73,6 +101,29 @@ class Flags:
             self.weights,
             time_rounds=self.block_size == AUTO,
         )
+
+    def target(self, given: Collection[str], of_engine: Collection[str], config: Config) -> Target:
+        """What is to answer; ``given``: the flags that were typed, ``of_engine``: those of them that no server takes.
+        Raises :class:`Problem` and ``ServerError``."""
+        named = self.server is not None and ("server" in given or "model" not in given)
+        if named and "model" in given:
+            raise Problem("MODEL and --server both say what is to answer.", "Leave one of them out.")
+        if not named and not is_address(self.model):
+            if "dialect" in given:
+                raise Problem("--dialect is a server's, and there is none.", "Name one: dflash-chat http://host:8000")
+            if is_gguf(self.model):
+                self._refuse([name for name in of_engine if name not in LLAMA_FLAGS], "a GGUF runs in llama.cpp.")
+            return self.engine_options()
+        self._refuse(of_engine, "a server chose that when it was started.")
+        if named:
+            return address_named(str(self.server), config, self.dialect)
+        return address_of(str(self.model), self.dialect)
+
+    @staticmethod
+    def _refuse(flags: Iterable[str], why: str) -> None:
+        for name in flags:
+            flag = f"--{name.replace('_', '-')}"
+            raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
 
     def settings(self) -> GenerationSettings:
         """Raises :class:`Problem` for a value out of range."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 from engine.commands import Ask, GenerationSettings, Message
 from engine.events import Event, TurnFinished
@@ -41,6 +41,8 @@ class Request:
     """The conversation that this prompt goes on with."""
     log: SessionLog | None = None
     """Its record."""
+    wanted: Wanted = field(default_factory=dict)
+    """Settings that were asked for: a source that lacks one is not asked."""
 
     def ask(self) -> Ask:
         system = self.system or (self.earlier.system if self.earlier else None)
@@ -65,7 +67,7 @@ def answer(request: Request, source: SourceFactory) -> ExitCode:
 
     if request.log is not None:
         request.log.user(ask.turn, request.prompt, request.system)
-    ending = run_turn(source, ask, handle, request.timeout)
+    ending = run_turn(source, ask, handle, request.timeout, request.wanted)
     if request.log is not None:
         request.log.close()
     if ending.code is ExitCode.BROKEN_PIPE:

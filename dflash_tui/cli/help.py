@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.settings.addresses import KEY_VARIABLE
+from dflash_tui.core.settings.servers import DIALECTS
 from engine.tools.gpus import first_gpu
 
 from .problems import Problem
@@ -18,6 +20,7 @@ from .sizes import size_lines
 TOPICS = {
     "decoding": "how tokens are drafted and chosen",
     "models": "which models, where they come from, where they run",
+    "servers": "attaching to a server that runs elsewhere",
     "scripts": "prompts in pipes: what is printed, exit codes",
     "screen": "how the chat looks, where it keeps things",
     "chats": "going on with older ones; dflash-chat sessions lists them",
@@ -31,7 +34,7 @@ EXIT_CODES = {
     ExitCode.USAGE: "a flag, a file or a prompt that can't be used",
     ExitCode.WEIGHTS: "weights missing, damaged, or not what their config says",
     ExitCode.DEVICE: "no usable GPU, or not enough memory",
-    ExitCode.REMOTE: "a server that can't be reached",
+    ExitCode.REMOTE: "a server that can't be reached, refuses, or breaks off",
     ExitCode.TIMEOUT: "--timeout ran out; the partial answer was printed",
     ExitCode.INTERRUPTED: "Ctrl+C; the partial answer was printed",
     ExitCode.BROKEN_PIPE: "the reader of stdout went away",
@@ -39,7 +42,23 @@ EXIT_CODES = {
 }
 
 
-KEPT_TOPICS = ("decoding", "models", "screen", "experts")
+SERVERS = f"""
+  dflash-chat http://gpu-box:8000      attach to it; {KEY_VARIABLE} holds its key, if it wants one
+  dflash-chat --server team            attach to [servers.team] of your config.toml:
+
+  [servers.team]
+  url = "https://models.example.org"
+  model = "google/gemma-4-26B-A4B-it"  its only or first one without
+  key_variable = "TEAM_KEY"            or key_command = "secret-tool lookup service team"
+  headers = {{X-Team = "speech"}}        sent with every request
+  dialect = "vllm"                     otherwise found out by asking: {", ".join(DIALECTS)}
+
+llama.cpp tells its rounds as they happen; vLLM at the end of an answer, when it was started with
+--per-request-spec-decode-metrics detailed; SGLang sums, which prove what was seen. Others answer.
+"""
+"""What there is to know beside the flags."""
+
+KEPT_TOPICS = ("decoding", "models", "servers", "screen", "experts")
 """Flags of these topics make sense beyond one run."""
 
 
@@ -116,6 +135,8 @@ def topic_text(program: click.Command, topic: str) -> str:
     write_options(program, context, formatter, flags_of(program, topic))
     if topic == "models":
         formatter.write("\n" + "\n".join(size_lines(first_gpu())) + "\n")
+    if topic == "servers":
+        formatter.write(SERVERS)
     if topic == "scripts":
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), meaning) for code, meaning in EXIT_CODES.items()])

@@ -16,7 +16,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.config import Config
-from dflash_tui.sources import Engine, engine_source
+from dflash_tui.sources import Attach, Engine, local_source, server_source
 from engine.errors import EngineFailure
 
 from .bench import bench
@@ -34,12 +34,14 @@ from .pull import pull
 from .race import race
 from .replay import replay
 from .selftest import selftest
+from .serve import serve
 from .sessions import sessions
 from .tune import tune
 
 COMMANDS: dict[str, click.Command] = {
     "pull": pull,
     "doctor": doctor,
+    "serve": serve,
     "replay": replay,
     "race": race,
     "lesson": lesson,
@@ -79,13 +81,13 @@ def program() -> NoReturn:
     sys.exit(code)
 
 
-def main(arguments: Sequence[str] | None = None, engine: Engine = engine_source) -> int:
-    """Run the program and return its exit code; ``engine`` makes the source of events."""
+def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, attach: Attach = server_source) -> int:
+    """Run the program and return its exit code; ``engine`` and ``attach`` make the source of events."""
     _open_closed_streams()
     if request := os.environ.get(VARIABLE):
         return answer_shell(chat, commands, request)
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments), engine)
+        return _run(list(sys.argv[1:] if arguments is None else arguments), engine, attach)
     except Problem as problem:
         return _give_up(problem)
     except EngineFailure as failure:
@@ -121,7 +123,7 @@ def _give_up(problem: Problem) -> ExitCode:
     return problem.code
 
 
-def _run(arguments: list[str], engine: Engine) -> int:
+def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
     """A first argument that is a command's name is that command; a folder of this name is ``./name``."""
     name = arguments[0] if arguments and arguments[0] in commands() else ""
     if arguments and not name:
@@ -132,7 +134,7 @@ def _run(arguments: list[str], engine: Engine) -> int:
         arguments[1:] if name else arguments,
         prog_name=f"dflash-chat {name}".rstrip(),
         standalone_mode=False,
-        obj=Invocation(engine, config),
+        obj=Invocation(engine, attach, config),
         default_map=defaults_of(config, SHARED if name else None),
     )
     return int(code or 0)

@@ -8,17 +8,19 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.conversation.reducer import turn_summary
+from dflash_tui.core.conversation.reducer import TurnState, turn_summary
 from dflash_tui.core.conversation.slash import Argument, SlashError, parse_slash
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import Feature, SourceFactory, events_only
+from dflash_tui.core.source import Feature, SourceFactory, Wanted, events_only
 from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Close, GenerationSettings
-from engine.events import EngineError, EngineReady, Event, LoadProgress, Step, TurnFinished
+from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Settled, Step, TurnFinished
 
 from .problems import Problem, engine_problem, show_problem
+from .status import describe_models
+from .turn import lacking
 
 JOIN_SECONDS = 3.0
 PROMPT = "You: "
@@ -28,12 +30,20 @@ GREETING = "Ready. Type a question and press Enter; a backslash at the end of a 
 class PlainChat:
     """One conversation with one engine, on stdin and stdout."""
 
-    def __init__(self, source: SourceFactory, settings: GenerationSettings, log: SessionLog) -> None:
+    def __init__(
+        self,
+        source: SourceFactory,
+        settings: GenerationSettings,
+        log: SessionLog,
+        wanted: Wanted,
+    ) -> None:
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._log = log
         self._engine = source(events_only(self._take))
         self._chat = Chat(settings, self._engine.send)
         self._line = ""
+        self._notes: list[str] = []
+        self._wanted = wanted
         self._commands: dict[str, tuple[str, Callable[[Argument], None]]] = {
             "help": ("this list", self._help),
             "new": ("start a new chat", self._new),
@@ -49,6 +59,8 @@ class PlainChat:
         try:
             while self._chat.reducer.ready is None:
                 self._hear()
+            if problem := lacking(self._engine, self._wanted):
+                raise problem
             print(GREETING, flush=True)
             while (text := self._read()) is not None:
                 self._take_line(text)
@@ -114,17 +126,30 @@ class PlainChat:
             case LoadProgress() if event.done == 0:
                 print(f"{event.phase} ...", flush=True)
             case EngineReady():
-                print(event.banner, flush=True)
+                print(event.banner or describe_models(event), flush=True)
             case Step():
                 self._say("".join(token.text for token in event.emitted if token.channel == "answer"))
             case TurnFinished():
                 self._say("\n" if self._line else "")
                 print(f"({turn_summary(event)})", flush=True)
+                self._tell_notices()
+            case Settled() if event.note:
+                self._notes.append(event.note)
+            case Notice():
+                self._notes.append(f"{event.message}\n  {event.advice}" if event.advice else event.message)
+                if not self._chat.busy:
+                    self._tell_notices()
             case EngineError():
                 problem = engine_problem(event)
                 if event.fatal:
                     raise problem
                 show_problem(problem)
+
+    def _tell_notices(self) -> None:
+        """What the source wants known, behind the answer."""
+        for note in self._notes:
+            print(note, flush=True)
+        self._notes.clear()
 
     def _say(self, text: str) -> None:
         """Whole lines only: a reader that speaks while it grows would stumble."""
@@ -147,12 +172,17 @@ class PlainChat:
         turn = self._chat.reducer.turn
         if turn is None:
             raise SlashError("There are no numbers before the first answer.")
-        for table in tables(GaugeFacts(turn.snapshot, plain_ms=self._chat.reducer.plain_ms)):
+        for table in tables(self._facts(turn)):
             print(f"{table.title}:")
             for row in table.rows:
                 named = zip(table.head, row, strict=True) if table.head else ()
                 print("  " + (", ".join(f"{head} {cell}" for head, cell in named) or ": ".join(row)))
         sys.stdout.flush()
+
+    def _facts(self, turn: TurnState) -> GaugeFacts:
+        ready = self._chat.reducer.ready
+        times = ready.times if ready else "engine"
+        return GaugeFacts(turn.snapshot, plain_ms=self._chat.reducer.plain_ms, times=times)
 
     def _set_temperature(self, argument: Argument) -> None:
         self._require("temperature")

@@ -14,6 +14,7 @@ from dflash_tui.core.progress import describe_bytes
 from engine.commands import AUTO, WeightChoice, WeightFormat
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
+from engine.hub.gguf import find_gguf, is_gguf
 from engine.hub.pairs import KNOWN_PAIRS, NO_DRAFTER, copy_in, find_pair
 from engine.hub.sizes import size_of
 from engine.tools.gpus import first_gpu
@@ -41,10 +42,13 @@ def pull(model: str, draft: str | None, weights: WeightChoice) -> int:
     any Gemma 4 checkpoint; drafters are known for 12B, 26B-A4B and 31B.
     """
     progress = _Progress()
-    model = _copy_of(model, weights)
+    model = model if is_gguf(model) else _copy_of(model, weights)
+    fetching = Fetching(refresh=True, progress=progress.show)
     try:
         with closing(progress):
-            folders = find_pair(model, draft, Fetching(refresh=True, progress=progress.show))
+            if is_gguf(model):
+                return _pull_gguf(model, draft, fetching)
+            folders = find_pair(model, draft, fetching)
     except KeyboardInterrupt:
         where = f" at {progress.last}" if progress.last else ""
         print(f"Stopped{where}. Nothing was deleted; run it again to go on.", file=sys.stderr)
@@ -72,6 +76,17 @@ def _copy_of(model: str, weights: WeightChoice) -> str:
         return model
     print(f"{copy}: {model} in {wanted}, {size.weights[wanted] / 1e9:.0f} GB.", file=sys.stderr)
     return copy
+
+
+def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
+    from dflash_tui.llamacpp.machine import free_memory
+    from dflash_tui.llamacpp.plan import is_companion
+
+    for name in (model, *([] if draft in (None, NO_DRAFTER) else [draft])):
+        path, remarks = find_gguf(name, free_memory() or sys.maxsize, is_companion, fetching)
+        print(*remarks, sep="\n", end="\n" if remarks else "", file=sys.stderr)
+        print(path)
+    return ExitCode.OK
 
 
 class _Progress:

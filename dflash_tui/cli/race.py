@@ -1,33 +1,43 @@
-"""``dflash-chat race``: the target alone against DFlash, measured on this machine without a screen."""
+"""``dflash-chat race``: the target alone against DFlash, or a server against another or this engine, in a table."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.document import origin_of
+from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.gpu import GpuMonitor
-from dflash_tui.core.race.race import Joules, Race, lanes_for
-from dflash_tui.core.race.report import HOW, race_object, race_remarks, race_table
-from dflash_tui.core.source import Source, SourceFactory, events_only
+from dflash_tui.core.race.race import Joules, Race, lanes_against, lanes_for
+from dflash_tui.core.race.report import host_of, how, race_document, race_object, race_remarks, race_table
+from dflash_tui.core.settings.addresses import address_for, is_address
+from dflash_tui.core.settings.config import Config
+from dflash_tui.core.settings.servers import ServerAddress
+from dflash_tui.core.source import Emit, Source, SourceFactory, Wanted, events_only
+from dflash_tui.sources import Target
 from engine.commands import BlockSize, Close, Command, EngineOptions, GenerationSettings, Message, Stop, WeightChoice
 from engine.events import EngineError, EngineReady, Event
+from engine.hub.gguf import is_gguf
 
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation
+from .flags import wanted_by
 from .logs import log_to_file
-from .pair import pair_flags
+from .output import FileOutput
+from .pair import SERVER, engine_flags, typed_flags
 from .problems import Problem, engine_problem, value_problem
 from .prompt import read_prompt
 from .status import StatusLine
-from .turn import JOIN_SECONDS, Inbox, signals_into
+from .turn import JOIN_SECONDS, Inbox, lacking, signals_into
 
 DEFAULTS = GenerationSettings()
 DEFAULT_RUNS = 3
@@ -35,7 +45,17 @@ Send = Callable[[Command], None]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@pair_flags
+@click.argument("model", required=False)
+@engine_flags
+@SERVER
+@click.option("--against", metavar="URL", help="Race against this server: a URL, or a name of [servers].")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a page with the lanes side by side, such as race.html.",
+)
 @click.option("-p", "--prompt", metavar="TEXT", help="The question; what is piped in is added.")
 @click.option("--runs", type=click.IntRange(1, 100), default=DEFAULT_RUNS, show_default=True, help="Runs per lane.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -71,9 +91,14 @@ def race(
     draft: str | None,
     context: int | None,
     offline: bool,
+    server: str | None,
+    against: str | None,
+    output: Path | None,
     **decoding: float,
 ) -> int:
     """Answer one question with the target alone and with DFlash, in turns, and compare.
+
+    With --against, MODEL with DFlash races a server; where MODEL is a URL, or --server names one, two servers race.
 
     The lanes start from equal caches, warmed up, in alternating order. Figures are medians over the runs; the speed-up
     is of decoding, the time to the first token stands apart.
@@ -82,45 +107,89 @@ def race(
     text = read_prompt(prompt, sys.stdin)
     if text is None:
         raise Problem("A race needs a question.", 'dflash-chat race -p "Write a quicksort in Python"')
+    typed = typed_flags()
+    options = EngineOptions(model, draft, device, context, offline, weights=weights)
+    sides = _sides(options, server, against, typed, invocation.config)
+    servers = [host_of(side.url) for side in sides if isinstance(side, ServerAddress)]
     try:
-        lanes = lanes_for(GenerationSettings(**decoding), block_sizes)  # type: ignore[arg-type]  # names are its fields
+        settings = GenerationSettings(**decoding)  # type: ignore[arg-type]  # names are its fields
+        if against is None:
+            lanes = lanes_for(settings, block_sizes)
+        else:
+            lanes = lanes_against(settings, block_sizes if len(servers) < len(sides) else (), servers)
     except ValueError as error:
         raise value_problem(error, "dflash-chat race --help lists the flags.") from error
     head = [Message("system", system)] if system else []
     messages = [*head, Message("user", text)]
-    options = EngineOptions(model, draft, device, context, offline, weights=weights)
-    return _Track(invocation.engine(options)).run(
-        lambda send, joules: Race(messages, lanes, runs, send, joules), as_json
-    )
+    page = None if output is None else FileOutput(output)
+    track = _Track([invocation.source(side) for side in sides], wanted_by(typed))
+    return track.run(lambda sends, joules: Race(messages, lanes, runs, sends, joules), as_json, page)
+
+
+def _sides(
+    options: EngineOptions, server: str | None, against: str | None, typed: Collection[str], config: Config
+) -> list[Target]:
+    """What races: one engine, or two of engine and servers. Raises :class:`Problem` and ``ServerError``."""
+    named = server if server is not None and ("server" in typed or "model" not in typed) else None
+    if named is not None and "model" in typed:
+        raise Problem("MODEL and --server both say what is to race.", "Leave one of them out.")
+    address = named or (options.target if is_address(options.target) else None)
+    if is_gguf(options.target) and against is None:
+        raise Problem("A GGUF has to be raced against something.", "Add a server: --against http://host:8000")
+    if address is None:
+        return [options, *([address_for(against, config)] if against else [])]
+    if against is None:
+        raise Problem("A server has to be raced against something.", "Add another server: --against http://host:8000")
+    if "block_sizes" in typed:
+        raise Problem("Servers chose their block sizes when they were started.", "Leave --block-size out.")
+    return [address_for(address, config), address_for(against, config)]
 
 
 class _Track:
-    """An engine, and what it says, for the length of one race."""
+    """What runs the lanes, and what it says, for the length of one race."""
 
-    def __init__(self, source: SourceFactory) -> None:
+    def __init__(self, sources: Sequence[SourceFactory], wanted: Wanted) -> None:
         self._inbox: Inbox = SimpleQueue()
-        self._engine: Source = source(events_only(self._inbox.put))
+        self._ready: dict[int, EngineReady] = {}
+        """By side."""
+        self._sides: list[Source] = [source(self._hear(side)) for side, source in enumerate(sources)]
+        self._wanted = wanted
         self._status = StatusLine()
         self._show_progress = self._status.counting("racing, runs done")
-        self._ready: EngineReady | None = None
         self._monitor = GpuMonitor()
 
-    def run(self, create: Callable[[Send, Joules], Race], as_json: bool) -> int:
+    def _hear(self, side: int) -> Emit:
+        def hear(event: Event) -> None:
+            if isinstance(event, EngineReady):
+                self._ready[side] = event
+            self._inbox.put(event)
+
+        return events_only(hear)
+
+    def run(
+        self, create: Callable[[Sequence[Send], Joules], Race], as_json: bool, page: FileOutput | None = None
+    ) -> int:
         """Load the engine, race, and print the result. Raises :class:`Problem` when there is none."""
         with signals_into(self._inbox):
-            self._engine.start()
+            for side in self._sides:
+                side.start()
             try:
-                held = create(self._engine.send, self._monitor.joules)
+                held = create([side.send for side in self._sides], self._monitor.joules)
                 interrupted = self._follow(held)
             finally:
                 self._status.finish()
                 self._monitor.stop()
-                self._engine.send(Stop())
-                self._engine.send(Close())
-                self._engine.join(JOIN_SECONDS)
+                for side in self._sides:
+                    side.send(Stop())
+                    side.send(Close())
+                for side in self._sides:
+                    side.join(JOIN_SECONDS)
         if interrupted is not None:
             return interrupted
         self._print(held, as_json)
+        if page is not None and held.result is not None:
+            page.write(render(race_document(held.result, origin_of(self._ready[0])), "html"))
+            page.close()
         return ExitCode.OK
 
     def _follow(self, held: Race) -> ExitCode | None:
@@ -136,14 +205,10 @@ class _Track:
 
     def _take(self, held: Race, event: Event) -> None:
         if isinstance(event, EngineReady):
-            if event.drafter is None:
-                raise Problem("There is no drafter to race with.", "Choose a model that has one, or name it: --draft.")
-            self._ready = event
             self._status.show(event)
-            if event.device != "cpu":
-                self._monitor.start()
-            held.start()
-        elif self._ready is None and not isinstance(event, EngineError):
+            if len(self._ready) == len(self._sides):
+                self._begin(held)
+        elif len(self._ready) < len(self._sides) and not isinstance(event, EngineError):
             self._status.show(event)
         else:
             before = held.progress
@@ -151,14 +216,31 @@ class _Track:
             if held.progress != before:
                 self._show_progress(*held.progress)
 
+    def _begin(self, held: Race) -> None:
+        """Everybody is ready."""
+        own = [ready for ready in self._ready.values() if not ready.server]
+        if any(ready.drafter is None for ready in own):
+            raise Problem("There is no drafter to race with.", "Choose a model that has one, or name it: --draft.")
+        for side in self._sides:
+            if problem := lacking(side, self._wanted):
+                raise problem
+        if any(ready.device != "cpu" for ready in own) and len(self._sides) == 1:
+            self._monitor.start()  # of a server's card nobody here knows
+        held.sides = tuple(self._ready[side] for side in range(len(self._sides)))
+        held.start()
+
     def _print(self, held: Race, as_json: bool) -> None:
         result = held.result
         assert result is not None
         if as_json:
-            origin = asdict(origin_of(self._ready))
-            print(json.dumps({"models": {key: origin[key] for key in _MODEL_KEYS}, **race_object(result)}, indent=1))
+            models, *others = [_models(ready) for ready in held.sides]
+            against = {"against": others[0]} if others else {}
+            print(json.dumps({"models": models, **against, **race_object(result)}, indent=1))
             return
-        print("\n".join([*table_lines(race_table(result)), "", *race_remarks(result), "", HOW]))
+        print("\n".join([*table_lines(race_table(result)), "", *race_remarks(result), "", how(result.sides)]))
 
 
-_MODEL_KEYS = ("target", "drafter", "device", "dtype")
+def _models(ready: EngineReady) -> dict[str, Any]:
+    keys = ("target", "drafter", "device", "dtype", *(("server", "dialect", "times") if ready.server else ()))
+    origin = asdict(origin_of(ready))
+    return {key: origin[key] for key in keys}

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.source import Source, SourceFactory, events_only
+from dflash_tui.core.source import Source, SourceFactory, Wanted, events_only
 from engine.commands import Ask, Close, Stop
 from engine.events import EngineError, EngineReady, Event, TurnFinished
 
@@ -30,16 +30,19 @@ class Ending:
     problem: Problem | None = None
 
 
-def run_turn(source: SourceFactory, ask: Ask, handle: Callable[[Event], None], timeout: float | None) -> Ending:
+def run_turn(
+    source: SourceFactory, ask: Ask, handle: Callable[[Event], None], timeout: float | None, wanted: Wanted
+) -> Ending:
     """Starts the source, sends ``ask`` when it is ready, and gives ``handle`` every event on this thread. Ctrl+C,
     SIGTERM and ``timeout`` (seconds, loading included) stop after the round in flight, with its ``TurnFinished``; a
-    second Ctrl+C doesn't wait. ``BrokenPipeError`` from ``handle`` ends the turn quietly."""
+    second Ctrl+C doesn't wait. ``BrokenPipeError`` from ``handle`` ends the turn quietly. A source that lacks something
+    ``wanted`` isn't asked."""
     inbox: Inbox = SimpleQueue()
     engine = source(events_only(inbox.put))
     with signals_into(inbox):
         engine.start()
         try:
-            return _Conversation(engine, inbox, ask, handle, timeout).run()
+            return _Conversation(engine, inbox, ask, handle, timeout, wanted).run()
         except BrokenPipeError:
             engine.send(Stop())
             return Ending(ExitCode.BROKEN_PIPE)
@@ -52,13 +55,20 @@ class _Conversation:
     """The state of :func:`run_turn`: whether the question was asked, and why the turn was stopped."""
 
     def __init__(
-        self, engine: Source, inbox: Inbox, ask: Ask, handle: Callable[[Event], None], timeout: float | None
+        self,
+        engine: Source,
+        inbox: Inbox,
+        ask: Ask,
+        handle: Callable[[Event], None],
+        timeout: float | None,
+        wanted: Wanted,
     ) -> None:
         self._engine = engine
         self._inbox = inbox
         self._ask = ask
         self._handle = handle
         self._deadline = None if timeout is None else time.monotonic() + timeout
+        self._wanted = wanted
         self._asked = False
         self._stopped: ExitCode | None = None
         self._problem: Problem | None = None
@@ -89,6 +99,8 @@ class _Conversation:
         self._handle(event)
         match event:
             case EngineReady():
+                if problem := lacking(self._engine, self._wanted):
+                    return Ending(problem.code, problem)
                 self._asked = True
                 self._engine.send(self._ask)
             case EngineError():
@@ -112,6 +124,13 @@ class _Conversation:
         if self._problem is not None:
             return Ending(self._problem.code, self._problem)
         return Ending(ExitCode.OK) if self._stopped is None else _ended_early(self._stopped)
+
+
+def lacking(source: Source, wanted: Wanted) -> Problem | None:
+    """What was asked for and can't be done; None when all can."""
+    for flag, reason in source.capabilities.lacks(wanted).items():
+        return Problem(f"{flag}: {reason}", f"Leave {flag} out.")
+    return None
 
 
 def _ended_early(why: ExitCode) -> Ending:

@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
     DEVICE = 4
     """No usable GPU, or not enough memory."""
     REMOTE = 5
-    """A server that can't be reached. Nothing in this version talks to one; the number is taken."""
+    """A server that can't be reached, refuses, or says what can't be understood."""
     TIMEOUT = 124
     """``--timeout`` ran out; what was written until then was printed."""
     INTERRUPTED = 130
@@ -34,6 +34,7 @@ _BY_KIND: dict[ErrorKind, ExitCode] = {
     "weights": ExitCode.WEIGHTS,
     "device": ExitCode.DEVICE,
     "generation": ExitCode.GENERATION,
+    "server": ExitCode.REMOTE,
 }
 
 

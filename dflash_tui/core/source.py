@@ -10,16 +10,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from engine.commands import Command
-from engine.events import Event, Step
+from engine.events import Event, Settled, Step
 
 if TYPE_CHECKING:
     from .rounds.history import StepHistory
     from .text.spans import Spans
 
 Feature = Literal[
-    "ask", "block_size", "temperature", "seed", "system", "thinking", "speculation", "drafts", "draft_probabilities",
+    "ask", "block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "system", "thinking", "speculation",
+    "drafts", "draft_probabilities", "verdicts",
 ]  # fmt: skip
-"""What a source may lack: questions, a setting, what was drafted, how sure the drafter was."""
+"""What a source may lack: questions, a setting, what was drafted, how sure the drafter was, which tokens were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,19 @@ class Capabilities:
     """It computes on this machine: this machine's card and processor are worth watching."""
     placeholder: str = ""
     """What the empty prompt says, when something other than usual."""
+    leaving: str = ""
+    """What ends with the screen besides an answer: said to whoever leaves, who then has to say so again."""
 
     def can(self, feature: Feature) -> bool:
         return feature not in self.refused
+
+    def lacks(self, wanted: Wanted) -> dict[str, str]:
+        """The flags that can't be followed, and why."""
+        return {flag: self.refused[feature] for feature, flag in wanted.items() if feature in self.refused}
+
+
+Wanted = Mapping[Feature, str]
+"""Features that the user asked for, and by which flags: what the source lacks of them has to be told."""
 
 
 class Recording(Protocol):
@@ -90,7 +101,8 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """Steps of one turn in a row, from a recording: as if one by one, without decoding them."""
+    """Steps of one turn in a row, from a recording: as if one by one, without decoding them. Or all of a turn's, in the
+    place of those that came before: a :class:`Settled`, made ready for the screen where it doesn't wait."""
 
     turn: int
     history: StepHistory
@@ -102,6 +114,8 @@ class StepBatch:
     """They are those from ``start`` to before ``stop``."""
     spans: Spans
     """What they add to the transcript."""
+    settled: Settled | None = None
+    """What settled the turn, without its steps."""
 
     def steps(self) -> Iterator[Step]:
         return islice(self.history.steps(self.start), self.stop - self.start)

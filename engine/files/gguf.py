@@ -1,29 +1,40 @@
-"""What tensors a GGUF file has, in the terms of safetensors files. A reader of its own: the ``gguf`` package makes
-arrays of all 777,000 strings of Gemma's vocabulary first, which took 73 s where this takes 0.4."""
+"""What a GGUF file says of its model, and what tensors it has, in the terms of safetensors files. A reader of its own:
+the ``gguf`` package makes arrays of all 777,000 strings of Gemma's vocabulary first, which took 73 s where this takes
+0.4."""
 
 from __future__ import annotations
 
 import mmap
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from struct import Struct, error
+from struct import Struct, calcsize, error
 from struct import unpack_from as unpack
+from typing import Any, NamedTuple
 
 from ..errors import WeightsFailure
 from .headers import Headers, TensorHeader, damaged
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
-SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Bytes of the metadata's types of numbers."""
+NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+"""The metadata's types of numbers."""
 STRING, ARRAY = 8, 9
 TYPES = {
-    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 9: "Q8_1", 10: "Q2_K", 11: "Q3_K",
-    12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S",
-    20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64",
-    29: "IQ1_M", 30: "BF16", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4", 40: "NVFP4",
+    0: ("F32", 1, 4), 1: ("F16", 1, 2), 2: ("Q4_0", 32, 18), 3: ("Q4_1", 32, 20), 6: ("Q5_0", 32, 22),
+    7: ("Q5_1", 32, 24), 8: ("Q8_0", 32, 34), 9: ("Q8_1", 32, 36), 10: ("Q2_K", 256, 84), 11: ("Q3_K", 256, 110),
+    12: ("Q4_K", 256, 144), 13: ("Q5_K", 256, 176), 14: ("Q6_K", 256, 210), 15: ("Q8_K", 256, 292),
+    16: ("IQ2_XXS", 256, 66), 17: ("IQ2_XS", 256, 74), 18: ("IQ3_XXS", 256, 98), 19: ("IQ1_S", 256, 50),
+    20: ("IQ4_NL", 32, 18), 21: ("IQ3_S", 256, 110), 22: ("IQ2_S", 256, 82), 23: ("IQ4_XS", 256, 136),
+    24: ("I8", 1, 1), 25: ("I16", 1, 2), 26: ("I32", 1, 4), 27: ("I64", 1, 8), 28: ("F64", 1, 8),
+    29: ("IQ1_M", 256, 56), 30: ("BF16", 1, 2), 34: ("TQ1_0", 256, 54), 35: ("TQ2_0", 256, 66), 39: ("MXFP4", 32, 17),
+    40: ("NVFP4", 64, 36),
 }  # fmt: skip
-MOST_DIMENSIONS, MOST = 4, 1 << 24
+"""Names, numbers of a block, and its bytes."""
+MOST_TYPES, MOST_DIMENSIONS, MOST = 255, 4, 1 << 24
+MOST_KEPT = 4096
+"""Items of a list that are kept; of a vocabulary only the length matters here."""
 LENGTH = Struct("<Q")
 
 
@@ -39,18 +50,29 @@ def gguf_file(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
+@dataclass(frozen=True, slots=True)
+class Gguf:
+    """A file without its weights."""
+
+    fields: Mapping[str, Any]
+    """The metadata. Lists longer than ``MOST_KEPT`` are cut, those of strings left out."""
+    lengths: Mapping[str, int]
+    """How long its lists are."""
+    tensors: Headers
+
+
 def read_gguf_headers(path: Path) -> Headers:
     """All tensors of a file. Raises ``WeightsFailure`` for one that is damaged or cut off."""
+    return read_gguf(path).tensors
+
+
+def read_gguf(path: Path) -> Gguf:
+    """The same with what it says of its model."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            headers = _Reader(path, content).tensors()
-            size = len(content)
+            return _Reader(path, content).read()
     except (error, OSError, ValueError, OverflowError) as problem:
         raise damaged(path, str(problem) or type(problem).__name__) from None
-    for name, header in headers.items():
-        if header.offset + header.nbytes > size:
-            raise damaged(path, f"it ends before {name} does")
-    return headers
 
 
 class _Reader:
@@ -58,50 +80,58 @@ class _Reader:
 
     def __init__(self, path: Path, content: mmap.mmap):
         self._path, self._content, self._at = path, content, 0
+        self._fields: dict[str, Any] = {}
+        self._lengths: dict[str, int] = {}
 
-    def tensors(self) -> Headers:
+    def read(self) -> Gguf:
         self._move(len(MAGIC))
         version, num_tensors, num_fields = self._take("<IQQ")
         if self._content[: len(MAGIC)] != MAGIC or version not in VERSIONS or max(num_tensors, num_fields) > MOST:
             raise ValueError(f"no GGUF file of version {' or '.join(map(str, VERSIONS))}")
-        alignment = 32
         for _ in range(num_fields):
             name = self._string()
             (kind,) = self._take("<I")
-            if name == "general.alignment" and kind == 4:
-                (alignment,) = unpack("<I", self._content, self._at)
-            self._skip(kind)
+            self._field(name, kind)
         found = [self._tensor() for _ in range(num_tensors)]
-        if alignment <= 0 or len({name for name, _ in found}) != num_tensors:
+        alignment = self._fields.get("general.alignment", 32)
+        if not isinstance(alignment, int) or alignment <= 0 or len({each.name for each in found}) != num_tensors:
             raise ValueError("tensors of one name, or an alignment of 0")
         start = -(-self._at // alignment) * alignment
-        return {name: TensorHeader(self._path, start + each.offset, each.dtype, each.shape) for name, each in found}
+        for each in found:
+            if start + each.offset + each.num_bytes > len(self._content):
+                raise ValueError(f"it ends before {each.name} does")
+        tensors = {each.name: TensorHeader(self._path, start + each.offset, each.dtype, each.shape) for each in found}
+        return Gguf(self._fields, self._lengths, tensors)
 
-    def _tensor(self) -> tuple[str, TensorHeader]:
+    def _tensor(self) -> _Tensor:
         name = self._string()
         (dimensions,) = self._take("<I")
         if not 0 < dimensions <= MOST_DIMENSIONS:
             raise ValueError(f"{name} has {dimensions} dimensions")
         shape = tuple(reversed(self._take(f"<{dimensions}Q")))  # the first is that of neighbours
         kind, offset = self._take("<IQ")
-        if kind not in TYPES or prod(shape) > 1 << 48:
+        if kind > MOST_TYPES or prod(shape) > 1 << 48:
             raise ValueError(f"{name} is of type {kind} and of shape {list(shape)}")
-        return name, TensorHeader(self._path, offset, TYPES[kind], shape)
+        dtype, numbers, size = TYPES.get(kind, (f"type {kind}", 1, 0))
+        return _Tensor(name, dtype, shape, offset, prod(shape) // numbers * size)
 
-    def _skip(self, kind: int) -> None:
-        """A value of the metadata."""
+    def _field(self, name: str, kind: int) -> None:
+        """One of the metadata."""
         if kind == STRING:
-            self._skip_strings(1)
+            self._fields[name] = self._string()
         elif kind == ARRAY:
             each, count = self._take("<IQ")
-            if count > MOST or each not in (STRING, *SIZES):
+            if count > MOST or each not in (STRING, *NUMBERS):
                 raise ValueError(f"a list of {count} values of type {each}")
+            self._lengths[name] = count
             if each == STRING:
                 self._skip_strings(count)
             else:
-                self._move(SIZES[each] * count)
-        elif kind in SIZES:
-            self._move(SIZES[kind])
+                kept = min(count, MOST_KEPT)
+                self._fields[name] = list(self._take(f"<{kept}{NUMBERS[each]}"))
+                self._move((count - kept) * calcsize(NUMBERS[each]))
+        elif kind in NUMBERS:
+            (self._fields[name],) = self._take(f"<{NUMBERS[kind]}")
         else:
             raise ValueError(f"a value of type {kind}")
 
@@ -117,7 +147,7 @@ class _Reader:
         self._move(length)
         return self._content[start : self._at].decode("utf-8")
 
-    def _take(self, layout: str) -> tuple[int, ...]:
+    def _take(self, layout: str) -> tuple[Any, ...]:
         values = unpack(layout, self._content, self._at)
         self._at += Struct(layout).size
         return values
@@ -126,3 +156,12 @@ class _Reader:
         if count > len(self._content) - self._at:
             raise ValueError("it ends too early")
         self._at += count
+
+
+class _Tensor(NamedTuple):
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    """Behind the header."""
+    num_bytes: int

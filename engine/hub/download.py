@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic
+from typing import Protocol
 
 from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_cache
 
@@ -41,7 +42,7 @@ class Repository:
     def open(cls, name: str) -> Repository:
         """Asks the hub what there is. Raises ``WeightsFailure``, also when it may be listed but not downloaded."""
         with explained(name):
-            files = _list_files(name)
+            files = list_files(name)
             if "config.json" not in files:
                 raise WeightsFailure(
                     f"{name} has no config.json: it is no checkpoint for transformers.",
@@ -67,7 +68,8 @@ class Repository:
             hf_hub_download(self.name, "config.json", etag_timeout=TIMEOUT)
 
 
-def _list_files(name: str) -> dict[str, RemoteFile]:
+def list_files(name: str) -> dict[str, RemoteFile]:
+    """A repository's files by name, at its newest revision. Raises what the hub's client raises."""
     info = HfApi().model_info(name, files_metadata=True, timeout=TIMEOUT)
     return {
         each.rfilename: RemoteFile(
@@ -87,6 +89,16 @@ def cached_folder(name: str) -> Path | None:
     with explained(name):
         config = try_to_load_from_cache(name, "config.json")
     return Path(config).parent if isinstance(config, str) else None
+
+
+class Wanted(Protocol):
+    """Files of a repository that belong together."""
+
+    def wanted(self) -> list[RemoteFile]:
+        """What to fetch, small files first."""
+
+    def finish(self) -> None:
+        """Called when all of them are here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +122,7 @@ def cached_models() -> list[CachedModel]:
     return models
 
 
-def fetch(repositories: Sequence[Repository], fetching: Fetching) -> None:
+def fetch(repositories: Sequence[Wanted], fetching: Fetching) -> None:
     """Fetches the missing files under one progress; ``WeightsFailure``, or ``FetchCancelled`` when stopped."""
     files = [file for repository in repositories for file in repository.wanted()]
     _check_disk(sum(file.size - file.bytes_here() for file in files))

@@ -183,24 +183,22 @@ class MemoryPlan:
 
     def _what_would_fit(self, instead: tuple[MemoryPlan, ...]) -> Text:
         """Another format, a shorter context, a smaller model, each with what it takes."""
-        ways: list[tuple[Advice, str]] = []
-        for other in (*instead, self):
-            option = () if other is self else (Option("weights", other.weights),)
-            if option and other.fits:
-                ways.append((*option, gigabytes(other.allocated)))
+        ways: list[tuple[Advice, str]] = [
+            (Option("weights", other.weights), gigabytes(other.allocated)) for other in instead if other.fits
+        ]
         if context := self.largest_context():
             ways.append((Option("max_context", context), gigabytes(self._needed(context) - self.reserve)))
         if smaller := self._smaller_pair():
             size, weights = smaller
             on_gpu = self.device.type == "cuda"
-            needs = size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)
+            nbytes = size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)
             name = NAMES[weights] if on_gpu else "fp32"
-            ways.append((Load(size.target), f"{gigabytes(needs)} in {name} with {LEAST_CONTEXT} tokens"))
+            ways.append((Load(size.target), f"{gigabytes(nbytes)} in {name} with {LEAST_CONTEXT} tokens"))
         if not ways:
             return ("The bundled pair would: ", Load(), " without a model. Or use a machine with more memory.")
         words: list[str | Advice] = ["What would: "]
-        for number, (advice, size) in enumerate(ways):
-            words += [", " if number else "", advice, f" ({size})"]
+        for number, (advice, needs) in enumerate(ways):
+            words += [", " if number else "", advice, f" ({needs})"]
         return (*words, ".")
 
     def _smaller_pair(self) -> tuple[PairSize, WeightFormat] | None:
@@ -255,8 +253,8 @@ def plan_of(
     device_rounds: bool,
 ) -> MemoryPlan:
     """For a target on ``meta`` that holds its weights in that format."""
-    config, draftings = model.config, (NO_DRAFTING,)
-    drafter_bytes = 0
+    config, drafter_bytes = model.config, 0
+    draftings: tuple[Drafting, ...] = (NO_DRAFTING,)
     if drafter is not None:
         with META:
             modules = drafter.build().to(compute_dtype(device))

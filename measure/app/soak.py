@@ -9,10 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -48,6 +50,8 @@ class Scene:
     """Seconds of the trace that are passed over."""
     user: Callable[[User], None] = lambda user: user.type_letter()
     asked: bool = True
+    server: str = ""
+    """What ``tape_server`` speaks, in a process of its own; the chat is attached to it."""
 
 
 class User:
@@ -97,8 +101,11 @@ class User:
 
 LONG = "Tape(emit, seconds={seconds}, loaded=40_000)"
 REPLAY = "from_step({{start}}, ReplaySource(Path({trace!r}), emit, {pace}))"
+ATTACHED = "server_source(ServerAddress({address!r}))(emit)"
 SCENES = (
     Scene("typing"),
+    Scene("typing, attached to llama.cpp", ATTACHED, server="llama.cpp"),
+    Scene("typing, attached to vLLM", ATTACHED, server="vllm"),
     Scene("typing after 40 000 tokens", LONG, loaded=True),
     Scene("scrolling back", LONG, loaded=True, user=User.scroll),
     Scene("resizing", LONG, loaded=True, user=User.resize),
@@ -109,10 +116,10 @@ SCENES = (
 
 CODE = """
 from pathlib import Path
-from dflash_tui.sources import engine_source
+from dflash_tui.sources import server_source
 from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.traces.replaying import ReplaySource
-from engine.commands import EngineOptions
 from measure.app.soaked import run
 from tests.app.tape import Tape
 def from_step(step, source):
@@ -147,12 +154,32 @@ class Reports:
         raise TimeoutError(f"the chat was never {at}: {user.terminal.output}")
 
 
+@contextmanager
+def served(dialect: str, seconds: float) -> Iterator[str]:
+    """The address of a server that plays so long; empty without a ``dialect``."""
+    if not dialect:
+        yield ""
+        return
+    command = [sys.executable, "-m", "measure.app.tape_server", dialect, "--seconds", str(seconds)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        finally:
+            server.terminate()
+
+
 def play(scene: Scene, seconds: float, folder: Path) -> dict[str, float]:
     """The figures of one scene."""
+    with served(scene.server, seconds) as address:
+        return watched(scene, seconds, folder, address)
+
+
+def watched(scene: Scene, seconds: float, folder: Path, address: str) -> dict[str, float]:
     trace = folder / f"{scene.name}.dft"
     start = 0 if scene.asked else record(trace, seconds + scene.skipped, scene.skipped)
     reader, writer = os.pipe()
-    source = scene.source.format(seconds=seconds, trace=str(trace), start=start)
+    source = scene.source.format(seconds=seconds, trace=str(trace), start=start, address=address)
     log = "SessionLog.create()" if scene.asked else "SessionLog.nowhere()"
     with Terminal(CODE.format(source=source, report=writer, log=log), SIZE, pass_fds=(writer,)) as terminal:
         os.close(writer)

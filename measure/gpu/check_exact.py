@@ -40,7 +40,7 @@ from engine.kernels.decode.head import capped_logits
 from engine.kernels.reference.attention import sdpa_attention
 from engine.kernels.reference.rope import rope_table
 from engine.kernels.toolchain.jit import MAX_ROWS
-from engine.kernels.weights.kinds import MAKERS, weight_of
+from engine.kernels.weights.kinds import MAKERS, bytes_of, weight_of
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
 from engine.models.dflash.config import DrafterConfig
@@ -49,7 +49,7 @@ from engine.models.gemma4 import GEMMA4
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.decode_pass import DecodePass
 from engine.models.gemma4.modules import Experts, Gemma4
-from engine.models.packed import pack, packable
+from engine.models.packed import packable, shape_of
 from measure.gpu.check_rounds import OracleLaunches, device_rounds, spoiled
 from measure.gpu.random_checkpoint import writable_bytes, write_checkpoint
 from measure.gpu.report import Report
@@ -94,8 +94,7 @@ def check_tiny_target(name: str, folder: Path, weights: WeightFormat, device: to
     """Logits of the engine and of ``transformers``, both in the device's dtype, against ``transformers`` in fp32."""
     ids = torch.randint(0, VOCAB_SIZE, (150,), generator=torch.Generator().manual_seed(7))
     reference = write_published(folder, name, seed=11)
-    target = load_target(folder, device, quiet)
-    pack(target, MAKERS[weights])
+    target = load_target(folder, device, quiet, weights=weights)
     hold_what_is_packed(reference, target)
     exact = reference(input_ids=ids[None]).logits[0]
     model = Gemma4UnifiedForConditionalGeneration if PUBLISHED[name].unified else Gemma4ForConditionalGeneration
@@ -183,20 +182,20 @@ def _anonymous_bytes() -> int:
     return 0
 
 
-def write_pair(folder: Path, tiny: bool, device: torch.device, report: Report) -> None:
-    """The 26B-A4B target, or as many of its layers as disk and time allow, and its drafter."""
+def write_pair(folder: Path, tiny: bool, weights: WeightFormat, device: torch.device, report: Report) -> None:
+    """The 26B-A4B target in some format, or as many of its layers as disk and time allow, and its drafter."""
     target_json, drafter_json = tiny_configs() if tiny else configs_of("26B-A4B")
     period = period_of(target_json)
     periods = target_json["text_config"]["num_hidden_layers"] // period
     possible = writable_bytes(folder, WRITE_SECONDS)
-    while periods > 1 and _checkpoint_bytes(target_json) > possible:
+    while periods > 1 and _checkpoint_bytes(target_json, weights) > possible:
         periods -= 1
         shorten(target_json, drafter_json, periods * period)
         report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * period} layers")
     with torch.device("meta"):
         target = Gemma4(Gemma4Config.from_json(target_json))
         drafter = DFlashDrafter(DrafterConfig.from_json(drafter_json))
-    size, seconds = write_checkpoint(folder / "target", target_json, target, GEMMA4.tensor_name(""), device)
+    size, seconds = write_checkpoint(folder / "target", target_json, target, GEMMA4.tensor_name(""), device, weights)
     write_checkpoint(folder / "drafter", drafter_json, drafter, "", device)
     report.line("written", f"{size / 1e9:.2f} GB, {len(target.layers)} layers, in {seconds:.0f} s")
 
@@ -206,21 +205,17 @@ def tiny_configs() -> tuple[dict[str, Any], dict[str, Any]]:
     return target_config(kinds, moe=True).to_dict(), drafter_config([SLIDING, FULL], [1, 6], len(kinds))
 
 
-def _checkpoint_bytes(config: dict[str, Any]) -> int:
-    with torch.device("meta"):
-        return sum(2 * parameter.numel() for parameter in Gemma4(Gemma4Config.from_json(config)).parameters())
+def _checkpoint_bytes(config: dict[str, Any], weights: WeightFormat) -> int:
+    return bytes_of(shape_of(Gemma4Config.from_json(config), torch.bfloat16, weights))
 
 
-def load_pair(
-    folder: Path, weights: WeightFormat, device: torch.device, report: Report
-) -> tuple[Gemma4, DFlashDrafter]:
+def load_pair(folder: Path, device: torch.device, report: Report) -> tuple[Gemma4, DFlashDrafter]:
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     started = time.perf_counter()
     with MemoryPeak() as memory:
         target = load_target(folder / "target", device, quiet)
-        pack(target, MAKERS[weights])
         seconds = time.perf_counter() - started
     drafter = load_drafter(folder / "drafter", target, quiet)
     size = sum(parameter.nbytes for parameter in target.parameters())
@@ -370,7 +365,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--tiny", action="store_true", help="a small shape instead of 26B-A4B")
-    parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the target's lie in memory")
+    parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how targets are stored and held")
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--launch", action="store_true", help="time a process from its start until it is ready")
     parser.add_argument("--only-launch", action="store_true", help="only that")
@@ -383,7 +378,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
         if options.only_launch:
-            write_pair(folder / "pair", options.tiny, device, report)
+            write_pair(folder / "pair", options.tiny, options.weights, device, report)
             check_launch(folder / "pair", device, report)
             report.write(options.out)
             return 0 if report.ok else 1
@@ -392,8 +387,8 @@ def main() -> int:
             check_tiny_target(published, folder / published, options.weights, device, report)
         check_tiny_drafter(folder / "drafter", load_target(folder / "31B", device, quiet), report)
         print("a small shape" if options.tiny else "the 26B-A4B shape")
-        write_pair(folder / "pair", options.tiny, device, report)
-        target, drafter = load_pair(folder / "pair", options.weights, device, report)
+        write_pair(folder / "pair", options.tiny, options.weights, device, report)
+        target, drafter = load_pair(folder / "pair", device, report)
         report.write(options.out)
         check_answers(target, drafter, options.tokens, report)
         report.write(options.out)

@@ -30,7 +30,6 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import MAKERS
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.models.packed import pack
 from measure.gpu.report import Report
 from tests.engine.divergence import first_divergence
 
@@ -135,8 +134,7 @@ def _compare_with_host(
 
 
 def bundled_decoder(device: torch.device, weights: WeightFormat = "bf16") -> Decoder:
-    target = load_target(BUNDLED_PAIR / "target", device, lambda *told: None)
-    pack(target, MAKERS[weights])
+    target = load_target(BUNDLED_PAIR / "target", device, lambda *told: None, weights=weights)
     return Decoder(target, load_drafter(BUNDLED_PAIR / "drafter", target, lambda *told: None), 4096)
 
 

@@ -1,4 +1,5 @@
-"""Checkpoints with random weights at the published sizes: made on the device tensor by tensor, written in shards."""
+"""Checkpoints with random weights at the published sizes, in bf16 or packed as they are published: made on the device
+tensor by tensor, written in shards."""
 
 from __future__ import annotations
 
@@ -12,11 +13,17 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from torch import Tensor
 
 from engine.bench.weights import random_tensor
+from engine.commands import WeightFormat
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.packed import packable
 from engine.models.target import TargetModel
+from tests.engine.packed_checkpoints import FP8_CONFIG, fp8, in_int32, int4, int4_config
 
+GROUP = 32
+"""Neighbours that share a scale."""
 SHARD_BYTES = 5_000_000_000
 DISK_SHARE = 0.9
 """Of the free disk, what a checkpoint may take."""
@@ -40,27 +47,54 @@ def writable_bytes(folder: Path, seconds: float) -> int:
 
 
 def write_checkpoint(
-    folder: Path, config: dict[str, Any], model: TargetModel | DFlashDrafter, prefix: str, device: torch.device
+    folder: Path,
+    config: dict[str, Any],
+    model: TargetModel | DFlashDrafter,
+    prefix: str,
+    device: torch.device,
+    weights: WeightFormat = "bf16",
 ) -> tuple[int, float]:
-    """Writes a model that stands on ``meta`` as random shards with an index. Returns bytes and seconds."""
+    """Writes a model that stands on ``meta`` as random shards with an index, a target's in some format. Returns bytes
+    and seconds."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
+    said = {"fp8": FP8_CONFIG, "int4": int4_config(GROUP)}.get(weights)
+    (folder / "config.json").write_text(json.dumps(config | ({"quantization_config": said} if said else {})))
     started = time.perf_counter()
-    shapes = [(prefix + name, tuple(parameter.shape)) for name, parameter in model.named_parameters()]
+    packed = set(packable(model)) if weights != "bf16" and isinstance(model, TargetModel) else set()
+    shapes = [(name, tuple(parameter.shape)) for name, parameter in model.named_parameters()]
     shards = list(_shards(shapes))
     weight_map: dict[str, str] = {}
-    generator = torch.Generator(device).manual_seed(0)
+    total, generator = 0, torch.Generator(device).manual_seed(0)
     for number, shard in enumerate(shards, start=1):
         file = f"model-{number:05}-of-{len(shards):05}.safetensors"
-        ends = model.branch_ends
-        tensors = {name: random_tensor(name, shape, generator, torch.bfloat16, ends).cpu() for name, shape in shard}
+        tensors: dict[str, Tensor] = {}
+        for name, shape in shard:
+            made = random_tensor(name, shape, generator, torch.bfloat16, model.branch_ends)
+            parts = _packed(made, weights) if name in packed else {"": made}
+            tensors |= {prefix + name + ending: part.cpu() for ending, part in parts.items()}
         save_file(tensors, folder / file)
         _flush(folder / file)
-        weight_map |= {name: file for name, _ in shard}
-    total = sum(map(_num_bytes, shapes))
+        weight_map |= dict.fromkeys(tensors, file)
+        total += sum(tensor.nbytes for tensor in tensors.values())
     index = {"metadata": {"total_size": total}, "weight_map": weight_map}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     return total, time.perf_counter() - started
+
+
+def _packed(weight: Tensor, weights: WeightFormat) -> dict[str, Tensor]:
+    """As compressed-tensors stores a weight [..., rows, depth], by the ends of the tensors' names."""
+    matrices = [weight] if weight.ndim == 2 else list(weight)  # one by one: fp32 takes room
+    if weights == "fp8":
+        made = [fp8(matrix.float())[:2] for matrix in matrices]
+        numbers, scales = ([each[part] for each in made] for part in (0, 1))
+        return {"": _stacked(numbers, weight), "_scale": _stacked(scales, weight)}
+    quarters = [int4(matrix.float(), GROUP, negative=False)[:2] for matrix in matrices]
+    packed = [in_int32(numbers) for numbers, _ in quarters]
+    return {"_packed": _stacked(packed, weight), "_scale": _stacked([scale for _, scale in quarters], weight)}
+
+
+def _stacked(parts: list[Tensor], weight: Tensor) -> Tensor:
+    return parts[0].contiguous() if weight.ndim == 2 else torch.stack(parts)
 
 
 def _num_bytes(tensor: tuple[str, tuple[int, ...]]) -> int:

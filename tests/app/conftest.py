@@ -80,13 +80,14 @@ async def running(
     theme: str | None = None,
     notices: bool = False,
     screen_options: ScreenOptions | None = None,
+    engine: type[ScriptedEngine] = ScriptedEngine,
     **options: Any,
 ) -> AsyncIterator[Driver]:
-    """A chat on the scripted engine, which gets the other ``options``."""
+    """A chat on the scripted engine, or a server that is scripted, which gets the other ``options``."""
     engines: list[ScriptedEngine] = []
 
     def source(emit: Emit) -> ScriptedEngine:
-        engines.append(ScriptedEngine(emit, **{"round_seconds": 0.002, **options}))
+        engines.append(engine(emit, **{"round_seconds": 0.002, **options}))
         return engines[0]
 
     queue = EventQueue(SessionLog.create())

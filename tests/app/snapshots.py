@@ -34,6 +34,7 @@ from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.traces.bundled import find_trace
 from engine.events import accepted_in
 from tests.core.sessions.test_archive import write
+from tests.scripted_server import ScriptedServer
 
 from .conftest import Driver, running
 from .test_replay import replaying
@@ -109,6 +110,12 @@ PLAYS: dict[str, Play] = {
     "statistics": partial(with_keys, keys=(*"/stats", "enter")),
     "sessions": sessions,
     "race": race,
+    "server": answered,
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "tree": {"trees": True},
+    "race": {"answer": STORY},
+    "server": {"engine": ScriptedServer, "proof": "missing", "notice": True, "answer": STORY},
 }
 SCREENS = (*PLAYS, "replay", "lesson")
 
@@ -129,7 +136,7 @@ async def both(screen: str, size: Size, folder: Path) -> list[list[list[Cell]]]:
             await replay.pilot.press("comma")
             return await in_themes(replay.app, replay.pilot)
     clock = count(0.0, ROUND_SECONDS)
-    options: dict[str, Any] = {"answer": STORY} if screen == "race" else {"trees": True} if screen == "tree" else {}
+    options = OPTIONS.get(screen, {})
     async with running(folder, size, screen_options=STILL, clock=clock.__next__, **options) as chat:
         await PLAYS[screen](chat)
         return await in_themes(chat.app, chat.pilot)

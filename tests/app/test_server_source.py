@@ -1,74 +1,60 @@
-"""A third source, as a server is one: it counts what it accepted, and knows no drafts, no odds and no parts of a round.
-
-It lives here alone: nothing in the program was written for it.
-"""
+"""The chat attached to a server: it counts what it accepted, and knows no drafts, no odds and no parts of a round."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.event_queue import EventQueue
+from dflash_tui.app.screens.race import RaceScreen
+from dflash_tui.app.widgets.gauges import RateGauge
 from dflash_tui.app.widgets.meters import CostGauge
 from dflash_tui.app.widgets.round_strip import RoundStrip
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
+from dflash_tui.app.widgets.status import Header
 from dflash_tui.app.widgets.step_table import StepTable
+from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
-from dflash_tui.core.source import Capabilities, Emit
+from dflash_tui.core.source import Emit, SourceFactory
+from dflash_tui.core.text.spans import Span
 from engine.commands import Ask, GenerationSettings
-from engine.events import Event, Step, TurnStarted
+from engine.events import Settled, Step
 
-from ..scripted_engine import ScriptedEngine
+from ..scripted_engine import PAGE
+from ..scripted_server import (
+    ADDRESS,
+    ADVICE,
+    BLOCK,
+    DIALECT,
+    FIXED,
+    REFUSED,
+    SECRET,
+    UNPROVED,
+    ScriptedServer,
+)
 from .conftest import Driver
 from .pilot import SteadyPilot
 
-BLOCK, SECRET = "The server chose its block size when it was started.", "The server doesn't tell what was drafted."
-FIXED = "This server takes a temperature, and nothing else."
-
-
-class Server(ScriptedEngine):
-    """Says what a server's stream says: texts, and how many of how many were accepted."""
-
-    capabilities = Capabilities(
-        {"block_size": BLOCK, "seed": FIXED, "speculation": FIXED, "thinking": FIXED, "draft_probabilities": SECRET},
-        local=False,
-    )
-
-    def __init__(self, emit: Emit) -> None:
-        super().__init__(lambda event: emit(as_told(event)), round_seconds=0.002)
-
-
-def as_told(event: Event) -> Event:
-    match event:
-        case TurnStarted():
-            return replace(event, settings={"temperature": event.settings["temperature"]})
-        case Step():
-            kept = event.num_accepted
-            draft = tuple(
-                replace(token, id=None, text=token.text if place < kept else None, probability=None,
-                        target_probability=None)
-                for place, token in enumerate(event.draft)
-            )  # fmt: skip
-            emitted = tuple(replace(token, id=None, probability=None) for token in event.emitted)
-            return replace(event, draft=draft, emitted=emitted, draft_ms=None, verify_ms=None)
-    return event
+STORY = "Once upon a time there was a drafter that guessed."
 
 
 @asynccontextmanager
-async def attached(out_dir: Path, size: tuple[int, int] = (120, 36)) -> AsyncIterator[Driver]:
-    servers: list[Server] = []
+async def attached(
+    out_dir: Path, size: tuple[int, int] = (120, 36), begin: Start | None = None, **options: Any
+) -> AsyncIterator[Driver]:
+    servers: list[ScriptedServer] = []
 
-    def source(emit: Emit) -> Server:
-        servers.append(Server(emit))
+    def source(emit: Emit) -> ScriptedServer:
+        servers.append(ScriptedServer(emit, **options))
         return servers[0]
 
     queue = EventQueue(SessionLog.create())
-    app = ChatApp(GenerationSettings(), out_dir, queue, source)
+    app = ChatApp(GenerationSettings(), out_dir, queue, source, begin=begin)
     async with app.run_test(size=size, notifications=True):
         driver = Driver(app, SteadyPilot(app), servers[0], out_dir)
         await driver.until(lambda: driver.screen.chat.reducer.ready is not None)
@@ -106,7 +92,7 @@ async def test_what_it_does_not_tell_is_said_to_be_unknown(server: Callable) -> 
         assert driver.screen.chat.reducer.turn.acceptance.num_spec_steps > 5
         strip = str(driver.screen.query_one(RoundStrip).render())
         assert "kept" in strip and "draft " not in strip and "moon" not in strip, "the script drafts a moon, in vain"
-        assert "draft and verify not known" in str(driver.screen.query_one(CostGauge).lines(2)[0])
+        assert "by arrival, parts not known" in str(driver.screen.query_one(CostGauge).lines(2)[0])
         await driver.ask("/steps 2")
         await driver.pilot.pause()
         table = str(driver.screen.query_one(StepTable).render())
@@ -131,3 +117,115 @@ async def test_its_rounds_survive_the_disk(server: Callable, tmp_path: Path) -> 
     (turn,) = load_session(path).turns
     assert [event for event in turn.events() or () if isinstance(event, Step)] == steps
     assert (tmp_path / "run.dft").read_bytes().startswith(b"dflash-trace 5\n")
+
+
+def looks(driver: Driver) -> list[Span]:
+    """The answer as the transcript has it."""
+    document = driver.log._document
+    return [span for span in document._all.spans(str(document._everything)) if span.token is not None]
+
+
+async def test_a_guess_becomes_what_the_server_counted_and_the_text_stays(server: Callable) -> None:
+    async with server(proof="merged", round_seconds=0.01) as driver:
+        screen = driver.screen
+        settled: list[int] = []
+        settle = screen.viewer.settle
+        screen.viewer.settle = lambda turn: (settled.append(turn), settle(turn))  # type: ignore[method-assign]
+        await driver.ask("hello")
+        await driver.until(lambda: screen.chat.reducer.turn is not None and len(screen.chat.reducer.turn.history) > 3)
+        assert {span.style for span in looks(driver)[1:]} == {"guess-accepted", "guess-corrected"}
+        await driver.until(lambda: "(provisional)" in str(screen.query_one(RoundStrip).render()))
+        await driver.until(lambda: not screen.chat.busy)
+        turn = screen.chat.reducer.turn
+        assert settled == [1] and turn.settled is not None and turn.settled.proved
+        assert list(turn.history) == driver.engine._steps and turn.text == PAGE
+        tokens = [token for step in turn.history for token in step.emitted if token.text]
+        assert [(span.text, span.style) for span in looks(driver)] == [(token.text, token.verdict) for token in tokens]
+        assert "".join(span.text for span in looks(driver)) == PAGE
+        assert turn.acceptance == turn.history.acceptance(-1)
+        assert sum(turn.acceptance.histogram) == sum(bool(step.draft) for step in driver.engine._steps)
+        assert "provisional" not in str(screen.query_one(RoundStrip).render())
+
+
+async def test_where_the_user_looks_stays_at_its_token(server: Callable) -> None:
+    async with server(proof="merged", round_seconds=0.01) as driver:
+        await driver.ask("hello")
+        turn = driver.screen.chat.reducer
+        await driver.until(lambda: turn.turn is not None and len(turn.turn.history) > 4)
+        await driver.ask("/steps 3")
+        before = driver.screen.viewer._shown_token
+        await driver.until(lambda: not driver.screen.chat.busy)
+        place = driver.screen.viewer.place
+        assert place is not None and place.step != 3
+        assert turn.turn.history.tokens_before(place.step) <= before < turn.turn.history.emitted_sum[place.step]
+
+
+async def test_what_no_count_proved_is_not_known_and_says_why(server: Callable, tmp_path: Path) -> None:
+    async with server(proof="missing", notice=True) as driver:
+        await driver.ask_and_wait("hello")
+        await driver.ask_and_wait("again")
+        text = driver.log.text
+        assert {span.style for span in looks(driver)} == {"plain", "unknown"}
+        assert text.count(UNPROVED) == 2 and text.count(ADVICE.advice) == 1, "what could be told is told once"
+        assert "not known" in str(driver.screen.query_one(RoundStrip).render())
+        path = driver.screen.queue.log.path
+        shown = looks(driver)
+        await driver.ask("/new")
+        driver.screen.talk.resume(path)
+        await driver.pilot.pause()
+        assert [(span.text, span.style) for span in looks(driver)] == [(span.text, span.style) for span in shown]
+        await driver.ask(f"/export html {tmp_path / 'page.html'}")
+        await driver.pilot.pause()
+    (turn, _) = load_session(path).turns
+    events = turn.events()
+    assert events is not None and Settled(1, (), False, UNPROVED) in events
+    assert "Bearer" not in path.read_text()
+
+
+async def test_a_server_without_verdicts_is_read_as_plain_text(server: Callable) -> None:
+    why = "This server doesn't say which tokens were drafted."
+    async with server(refused={**REFUSED, "verdicts": why}) as driver:
+        assert driver.screen.viewer.lenses.lens == "plain"
+        await driver.ask("/lens verdict")
+        await driver.until(lambda: why in driver.notices())
+        await driver.ask_and_wait("hello")
+        await driver.ask("/lens")
+        assert driver.screen.viewer.lenses.lens == "steps"
+
+
+async def test_it_says_what_answers_where_and_by_whose_clock(server: Callable) -> None:
+    begin = Start(wanted={"seed": "--seed", "temperature": "--temperature"})
+    async with server(begin=begin) as driver:
+        header = str(driver.screen.query_one(Header).render())
+        assert DIALECT in header and ADDRESS in header and "gemma4-tiny" in header
+        assert f"--seed: {FIXED}" in driver.notices() and "--temperature" not in driver.notices()
+        await driver.ask_and_wait("hello")
+        assert "by arrival" in str(driver.screen.query_one(RateGauge).lines(10)[-1])
+        legend = str(driver.screen.query_one("#ask").border_title)
+        assert "not known" in legend and "provisional" in legend
+
+
+async def test_it_races_against_another(server: Callable, tmp_path: Path) -> None:
+    others: list[str] = []
+
+    def other(target: str) -> SourceFactory:
+        others.append(target)
+        return lambda emit: ScriptedServer(emit, address=target, answer=STORY)
+
+    async with server(begin=Start(others=other), answer=STORY) as driver:
+        await driver.ask("/race against http://laptop:8080 Tell me a story")
+        await driver.until(lambda: isinstance(driver.app.screen, RaceScreen))
+        screen = driver.app.screen
+        await driver.until(lambda: screen.race.result is not None)
+        result = screen.race.result
+        assert [lane.lane.name for lane in result.lanes] == ["gpu-box:8000", "laptop:8080"]
+        assert [side.server for side in result.sides] == [ADDRESS, "http://laptop:8080"]
+        assert result.divergence(result.lanes[1]) is None and others == ["http://laptop:8080"]
+        await driver.until(lambda: screen.replayed)
+        await driver.pilot.press("e")
+        page = (driver.out_dir / "race.html").read_text()
+        assert "arrivals here" in page and "laptop:8080" in page
+        await driver.pilot.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.screen)
+        await driver.ask("/race against")
+        await driver.until(lambda: "Say against which server" in driver.notices())

@@ -3,14 +3,20 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from dflash_tui.cli.main import main
+from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import Emit, SourceFactory
 from engine.commands import EngineOptions
 
+from ..scripted_server import ScriptedServer
 from .scripted import Script, ScriptPlayer
+
+SHORT = "Guess, check, keep what is right and go on from there."
+"""What servers answer."""
 
 
 @dataclass
@@ -21,6 +27,10 @@ class Program:
     monkeypatch: pytest.MonkeyPatch
     script: Script = field(default_factory=Script)
     engines: list[ScriptPlayer] = field(default_factory=list)
+    addresses: list[ServerAddress] = field(default_factory=list)
+    """The servers it attached to."""
+    server: dict[str, Any] = field(default_factory=dict)
+    """What a :class:`ScriptedServer` is made with."""
     code: int = -1
     out: bytes = b""
     err: str = ""
@@ -28,7 +38,7 @@ class Program:
     def run(self, *arguments: str, stdin: bytes | None = b"") -> Program:
         """``stdin=None`` is a terminal."""
         self.monkeypatch.setattr(sys, "stdin", _Terminal() if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
-        self.code = main(arguments, engine=self._engine)
+        self.code = main(arguments, engine=self._engine, attach=self._attach)
         captured = self.capture.readouterr()
         self.out, self.err = captured.out, captured.err.decode()
         return self
@@ -43,6 +53,10 @@ class Program:
             return self.engines[-1]
 
         return create
+
+    def _attach(self, address: ServerAddress) -> SourceFactory:
+        self.addresses.append(address)
+        return lambda emit: ScriptedServer(emit, address=address.url, **{"answer": SHORT, **self.server})
 
 
 class _Terminal(io.StringIO):

@@ -38,7 +38,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
         monkeypatch.setattr("builtins.input", read)
         log = SessionLog.create(tmp_path / "sessions")
-        code = PlainChat(partial(ScriptPlayer, script, EngineOptions()), GenerationSettings(), log).run()
+        code = PlainChat(partial(ScriptPlayer, script, EngineOptions()), GenerationSettings(), log, {}).run()
         captured = capsys.readouterr()
         return code, captured.out, captured.err, log.path
 

@@ -188,6 +188,23 @@ def test_events_survive_json(endless: EngineOptions) -> None:
         event_from_dict({"event": "Nonsense"})
 
 
+def test_text_and_ids_are_continued_as_they_stand(endless: EngineOptions) -> None:
+    """What the template makes of a question, given as ids, has the same answer."""
+    assert endless.target is not None
+    ids = ChatTokenizer(Path(endless.target)).prompt([Message("user", "Write a sort.")], thinking=False).ids
+    with running(endless) as session:
+        session.service.send(ask(1))
+        session.service.send(Ask(2, (), GenerationSettings(16, max_new_tokens=30), ids))
+        session.service.send(Ask(3, (), GenerationSettings(16, max_new_tokens=2), "Write"))
+        session.service.send(Ask(4, (), GenerationSettings(), (5, 10**9)))
+        answers = [session.wait_for(TurnFinished, turn) for turn in (1, 2, 3, 4)]
+        started = [event for event in session.events if isinstance(event, TurnStarted)]
+        assert answers[0].text == answers[1].text
+        assert [event.question for event in started][::2] == ["Write a sort.", "Write"]
+        assert started[1].num_prompt_tokens == len(ids) and started[1].num_reused_tokens == len(ids) - 1
+        assert "1000000000" in assert_failed(session, 4, "usage").message
+
+
 # --- errors
 
 

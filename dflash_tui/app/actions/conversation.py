@@ -56,8 +56,13 @@ def interrupt(screen: ChatScreen, argument: Argument) -> None:
         _leave_on_repeat(screen, "Press Ctrl+C again to quit.")
 
 
+def leave(screen: ChatScreen, _: Argument) -> None:
+    """At once, unless more ends with the screen."""
+    _leave_on_repeat(screen, screen.source.capabilities.leaving)
+
+
 def _leave_on_repeat(screen: ChatScreen, notice: str) -> None:
-    if time.monotonic() < screen.quit_until:
+    if not notice or time.monotonic() < screen.quit_until:
         screen.app.exit()
     else:
         screen.quit_until = time.monotonic() + AGAIN_SECONDS
@@ -81,10 +86,6 @@ def retry(screen: ChatScreen, _: Argument) -> None:
 def edit(screen: ChatScreen, _: Argument) -> None:
     screen.talk.edit()
     screen.notify("Enter asks it anew; Esc puts question and answer back.", timeout=4)
-
-
-def leave(screen: ChatScreen, _: Argument) -> None:
-    screen.app.exit()
 
 
 ACTIONS = (

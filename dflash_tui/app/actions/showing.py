@@ -11,6 +11,7 @@ from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.export.document import Document, collect, origin_of
 from dflash_tui.core.export.formats import FORMATS, render
+from dflash_tui.core.failures import Failure
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.format import SUFFIX
@@ -32,17 +33,22 @@ if TYPE_CHECKING:
 
 LAST = "last"
 EXPORT_TAKES = f"html|svg|cast|json [{LAST}] [name]"
+AGAINST = "against"
 RACE_RUNS = 3
 """Runs per lane: enough for a median, few enough to wait for."""
 
 
 def race(screen: ChatScreen, argument: Argument) -> None:
-    """The target alone, DFlash at the block size of the slider, and at half of it; for auto, at the largest instead."""
+    """The target alone, DFlash at the block size of the slider, and at half of it; for auto, at the largest instead. Or
+    what answers here against a server."""
     from dflash_tui.core.race.race import Race, lanes_for
 
     from ..screens.race import RaceScreen
 
     screen.talk.require_idle()
+    if argument.text.split(" ", 1)[0] == AGAINST:
+        _race_against(screen, argument.text.removeprefix(AGAINST).strip())
+        return
     screen.talk.require("speculation")
     ready = screen.chat.reducer.ready
     if ready is None:
@@ -56,7 +62,7 @@ def race(screen: ChatScreen, argument: Argument) -> None:
     messages = _question(screen, argument.text)
 
     def create() -> Race:
-        return Race(messages, lanes, RACE_RUNS, screen.source.send, screen.gpu.joules)
+        return Race(messages, lanes, RACE_RUNS, [screen.source.send], screen.gpu.joules)
 
     def finish(result: RaceResult | None) -> None:
         if result is not None and result.lanes[0].tok_s:
@@ -64,6 +70,34 @@ def race(screen: ChatScreen, argument: Argument) -> None:
             screen.drawing.draw_gauges()
 
     screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir), finish)
+
+
+def _race_against(screen: ChatScreen, argument: str) -> None:
+    """``argument``: a server's URL or name, and maybe a question."""
+    from dflash_tui.core.race.race import Race, lanes_against
+    from dflash_tui.core.race.report import host_of
+
+    from ..screens.race import Opponent, RaceScreen
+
+    ready, (against, _, question) = screen.chat.reducer.ready, argument.partition(" ")
+    if ready is None:
+        raise SlashError("The race can begin when this chat is ready to answer.")
+    if not against or screen.begin.others is None:
+        raise SlashError("Say against which server: /race against http://host:8000, or a name of [servers].")
+    try:
+        opponent = Opponent(screen.begin.others(against))
+    except Failure as failure:
+        raise SlashError(f"{failure} {failure.hint}") from None
+    messages, settings = _question(screen, question.strip()), screen.chat.settings
+    own = [host_of(ready.server)] if ready.server else []
+    lanes = lanes_against(settings, [] if own else [settings.block_size], [*own, host_of(against)])
+
+    def create() -> Race:
+        made = Race(messages, lanes, RACE_RUNS, [screen.source.send, opponent.send])
+        made.sides = (ready,)
+        return made
+
+    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir, opponent))
 
 
 def _question(screen: ChatScreen, text: str) -> list[Message]:
@@ -149,7 +183,15 @@ def replay(screen: ChatScreen, argument: Argument) -> None:
 
 
 ACTIONS = (
-    Action("race", "race the target alone against DFlash", race, "f6,alt+r", "race", "[question]", priority=True),
+    Action(
+        "race",
+        "race the target alone against DFlash, or what answers here against a server",
+        race,
+        "f6,alt+r",
+        "race",
+        "[against URL] [question]",
+        priority=True,
+    ),
     Action("lesson", "a guided tour over a recorded run", lesson, slash="lesson", takes="[file]"),
     Action("export", "the answers as a page, picture, recording or data", export, slash="export", takes=EXPORT_TAKES),
     Action("trace", "write a trace of this chat, to replay it", write_trace, slash="trace", takes="[file]"),

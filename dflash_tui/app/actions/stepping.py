@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.rounds.lenses import LENSES, next_lens
+from dflash_tui.core.rounds.lenses import LENSES
 
 from .action import Action
 
@@ -79,10 +79,7 @@ def lens_names(_: ChatScreen) -> list[str]:
 def lens(screen: ChatScreen, argument: Argument) -> None:
     """Without a name, the next one."""
     if not argument.text:
-        following = next_lens(screen.viewer.lenses.lens)
-        if following == "confidence" and not screen.source.capabilities.can("draft_probabilities"):
-            following = next_lens(following)
-        screen.viewer.lenses.choose(following)
+        screen.viewer.lenses.choose(screen.viewer.lenses.next())
         return
     chosen = next((name for name in LENSES if name == argument.text), None)
     if chosen is None:

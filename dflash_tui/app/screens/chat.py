@@ -24,6 +24,7 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import replay_source
 from engine.commands import BlockSize, Close, GenerationSettings, Stop
+from engine.events import Clock
 
 from ..actions import ACTIONS, SLASH
 from ..completion import Candidate, complete
@@ -50,6 +51,9 @@ from ..widgets.token_log import TokenLog
 from .help import HelpScreen
 from .jump import JumpScreen
 from .statistics import StatisticsScreen
+
+FULL_LEGEND = 80
+"""Cells that the legend of a server's answers needs."""
 
 
 def _tab_place(widget: Widget) -> int:
@@ -116,7 +120,7 @@ class ChatScreen(Screen[None]):
         yield StatusLine(id="status")
 
     def on_mount(self) -> None:
-        self.query_one(LoadPanel).show_progress([])
+        self.query_one(LoadPanel).show_progress([], self.beginning)
         self.show_legend()
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
@@ -127,6 +131,24 @@ class ChatScreen(Screen[None]):
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:
             self.action_act("sessions")
+
+    @property
+    def beginning(self) -> str:
+        """What happens before the source has said anything."""
+        elsewhere = self.source.recording is None and not self.source.capabilities.local
+        return "asking the server" if elsewhere else "starting the engine"
+
+    @property
+    def served(self) -> bool:
+        """A server answers."""
+        ready = self.chat.reducer.ready
+        return ready is not None and bool(ready.server)
+
+    @property
+    def times(self) -> Clock:
+        """Who takes the times of the rounds."""
+        ready = self.chat.reducer.ready
+        return ready.times if ready else "engine"
 
     def _backed_up(self) -> bool:
         """The terminal has not taken yet what was written to it."""
@@ -157,6 +179,8 @@ class ChatScreen(Screen[None]):
         now |= self._get_breakpoint_classes(height, self.VERTICAL_BREAKPOINTS or [])
         every = (name for _, name in (self.HORIZONTAL_BREAKPOINTS or []) + (self.VERTICAL_BREAKPOINTS or []))
         self.update_classes({name: name in now for name in every}, animate=False)
+        if self.served:
+            self.show_legend()
         await asyncio.sleep(0)
         with self.app.batch_update():  # lays out now, draws later
             for screen in (self, *self.app._background_screens):
@@ -286,7 +310,8 @@ class ChatScreen(Screen[None]):
 
     def show_legend(self) -> None:
         """What the colours of the transcript mean."""
-        self.query_one("#ask").border_title = lens_legend(self.viewer.lenses.lens)
+        narrow = self.size.width < FULL_LEGEND
+        self.query_one("#ask").border_title = lens_legend(self.viewer.lenses.lens, self.served, narrow)
 
     # Completion
 
@@ -318,7 +343,7 @@ class ChatScreen(Screen[None]):
 
     @on(Prompt.EndOfInput)
     def leave(self) -> None:
-        self.app.exit()
+        self.action_act("quit")
 
     @on(Prompt.PasteRefused)
     def refuse_paste(self, message: Prompt.PasteRefused) -> None:

@@ -27,6 +27,8 @@ COLOURS = {
     "corrected": "the target's own choice where the first guess went wrong",
     "bonus": "one more from the target when every guess was right",
     "rejected": "the wrong guess; struck out behind it, what fell with it",
+    "not known": "a server didn't say whether this token was drafted",
+    "provisional": "a guess, until the server's own count has come",
 }
 
 _PROMPT_KEYS = {
@@ -85,7 +87,7 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
         return [
             Content.styled("Keys", "bold $primary"), *keys, Content(),
             Content.styled("Commands", "bold $primary"), *commands, Content(),
-            Content.styled("Colours", "bold $primary"), legend(), *colours,
+            Content.styled("Colours", "bold $primary"), legend(server=True), *colours,
         ]  # fmt: skip
 
     def _effective_keys(self) -> list[tuple[str, str]]:

@@ -164,7 +164,7 @@ class LessonScreen(LeavesOnce[None]):
         log = self.query_one(TokenLog)
         log.clear()
         if figure is not None and kind == "answer":
-            log.append(list(token_spans(figure.answers[0].tokens)))
+            log.append(list(token_spans(figure.answers[0].steps)))
             log.scroll_home(animate=False)
 
     # Figures

@@ -22,9 +22,11 @@ from dflash_tui.core.export.spans import table_lines, token_spans
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.race.clock import LaneClock, RaceClock
 from dflash_tui.core.race.race import Race, RaceResult
-from dflash_tui.core.race.report import HOW, race_document, race_remarks, race_table
+from dflash_tui.core.race.report import how, race_document, race_remarks, race_table
+from dflash_tui.core.source import Source, SourceFactory, events_only
 from dflash_tui.core.text.harmless import sanitise
-from engine.events import EngineError, Event, TurnFinished
+from engine.commands import Close, Command, Stop
+from engine.events import EngineError, EngineReady, Event, TurnFinished
 
 from ..event_queue import EventQueue
 from ..notices import tell_saved
@@ -35,6 +37,34 @@ FRAME, POLL = 1 / 30, 1 / 10
 """Seconds between two looks at the replay, and at the engine: while it is measured the screen keeps out of its way. An
 answer's end is looked at once: a processor that idles meanwhile is slower at first."""
 BAR = 20
+
+
+class Opponent:
+    """A second source, which answers some of the lanes."""
+
+    def __init__(self, source: SourceFactory) -> None:
+        self.ready: EngineReady | None = None
+        """None until it can be asked."""
+        self.failed = False
+        """It has ended, and with it the race, but not the chat."""
+        self._source: Source = source(events_only(self._take))
+        self._hear: Callable[[Event], None] = lambda event: None
+
+    def start(self, hear: Callable[[Event], None]) -> None:
+        """``hear`` gets its events, on its thread."""
+        self._hear = hear
+        self._source.start()
+
+    def send(self, command: Command) -> None:
+        self._source.send(command)
+
+    def end(self) -> None:
+        self.send(Stop())
+        self.send(Close())
+
+    def _take(self, event: Event) -> None:
+        self.failed |= isinstance(event, EngineError) and event.fatal
+        self._hear(event)
 
 
 class RaceScreen(LeavesOnce[RaceResult | None]):
@@ -52,7 +82,14 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     ]
     KEYS = "Space replay · r again · e save as a page · Esc close"
 
-    def __init__(self, create: Callable[[], Race], queue: EventQueue, origin: Origin, out_dir: Path) -> None:
+    def __init__(
+        self,
+        create: Callable[[], Race],
+        queue: EventQueue,
+        origin: Origin,
+        out_dir: Path,
+        opponent: Opponent | None = None,
+    ) -> None:
         """``create`` makes a race that has not been started."""
         super().__init__()
         self.race = create()
@@ -60,6 +97,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._queue = queue
         self._origin = origin
         self._out_dir = out_dir
+        self._opponent = opponent
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._answered = asyncio.Event()
         self._clock: RaceClock | None = None
@@ -82,7 +120,11 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._loop = asyncio.get_running_loop()
         self.run_worker(self._listen(), name="race")
         self._replay_timer = self.set_interval(FRAME, self._frame, pause=True)
-        self._measure()
+        if self._opponent is None:
+            self._measure()
+        else:
+            self.query_one("#race-title", Static).update(f"waiting for {self.race.lanes[-1].name}")
+            self._opponent.start(self._divert)
 
     def on_resize(self) -> None:
         if self.race.result is not None:
@@ -91,6 +133,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     def on_unmount(self) -> None:
         if self.race.idle:
             self._queue.diverted = None
+        if self._opponent is not None:
+            self._opponent.end()
 
     # Measuring
 
@@ -100,14 +144,14 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         for log in self.query(TokenLog):
             log.clear()
         self.query_one("#race-table", Static).update("")
-        self.query_one("#race-remarks", Static).update(Content.styled(HOW, "$verdict-pending"))
+        self.query_one("#race-remarks", Static).update(Content.styled(how(self.race.sides), "$verdict-pending"))
         self.race.start()
         self._draw_progress()
 
     def _divert(self, event: Event) -> None:
         """Called by the engine thread."""
         self._events.put(event)
-        if isinstance(event, TurnFinished):
+        if isinstance(event, EngineReady | TurnFinished):
             with suppress(RuntimeError):  # the loop has been closed
                 self._loop.call_soon_threadsafe(self._answered.set)
 
@@ -124,11 +168,21 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         before = self.race.progress
         events = list(self._arrived())
         for event in events:
-            self.race.apply(event)
-        if events and self.race.idle:
+            if isinstance(event, EngineReady):
+                self._meet(event)
+            else:
+                self.race.apply(event)
+        if events and self.race.over and self.race.idle:
             self._settle()
         elif self.race.progress != before and not self.race.running[1]:
             self._draw_progress()
+
+    def _meet(self, ready: EngineReady) -> None:
+        """The opponent can be asked."""
+        if self._opponent is not None:
+            self._opponent.ready = ready
+        self.race.sides += (ready,)
+        self._measure()
 
     def _arrived(self) -> Iterator[Event]:
         while True:
@@ -149,7 +203,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             self.action_replay()
 
     def _fail(self, failure: EngineError) -> None:
-        if failure.fatal:
+        if failure.fatal and not (self._opponent is not None and self._opponent.failed):
             self._queue.put(failure)  # the chat has to know that its engine is gone
         self.notify(f"{failure.message}\n{failure.hint}", title="No race", severity="error", timeout=10, markup=False)
         self.dismiss(None)
@@ -180,7 +234,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         table = [Content.styled(lines[0], "$verdict-pending"), *(Content(line) for line in lines[1:])]
         self.query_one("#race-table", Static).update(Content("\n").join([*table, Content()]))
         remarks = [Content(remark) for remark in race_remarks(result)]
-        note = Content.styled(HOW, "$verdict-pending")
+        note = Content.styled(how(result.sides), "$verdict-pending")
         self.query_one("#race-remarks", Static).update(Content("\n").join([*remarks, note]))
         best = max(result.lanes[1:], key=result.speed_up)
         self.query_one("#race-title", Static).update(
@@ -210,8 +264,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             return
         seconds = monotonic() - self._began
         for place, steps in enumerate(clock.advance(seconds)):
-            tokens = [token for step in steps for token in step.emitted]
-            self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(tokens)))
+            self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(steps)))
             self._draw_lane(place, clock.lanes[place], clock.length)
         if clock.over:
             self._end_replay()
@@ -233,6 +286,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     def action_again(self) -> None:
         if self.race.idle:
             self.race = self._create()
+            if self._opponent is not None and self._opponent.ready is not None:
+                self.race.sides += (self._opponent.ready,)
             self._measure()
 
     def action_leave(self) -> None:

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from dflash_tui.core.figures.statistics import MAX_DRAFT, PositionRate, Rate
+from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, PositionRate, Rate
 from dflash_tui.core.figures.tables import GaugeFacts
 
 from ..glyphs import EIGHTHS, axis, bars, large_number, scaled, spaced
@@ -100,11 +100,14 @@ class RateGauge(Gauge):
             turn.finished,
             facts.speedup,
             facts.before_race,
+            facts.times,
+            turn.totals,
         )
 
     def lines(self, height: int) -> list[Content]:
         turn, half = self.facts.turn, self.size.width // 2
-        length = turn.acceptance.mean_acceptance_length
+        told = turn.totals.mean_acceptance_length if turn.totals else 0.0
+        length = turn.acceptance.mean_acceptance_length or told
         speed, tau = large_number(self._figure), large_number(f"{length:.2f}" if length else "–")
         figures = [
             Content.assemble((f"{left:<{half}}", "bold $primary"), (right, "bold $verdict-accepted"))
@@ -144,6 +147,8 @@ class RateGauge(Gauge):
             return Content.assemble((f"{speedup:.1f}×", "bold"), (f" the target alone ({1e3 / plain:.0f}/s)", MUTED))
         if not self.facts.speculation:
             words = "the target alone: no speculation"
+        elif self.facts.times != "engine":
+            words = f"times{CLOCKS['arrival']}"
         elif plain is not None:
             words = "speed-up: from the next answer on"
         else:
@@ -210,19 +215,25 @@ class HistogramGauge(ColumnChart):
 
     def lines(self, height: int) -> list[Content]:
         acceptance = self.facts.turn.acceptance
-        rows = bars(scaled(acceptance.histogram), max(height - 2, 1))
-        labels = {0: "0", 5: "5", 10: "10", MAX_DRAFT: str(MAX_DRAFT)}
+        rows = bars(scaled(self._counts), max(height - 2, 1))
+        labels = {0: "0", 5: "5", 10: "10", MAX_DRAFT: f"{MAX_DRAFT}{'+' * (len(acceptance.histogram) > self.columns)}"}
         return [
             self.title("accepted per round", f"n={acceptance.num_spec_steps}"),
             *(Content.styled(self.widened(row), "$verdict-accepted") for row in rows),
             self._choice() or Content.styled(axis(labels, self.columns, self.pitch), MUTED),
         ]
 
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        """Rounds by what they accepted; the last column is for those that accepted more, too."""
+        histogram = self.facts.turn.acceptance.histogram
+        return (*histogram[:MAX_DRAFT], sum(histogram[MAX_DRAFT:]))
+
     def _choice(self) -> Content | None:
         """In the axis' place: the chosen bar and what is in it."""
         if self.chosen is None or not self.has_focus:
             return None
-        count = self.facts.turn.acceptance.histogram[self.chosen]
+        count = self._counts[self.chosen]
         words = f"{self.chosen}: {count} round{'s' * (count != 1)}"
         place = self.chosen * self.pitch
         before = place > self.size.width - len(words) - 2
@@ -230,12 +241,12 @@ class HistogramGauge(ColumnChart):
         return Content.styled(line, "bold $primary")
 
     def compact(self) -> Content:
-        chart = bars(scaled(self.facts.turn.acceptance.histogram), 1)[0]
+        chart = bars(scaled(self._counts), 1)[0]
         return _labelled("kept 0", chart, "$verdict-accepted")
 
     def action_choose(self, direction: int) -> None:
         """To the next bar that has rounds in it."""
-        filled = [column for column, count in enumerate(self.facts.turn.acceptance.histogram) if count]
+        filled = [column for column, count in enumerate(self._counts) if count]
         here = self.chosen if self.chosen is not None else (-1 if direction > 0 else self.columns)
         ahead = [column for column in filled if (column - here) * direction > 0]
         if ahead:
@@ -243,7 +254,7 @@ class HistogramGauge(ColumnChart):
             self.refresh()
 
     def action_open(self) -> None:
-        if self.chosen is not None and self.facts.turn.acceptance.histogram[self.chosen]:
+        if self.chosen is not None and self._counts[self.chosen]:
             self.post_message(self.Picked(self.chosen))
         else:
             super().action_open()
@@ -254,7 +265,7 @@ class HistogramGauge(ColumnChart):
 
     def on_click(self, event: events.Click) -> None:
         column = self.column_at(event.x) if 0 < event.y < self.size.height - 1 else None
-        if column is not None and self.facts.turn.acceptance.histogram[column]:
+        if column is not None and self._counts[column]:
             event.stop()
             self.post_message(self.Picked(column))
         else:
@@ -272,7 +283,7 @@ class PositionGauge(ColumnChart):
         return facts.turn.acceptance.positions
 
     def lines(self, height: int) -> list[Content]:
-        positions = self.facts.turn.acceptance.positions
+        positions = self.facts.turn.acceptance.positions[:MAX_DRAFT]
         reached = [position.reached for position in positions if position.reached]
         labels = {0: "1", 4: "5", 9: "10", MAX_DRAFT - 1: str(MAX_DRAFT)}
         rows = max(height - 2, 1)
@@ -283,7 +294,7 @@ class PositionGauge(ColumnChart):
         ]
 
     def compact(self) -> Content:
-        chart = bars([position.rate or 0.0 for position in self.facts.turn.acceptance.positions], 1)[0]
+        chart = bars([position.rate or 0.0 for position in self.facts.turn.acceptance.positions[:MAX_DRAFT]], 1)[0]
         return _labelled("reached 1", chart, "$verdict-bonus")
 
     def _row(self, positions: tuple[PositionRate, ...], rows: int, level: int) -> Content:

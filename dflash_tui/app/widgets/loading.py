@@ -10,6 +10,7 @@ from engine.events import EngineError, LoadProgress
 
 BAR = 24
 ENDED = "The engine has ended. What was said stays here; Ctrl+S still saves, Ctrl+Q quits."
+NO_SERVER = "Nobody answers. What was said stays here; Ctrl+S still saves, Ctrl+Q quits."
 
 
 class LoadPanel(Static):
@@ -26,12 +27,13 @@ class LoadPanel(Static):
 
     _num_lines = 0
 
-    def show_progress(self, phases: list[LoadProgress]) -> None:
+    def show_progress(self, phases: list[LoadProgress], beginning: str) -> None:
+        """``beginning``: what happens before the first phase."""
         lines = [Content.styled("loading", "bold")]
         lines += [_finished(phase) for phase in phases[:-1]]
         lines += [_running(phase) for phase in phases[-1:]]
         if not phases:
-            lines.append(Content.styled("starting the engine", "$verdict-pending"))
+            lines.append(Content.styled(beginning, "$verdict-pending"))
         # Only another line moves what stands below. While a phase goes on its line changes ten times a second, and
         # laying out and drawing the whole screen for that would take a tenth of the interpreter from who loads.
         self.update(Content("\n").join(lines), layout=len(lines) != self._num_lines)
@@ -44,7 +46,7 @@ class LoadPanel(Static):
             Content.assemble(
                 (error.message, "bold $text-error"),
                 f"\n{error.hint}" if error.hint else "",
-                (f"\n\n{ENDED}", "$verdict-pending"),
+                (f"\n\n{NO_SERVER if error.kind == 'server' else ENDED}", "$verdict-pending"),
             )
         )
 

@@ -9,8 +9,14 @@ from textual.content import Content
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import NOT_KNOWN
 from dflash_tui.core.figures.tables import GaugeFacts
+from engine.events import Clock
 
 from .gauges import MUTED, Gauge
+
+PARTS_NOT_KNOWN: dict[Clock, str] = {
+    "engine": ", draft and verify", "server": " by server, parts", "arrival": " by arrival, parts",
+}  # fmt: skip
+"""Whose clock it was, in what room there is."""
 
 
 class CostGauge(Gauge):
@@ -24,14 +30,14 @@ class CostGauge(Gauge):
     )  # fmt: skip
 
     def part(self, facts: GaugeFacts) -> object:
-        return facts.turn.cost
+        return facts.turn.cost, facts.times
 
     def lines(self, height: int) -> list[Content]:
         cost = self.facts.turn.cost
         if not cost.rounds:
             return [self.title("ms per round"), self._bar(self.size.width)]
         if cost.parts is None:
-            whole = f" {short(cost.mean_ms)}, draft and verify {NOT_KNOWN}"
+            whole = f" {short(cost.mean_ms)}{PARTS_NOT_KNOWN[self.facts.times]} {NOT_KNOWN}"
             return [Content.assemble(("ms", "bold"), (whole, MUTED)), self._bar(self.size.width)]
         parts = zip(self.PARTS, cost.parts, strict=True)
         words = [(f" {name} {short(value)}", style) for (name, _, style), value in parts]
@@ -69,6 +75,8 @@ class ContextGauge(Gauge):
 
     def compact(self) -> Content:
         used, most = self.facts.turn.context_length, self.facts.max_context
+        if used and not most:  # a server may not tell how much it takes
+            return Content.assemble((f"{'context':<8}", "bold"), f"{thousands(used)} tokens")
         return meter("context", used / most if most else 0.0, f"{thousands(used)}/{thousands(most)}", self.size.width)
 
     def lines(self, height: int) -> list[Content]:

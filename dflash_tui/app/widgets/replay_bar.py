@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -11,11 +10,8 @@ from textual.widget import Widget
 
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.rounds.travel import Place
-from dflash_tui.core.source import Happening, Recording
+from dflash_tui.core.source import Recording
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
-from engine.events import TurnStarted
-
-from .slider import BlockSlider, TemperatureSlider
 
 if TYPE_CHECKING:
     from ..screens.chat import ChatScreen
@@ -59,25 +55,15 @@ class ReplayBar(Widget, can_focus=True):
         if self._source is not None:
             self.focus()
 
-    def show(self, events: Sequence[Happening]) -> None:
-        """Draw again if anything changed. Called with every frame and its events."""
+    def show(self) -> None:
+        """Draw again if anything changed. Called with every frame."""
         source = self._source
         if source is None:
             return
-        for event in events:
-            if isinstance(event, TurnStarted):
-                self._show_settings(event.settings)
         state = (source.played, source.playing, source.pace, source.ended, source.length is None)
         if state != self._shown:
             self._shown = state
             self.refresh()
-
-    def _show_settings(self, settings: Mapping[str, Any]) -> None:
-        """The sliders say what the turn was decoded with."""
-        block, temperature = self._chat.query_one(BlockSlider), self._chat.query_one(TemperatureSlider)
-        block.known, temperature.known = "block_size" in settings, "temperature" in settings
-        block.show(settings.get("block_size", block.size_chosen))
-        temperature.value = settings.get("temperature", temperature.value)
 
     def action_play(self) -> None:
         """Pause or go on: from where the user looks, and from the start again when all is told."""

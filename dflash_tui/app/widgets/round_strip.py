@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from dflash_tui.core.rounds.cells import Fate, RoundCell, round_cells, round_summary, show_blanks
+from dflash_tui.core.rounds.cells import Fate, round_cells, round_summary, show_blanks
 from dflash_tui.core.rounds.lenses import LEGENDS, Lens, Shade
 from dflash_tui.core.text.wrapping import shortened
 from engine.events import Step
@@ -18,18 +18,23 @@ STYLES: dict[Fate, str] = {
     "corrected": "$verdict-corrected-mark $verdict-corrected",
     "bonus": "$verdict-bonus-mark $verdict-bonus",
     "plain": "$verdict-plain-mark $verdict-plain",
+    "unknown": "underline $verdict-pending",
 }
 """Colours and attributes are the theme's."""
-MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+"}
+MARKS: dict[Fate, str] = {"corrected": "⇒", "bonus": "+", "unknown": "?"}
 """In front of the target's own tokens: a mark that needs no colour."""
-NAMES: dict[Fate, str] = {"plain": "target alone"}
+NAMES: dict[Fate, str] = {"plain": "target alone", "unknown": "not known"}
 LONGEST_CELL = 14
 
 
-def legend() -> Content:
-    """What the colours and attributes of the transcript mean."""
+def legend(server: bool = False, narrow: bool = False) -> Content:
+    """What the colours and attributes of the transcript mean; only a ``server`` leaves something open. Where it is
+    ``narrow``, only what the transcript itself holds, in fewer words."""
     fates: tuple[Fate, ...] = ("accepted", "corrected", "bonus", "rejected", "plain")
-    words = [(NAMES.get(fate, fate), STYLES[fate]) for fate in fates]
+    fates = (*(fate for fate in fates if fate != "rejected" or not narrow), "unknown") if server else fates
+    names = NAMES | {"plain": "alone"} if server and narrow else NAMES
+    words = [(names.get(fate, fate), STYLES[fate]) for fate in fates]
+    words += [("provisional", f"dim {STYLES['accepted']}")] if server else []
     return Content("  ").join(Content.styled(word, style) for word, style in words)
 
 
@@ -51,7 +56,7 @@ class RoundStrip(Widget):
     def render(self) -> Content:
         if self.step is None:
             return Content.styled("The rounds of an answer show here: drafted, kept, corrected.", "$verdict-pending")
-        tokens, probabilities = _cells(round_cells(self.step), self.size.width)
+        tokens, probabilities = _cells(self.step, self.size.width)
         lines = [self._title(self.step), tokens, probabilities]
         return Content("\n").join(lines[: max(self.size.height, 1)])
 
@@ -64,8 +69,9 @@ class RoundStrip(Widget):
         return title + times if title.cell_length + times.cell_length <= self.size.width else title
 
 
-def _cells(cells: list[RoundCell], width: int) -> tuple[Content, Content]:
+def _cells(step: Step, width: int) -> tuple[Content, Content]:
     """Tokens and, aligned under them, probabilities; what does not fit is counted at the end."""
+    cells, dim = round_cells(step), "dim " * step.provisional
     tokens: list[tuple[str, str]] = []
     numbers: list[str] = []
     used = 0
@@ -78,7 +84,7 @@ def _cells(cells: list[RoundCell], width: int) -> tuple[Content, Content]:
             tokens.append((f"+{left}", "$verdict-pending"))
             break
         # The gap is outside the struck-through and underlined text.
-        tokens += [(text, STYLES[cell.fate]), (" " * (size - cell_len(text) + 1), "")]
+        tokens += [(text, f"{dim}{STYLES[cell.fate]}"), (" " * (size - cell_len(text) + 1), "")]
         numbers.append(f"{number:<{size + 1}}")
         used += size + 1
     return Content.assemble(*tokens), Content.styled("".join(numbers).rstrip(), "$verdict-pending")
@@ -115,10 +121,10 @@ SHADE_STYLES: dict[Shade, str] = {
 """The stronger, the more to look at; each step has attributes of its own beside the colour."""
 
 
-def lens_legend(lens: Lens) -> Content:
+def lens_legend(lens: Lens, server: bool = False, narrow: bool = False) -> Content:
     """What the colours of the transcript mean through this lens."""
     if lens == "verdict":
-        return legend()
+        return legend(server, narrow)
     name = Content.styled(f"{lens}  ", "bold")
     return name + Content("  ").join(
         Content.styled(words, SHADE_STYLES[shade]) for shade, words in LEGENDS.get(lens, ())

@@ -63,7 +63,12 @@ class Header(Widget):
         if self.ready.drafter:
             pair += f" + {short_name(self.ready.drafter)}"
         free = self.size.width - name.cell_length - len(pair)
-        places = (f"{self.ready.device} · {self.ready.dtype}", self.ready.device, "")
+        here = f"{self.ready.device} · {self.ready.dtype}"
+        places: tuple[str, ...] = (here, self.ready.device, "")
+        if self.ready.server:
+            places = (f"{self.ready.dialect} · {self.ready.server}", self.ready.dialect, "")
+        elif self.ready.dialect:
+            places = (f"{here} · {self.ready.dialect}", *places)
         where = next(place for place in places if len(place) + 2 <= free or not place)
         room = free - len(where)
         system = self._system_text(room - 2)
@@ -117,7 +122,8 @@ def _figures(facts: StatusFacts) -> list[str]:
     if facts.acceptance_length:
         figures.append(f"τ {facts.acceptance_length:.2f}")
     if facts.context_length:
-        figures.append(f"ctx {facts.context_length}/{facts.max_context}")
+        most = f"/{facts.max_context}" if facts.max_context else ""
+        figures.append(f"ctx {facts.context_length}{most}")
     if facts.reused:
         figures.append(f"reused {facts.reused}")
     if facts.screen_load is not None:

@@ -40,11 +40,15 @@ DRAFT_STYLES: dict[Outcome, str] = {
     "ended": PENDING,
     "bonus": PENDING,
     "plain": PENDING,
+    "unknown": PENDING,
 }
-CHOICE_STYLES: dict[Outcome, str] = {"rejected": STYLES["corrected"], "bonus": STYLES["bonus"]}
+CHOICE_STYLES: dict[Outcome, str] = {
+    "rejected": STYLES["corrected"], "bonus": STYLES["bonus"], "unknown": STYLES["unknown"],
+}  # fmt: skip
 FURTHER_STYLES: dict[ChoiceFate, str] = {"accepted": STYLES["accepted"], "rejected": "dim", "discarded": "dim"}
 VERDICTS: dict[Outcome, str] = {
     "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "bonus": "+", "plain": "○",
+    "unknown": "?",
 }  # fmt: skip
 PHASE_WORDS: dict[Phase, str] = {
     "block": "The drafter fills the whole block in one pass: {drafts} places, all at once.",
@@ -58,6 +62,11 @@ TREE_WORDS: dict[Phase, str] = PHASE_WORDS | {
     "judge": "From place to place a guess is kept, as long as one of them is the target's own choice.",
 }
 """Where further choices are verified."""
+UNTOLD_WORDS: dict[Phase, str] = PHASE_WORDS | {
+    "draft": "All {drafts} guesses are there together; those that will be refused are never told.",
+    "verify": "One pass of the target says what it would have written; only what it wrote is told.",
+}
+"""Where a server tells what was kept, and of the rest how many there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,7 @@ def _explanation(scene: Scene) -> str:
             return f"The answer ends with what was kept: {tokens} in one round."
         step = inspection.step
         words = TREE_WORDS if step.tree else PHASE_WORDS
+        words = UNTOLD_WORDS if any(token.text is None for token in step.draft) else words
         return words[scene.phase].format(drafts=len(step.draft), verified=num_verified(step), tokens=tokens)
     return inspection.why(_explained(scene))
 

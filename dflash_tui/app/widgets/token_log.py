@@ -25,7 +25,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.rounds.lenses import Shade
 from dflash_tui.core.text.marks import Mark
-from dflash_tui.core.text.spans import Span, TokenStyle
+from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
 from .round_strip import SHADE_STYLES
@@ -78,6 +78,7 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--thought { color: $verdict-pending; text-style: italic; }
         & > .token-log--note { color: $verdict-pending; }
         & > .token-log--error { color: $text-error; text-style: bold; }
+        & > .token-log--unknown { color: $verdict-pending; text-style: underline; }
         & > .token-log--after { color: $foreground 45%; }
         & > .token-log--hidden { color: $background; }
         & > .token-log--step { background: $foreground 16%; }
@@ -140,6 +141,13 @@ class TokenLog(ScrollView, can_focus=True):
         top = max(first - self.scroll_offset.y, 0)
         if top < self.size.height:
             self.refresh(Region(0, top, self.size.width, self.size.height - top))
+
+    def relabel(self, turn: int, spans: Spans) -> None:
+        """The tokens of a turn in other pieces, each with its look; the text and its rows stay as they are."""
+        self._document.relabel(turn, spans)
+        if self._spotlight is not None:
+            self._reveal(self._spotlight)
+        self._repaint()
 
     def paint(self, shader: Shader | None) -> None:
         """Look through a lens; None shows the verdicts."""
@@ -331,7 +339,7 @@ class TokenLog(ScrollView, can_focus=True):
     def _shade_of(self, mark: Mark) -> str:
         if self._shader is None or mark.token is None:
             return mark.style
-        return self._shader(mark.turn, mark.token) or "plain"
+        return self._shader(mark.turn, mark.token) or "even"
 
     def _styled(self, text: str, style: Style) -> Iterator[tuple[Style, str]]:
         """Blanks are not underlined: a token begins with one more often than not."""
@@ -346,6 +354,9 @@ class TokenLog(ScrollView, can_focus=True):
     def _load_styles(self) -> None:
         names = (*get_args(TokenStyle), *get_args(Role), "chip")
         self._styles = {name: self.get_component_rich_style(f"token-log--{name}") for name in names}
+        for verdict, guess in GUESSES.items():
+            if guess != verdict:  # as it will look when it is proved, dimmed
+                self._styles[guess] = self._styles[verdict] + Style(dim=True)
         # A band lies over what is there already.
         self._styles["step"] = Style(bgcolor=self._styles["step"].bgcolor)
         for shade, style in SHADE_STYLES.items():

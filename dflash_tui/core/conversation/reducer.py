@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engine.events import (
@@ -13,19 +13,22 @@ from engine.events import (
     Event,
     FinishReason,
     LoadProgress,
+    Notice,
     PrefillDone,
+    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
+    settled_steps,
 )
 
-from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
+from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot, accepted_share
 from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
 from ..text.growing_text import GrowingText
-from ..text.spans import Span, Spans
+from ..text.spans import Span, Spans, token_style
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
 THOUGHT_HEAD = "✻ thought · Alt+H\n"
@@ -45,18 +48,18 @@ class Teller:
         spans = Spans()
         for token in step.emitted:
             if token.channel != "control" and token.text:
-                self._tell(token, spans)
+                self._tell(token, spans, step.provisional)
             self._num_tokens += 1
         return spans
 
-    def _tell(self, token: EmittedToken, spans: Spans) -> None:
+    def _tell(self, token: EmittedToken, spans: Spans, provisional: bool) -> None:
         thought = token.channel == "thought"
         if thought and not self._thinking:
             spans.append(Span(THOUGHT_HEAD, "note"))
         elif self._thinking and not thought:
             spans.append(Span("\n\n", "thought"))
         self._thinking = thought
-        spans.append(Span(token.text, "thought" if thought else token.verdict, self._turn, self._num_tokens))
+        spans.append(Span(token.text, token_style(token, provisional), self._turn, self._num_tokens))
 
     def skip(self, spans: Spans, num_tokens: int) -> None:
         """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
@@ -84,6 +87,8 @@ class TurnState:
     """Every step so far."""
     latest_drafted: Step | None = None
     """The latest round that had a draft: what the strip shows."""
+    settled: Settled | None = None
+    """How that ended which a server's own count settled; its steps are in the history."""
     reason: FinishReason | None = None
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
@@ -113,6 +118,23 @@ class TurnState:
         self.rate = RateMeter(history)
         self.acceptance = history.acceptance(-1)
         self.teller.skip(batch.spans, history.num_tokens)
+        self.answer.append(batch.spans.answer)
+        return batch.spans
+
+    def settle(self, event: Settled) -> Spans | None:
+        """The steps in the place of those so far. Returns what the transcript says now; None where that is the same."""
+        steps = settled_steps(event, self.history)
+        if steps:
+            return self.retell(retold(replace(event, steps=steps)))
+        self.settled = event
+        return None
+
+    def retell(self, batch: StepBatch) -> Spans:
+        """The same, made ready before."""
+        history = self.history = batch.history
+        self.settled, self.latest_drafted = batch.settled, history.latest_drafted()
+        self.acceptance, self.rate = history.acceptance(-1), RateMeter(history)
+        self.answer = GrowingText()
         self.answer.append(batch.spans.answer)
         return batch.spans
 
@@ -157,7 +179,14 @@ class TurnState:
             cost=self.cost,
             context_length=latest.context_length if latest else self.num_prompt_tokens,
             finished=self.reason is not None,
+            totals=self._totals,
         )
+
+    @property
+    def _totals(self) -> TurnStatistics | None:
+        """A server's, where its rounds don't make them up."""
+        told, counted = self.statistics, self.acceptance.num_draft_tokens
+        return told if told is not None and told.num_draft_tokens and not counted else None
 
     def snapshot_at(self, index: int) -> TurnSnapshot:
         """What they showed after step ``index``, by sums: scrubbing costs the same everywhere. ``IndexError``."""
@@ -173,6 +202,15 @@ class TurnState:
             context_length=history.context_length[index],
             finished=self.reason is not None and index == len(history) - 1,
         )
+
+
+def retold(event: Settled) -> StepBatch:
+    """A turn's steps as they were settled, and what the transcript says of them."""
+    history, teller, spans = StepHistory(), Teller(event.turn), Spans()
+    for step in event.steps:
+        history.append(step)
+        spans.extend(teller.tell(step))
+    return StepBatch(event.turn, history, 0, 0, len(history), spans, replace(event, steps=()))
 
 
 BASELINE_TOKENS = 16
@@ -202,7 +240,11 @@ class Reducer:
         """Every turn of this chat, oldest first; those taken back too, since they were run."""
         self.plain_ms: float | None = None
         """Milliseconds per token of this session's newest answer without speculation, for speed-ups, or None."""
+        self._notices: list[Notice] = []
+        self._told_notices = 0
+        """How many of them the transcript has."""
         self._spans = Spans()
+        self._settled: dict[int, Spans] = {}
 
     @property
     def busy(self) -> bool:
@@ -212,8 +254,15 @@ class Reducer:
         spans, self._spans = self._spans, Spans()
         return spans
 
+    def take_settled(self) -> dict[int, Spans]:
+        """The answers whose rounds were settled since the last call, by turn: the same text in other pieces."""
+        settled, self._settled = self._settled, {}
+        return settled
+
     def apply(self, event: Event | StepBatch) -> None:
         match event:
+            case Settled() | StepBatch(settled=Settled()):
+                self._settle(event)
             case Step() | StepBatch():
                 self._add(event)
             case LoadProgress():
@@ -232,6 +281,8 @@ class Reducer:
                 self._finish(event)
             case EngineError():
                 self._error(event)
+            case Notice():
+                self._notice(event)
 
     def take_race(self, plain_ms: float) -> None:
         """A race measured the target alone: the measure for the answers that come, not for those before it."""
@@ -250,6 +301,7 @@ class Reducer:
         self.turn = None
         self.turns.clear()
         self._spans = Spans()
+        self._settled = {}
 
     def _begin(self, turn: TurnState) -> TurnState:
         self.turn = turn
@@ -269,6 +321,27 @@ class Reducer:
         self.phase = "streaming"
         self._spans.extend(turn.add(steps) if isinstance(steps, Step) else turn.extend(steps))
 
+    def _settle(self, event: Settled | StepBatch) -> None:
+        turn = self.turn
+        if turn is None or turn.number != event.turn:
+            return
+        spans = turn.settle(event) if isinstance(event, Settled) else turn.retell(event)
+        if spans is not None:
+            self._settled[turn.number] = spans
+
+    def _notice(self, event: Notice) -> None:
+        """Once, however often it is told, and never within an answer."""
+        if event not in self._notices:
+            self._notices.append(event)
+        if not self.busy:
+            self._tell_notices()
+
+    def _tell_notices(self) -> None:
+        for notice in self._notices[self._told_notices :]:
+            advice = f"\n  {notice.advice}" if notice.advice else ""
+            self._spans.append(Span(f"{notice.message}{advice}\n\n", "note"))
+        self._told_notices = len(self._notices)
+
     def _finish(self, event: TurnFinished) -> None:
         if self.phase != "failed":
             self.phase = "ready"
@@ -279,8 +352,10 @@ class Reducer:
         turn.reason, turn.statistics = event.reason, event.statistics
         if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
             self.plain_ms = 1000 / event.statistics.tok_s
-        gap = "" if not event.text else "\n" if event.text.endswith("\n") else "\n\n"
-        self._spans.append(Span(f"{gap}{turn_summary(event)}\n\n", "note"))
+        gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.error else "\n\n"
+        note = f"\n{turn.settled.note}" if turn.settled is not None and turn.settled.note else ""
+        self._spans.append(Span(f"{gap}{turn_summary(event)}{note}\n\n", "note"))
+        self._tell_notices()
 
     def _error(self, event: EngineError) -> None:
         if event.turn is not None and self.turn is not None and self.turn.number == event.turn:
@@ -289,7 +364,9 @@ class Reducer:
             self.failure, self.phase = event, "failed"
         else:
             hint = f"\n  {event.hint}" if event.hint else ""
-            self._spans.append(Span(f"✗ {event.message}{hint}\n", "error"))
+            begun = self.turn is not None and self.turn.number == event.turn and self.turn.text
+            gap = "\n\n" if begun and not begun.endswith("\n") else ""
+            self._spans.append(Span(f"{gap}✗ {event.message}{hint}\n", "error"))
 
 
 def turn_summary(event: TurnFinished) -> str:
@@ -298,8 +375,8 @@ def turn_summary(event: TurnFinished) -> str:
     parts = [f"{facts.num_tokens} tokens"]
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} tok/s")
-    if facts.num_spec_steps:
-        parts.append(f"acceptance length {facts.mean_acceptance_length:.2f}")
+    if accepted := accepted_share(facts):
+        parts.append(accepted)
     if _REASONS[event.reason]:
         parts.append(_REASONS[event.reason])
     return " · ".join(parts)

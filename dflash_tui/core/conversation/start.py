@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..sessions.prompts import PromptHistory
 from ..sessions.sessions import Conversation
+from ..source import SourceFactory, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,10 @@ class Start:
     """Goes on where this one ended; the event queue's log writes to its file."""
     choose: bool = False
     """Ask at once which conversation to resume."""
+    wanted: Wanted = field(default_factory=dict)
+    """Settings that were asked for."""
+    others: Callable[[str], SourceFactory] | None = None
+    """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
 
 
 STARTERS = (

@@ -21,6 +21,11 @@ _ATTRIBUTES: dict[TokenStyle, str] = {
     "bonus": "1",
     "thought": "3",
     "error": "1",
+    "unknown": "4",
+    "guess-accepted": "2",
+    "guess-corrected": "1;2;4",
+    "guess-bonus": "1;2",
+    "guess-plain": "2",
 }
 
 
@@ -53,7 +58,7 @@ def _played(document: Document) -> Iterator[tuple[float, str]]:
             yield now, _drawn(question_spans(section), palette)
             now += PAUSE
             for step in section.steps:
-                yield now + step.time, _drawn(token_spans(step.emitted), palette)
+                yield now + step.time, _drawn(token_spans([step]), palette)
             now += section.steps[-1].time if section.steps else 0.0
             yield now, _drawn([Span(f"{gap_after(section)}{answer_summary(section)}\n\n", "note")], palette)
         else:

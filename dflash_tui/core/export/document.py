@@ -8,19 +8,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.events import (
+    Clock,
     EmittedToken,
     EngineError,
     EngineReady,
     Event,
     FinishReason,
     PrefillDone,
+    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
+    settled_steps,
 )
 from engine.statistics import TurnMeter
 
+from ..figures.statistics import CLOCKS
 from ..sessions.sessions import Conversation, Turn
 
 SET_LINE = "    "
@@ -75,6 +79,8 @@ class Answer:
     reason: FinishReason | None = None
     """None: the record ends within the answer."""
     error: str = ""
+    note: str = ""
+    """Why a server's count could not prove the rounds, where it could not."""
 
     @property
     def tokens(self) -> Iterator[EmittedToken]:
@@ -123,11 +129,17 @@ class Origin:
     """When, in ISO 8601."""
     program: str = ""
     """Program and version."""
+    server: str = ""
+    """Its address, where one answered; ``device`` is empty then."""
+    dialect: str = ""
+    times: Clock = "engine"
 
     def describe(self) -> str:
         """One line, such as ``gemma + dflash · cpu · float32 · 2026-11-21``."""
         models = " + ".join(filter(None, (self.target, self.drafter)))
-        return " · ".join(filter(None, (models, self.device, self.dtype, self.created[:10], self.program)))
+        clock = "" if self.times == "engine" else f"times{CLOCKS[self.times]}"
+        where = (self.dialect, self.server, clock) if self.server else (self.device, self.dtype)
+        return " · ".join(filter(None, (models, *where, self.created[:10], self.program)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +168,7 @@ class AnswerCollector:
         self._started: TurnStarted | None = None
         self._steps: list[Step] = []
         self._prefill_ms = 0.0
-        self._error = ""
+        self._error = self._note = ""
 
     def add(self, event: Event) -> None:
         """Take the next event."""
@@ -170,6 +182,9 @@ class AnswerCollector:
                 self._prefill_ms = event.milliseconds
             case Step():
                 self._steps.append(event)
+            case Settled():
+                self._steps = list(settled_steps(event, self._steps)) or self._steps
+                self._note = event.note
             case EngineError():
                 self._error = event.message
             case TurnFinished():
@@ -184,7 +199,7 @@ class AnswerCollector:
         made = self._made(reason)
         if made is not None:
             self._answers.append(made)
-        self._started, self._steps, self._prefill_ms, self._error = None, [], 0.0, ""
+        self._started, self._steps, self._prefill_ms, self._error, self._note = None, [], 0.0, "", ""
 
     def _made(self, reason: FinishReason | None) -> Answer | None:
         started = self._started
@@ -199,6 +214,7 @@ class AnswerCollector:
             prefill_ms=self._prefill_ms,
             reason=reason,
             error=self._error,
+            note=self._note,
         )
 
 
@@ -213,11 +229,20 @@ def collect(events: Iterable[Event]) -> AnswerCollector:
 def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -> Origin:
     if ready is None:
         return Origin(created=created, program=program)
-    return Origin(ready.target, ready.drafter or "", ready.device, ready.dtype, created, program)
+    where = ("", ready.dtype) if ready.server else (ready.device, ready.dtype)
+    served = (ready.server, ready.dialect)
+    return Origin(ready.target, ready.drafter or "", *where, created, program, *served, times=ready.times)
 
 
 def conversation_document(conversation: Conversation) -> Document:
-    origin = Origin(conversation.target or "", conversation.drafter or "", created=conversation.created)
+    origin = Origin(
+        conversation.target or "",
+        conversation.drafter or "",
+        created=conversation.created,
+        server=conversation.server,
+        dialect=conversation.dialect,
+        times=conversation.times,
+    )
     sections = [section for turn in conversation.turns for section in _sections_of(turn)]
     return Document(conversation.name, tuple(sections), origin)
 

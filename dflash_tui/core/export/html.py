@@ -13,9 +13,9 @@ from importlib.resources import files
 from itertools import count
 from typing import Any
 
-from engine.events import EmittedToken, Step
+from engine.events import Clock, EmittedToken, Step
 
-from ..figures.statistics import NOT_KNOWN
+from ..figures.statistics import CLOCKS, NOT_KNOWN
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.trees import accepted_drafts
@@ -30,6 +30,10 @@ _LEGEND = (
     ("bonus", "one more from the target when every guess was right"),
     ("rejected", "the wrong guess"),
     ("plain", "the target alone: nothing was drafted"),
+)
+_SERVER_LEGEND = (
+    ("unknown", "the server didn't say whether this token was drafted"),
+    ("guess", "provisional: the server's own count has not confirmed it"),
 )
 _BUTTONS = (
     ("reject-back", "«", "round before with a correction: {"),
@@ -59,7 +63,7 @@ def to_html(document: Document) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title><style>{style}</style></head><body>",
-        f'<header><h1>{title}</h1><p class="origin">{_text(document.origin.describe())}</p>{_legend()}',
+        f'<header><h1>{title}</h1><p class="origin">{_text(document.origin.describe())}</p>{_legend(document)}',
         '<p class="only-js"><button id="theme" type="button">Light or dark</button></p></header><main>',
         *_sections(document),
         '</main><div id="card" role="tooltip" hidden></div>',
@@ -116,17 +120,18 @@ def _tokens(steps: Sequence[Step]) -> Iterator[str]:
     for index, step in enumerate(steps):
         for place, token in enumerate(step.emitted):
             if token.text and token.channel != "control":
-                yield _token(token, index, place, first)
+                yield _token(token, index, place, first, step.provisional)
                 first = False
 
 
-def _token(token: EmittedToken, step: int, place: int, first: bool) -> str:
-    look = "thought" if token.channel == "thought" else token.verdict
+def _token(token: EmittedToken, step: int, place: int, first: bool, provisional: bool) -> str:
+    look: str = "thought" if token.channel == "thought" else token.verdict
     # One stop for the Tab key per answer; the arrow keys move on from there.
     stop = 0 if first else -1
     text = _text(token.text)
     if look == "corrected":  # words are underlined, as in the terminal, and not the blanks before them
         text = _WORD.sub(r"<u>\g<0></u>", text)
+    look += " guess" * provisional
     return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{text}</span>'
 
 
@@ -180,18 +185,19 @@ def _histogram(answer: Answer) -> str:
     )
 
 
-def _legend() -> str:
-    entries = "".join(f'<li><span class="{name}">{name}</span> {meaning}</li>' for name, meaning in _LEGEND)
+def _legend(document: Document) -> str:
+    known = (*_LEGEND, *(_SERVER_LEGEND if document.origin.server else ()))
+    entries = "".join(f'<li><span class="{name}">{name}</span> {meaning}</li>' for name, meaning in known)
     return f'<ul class="legend">{entries}</ul>'
 
 
 def _data(document: Document) -> str:
     """What the script knows about every answer's rounds. ``<`` never stands in it, so that nothing ends the element."""
-    rounds = [list(_rounds(answer)) for answer in document.answers]
+    rounds = [list(_rounds(answer, document.origin.times)) for answer in document.answers]
     return json.dumps(rounds, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _rounds(answer: Answer) -> Iterator[dict[str, Any]]:
+def _rounds(answer: Answer, times: Clock) -> Iterator[dict[str, Any]]:
     known, first = answer.settings.get("seed"), 0
     seed = known if isinstance(known, int) else None
     for step in answer.steps:
@@ -199,7 +205,7 @@ def _rounds(answer: Answer) -> Iterator[dict[str, Any]]:
         yield {
             "time": step.time,
             "summary": f"round {step.index}: {inspection.summary}",
-            "cost": _cost(step),
+            "cost": _cost(step, times),
             "corrected": any(token.verdict == "corrected" for token in step.emitted),
             "cells": [[show_blanks(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
             "tokens": [_token_facts(inspection, place) for place in range(len(step.emitted))],
@@ -207,8 +213,8 @@ def _rounds(answer: Answer) -> Iterator[dict[str, Any]]:
         first += len(step.emitted)
 
 
-def _cost(step: Step) -> str:
-    whole = f"{step.total_ms:.1f} ms in all"
+def _cost(step: Step, times: Clock) -> str:
+    whole = f"{step.total_ms:.1f} ms in all{CLOCKS[times]}"
     if step.draft_ms is None or step.verify_ms is None:
         return f"draft and verify {NOT_KNOWN}, {whole}"
     return f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} ms, {whole}"

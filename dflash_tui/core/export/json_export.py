@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from engine.events import shortened
+
 from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
 
 FORMAT_NAME, FORMAT_VERSION = "dflash-chat export", 1
@@ -17,7 +19,7 @@ def to_json(document: Document) -> str:
         "format": FORMAT_NAME,
         "version": FORMAT_VERSION,
         "title": document.title,
-        "origin": asdict(document.origin),
+        "origin": shortened(asdict(document.origin)),
         "sections": [_section(section) for section in document.one_by_one],
     }
     return json.dumps(content, indent=1) + "\n"
@@ -30,7 +32,7 @@ def _section(section: Plain) -> dict[str, Any]:
         case Table():
             return {"kind": "table", "rows": [list(row) for row in section.rows]}
         case RoundFigure():
-            return {"kind": "round", "caption": section.caption, "step": asdict(section.step)}
+            return {"kind": "round", "caption": section.caption, "step": shortened(asdict(section.step))}
         case Answer():
             return _answer(section)
 
@@ -44,8 +46,9 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "thought": answer.thought,
         "reason": answer.reason,
         "error": answer.error,
+        **({"note": answer.note} if answer.note else {}),
         "settings": dict(answer.settings),
         "prefill_ms": answer.prefill_ms,
         "statistics": asdict(answer.statistics),
-        "steps": [asdict(step) for step in answer.steps],
+        "steps": [shortened(asdict(step)) for step in answer.steps],
     }

@@ -33,10 +33,10 @@ class Palette:
                 return self.foreground
             case "error":
                 return self.error
-            case "thought" | "note":
+            case "thought" | "note" | "unknown":
                 return self.verdicts["pending"]
             case _:
-                return self.verdicts[style]
+                return self.verdicts[style.removeprefix("guess-")]
 
 
 @cache

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from engine.events import EmittedToken, Step
+from engine.events import Step
 
 from ..rounds.cells import Fate, round_cells, show_blanks
-from ..text.spans import Span, TokenStyle
+from ..text.spans import Span, token_style
 from .document import Answer, Document, Heading, Plain, Prose, RoundFigure, Table
 
 
@@ -33,7 +33,7 @@ def section_spans(section: Plain) -> Iterator[Span]:
             yield Span(f"\n{section.caption}\n\n", "note")
         case Answer():
             yield from question_spans(section)
-            yield from token_spans(section.tokens)
+            yield from token_spans(section.steps)
             yield Span(f"{gap_after(section)}{answer_summary(section)}\n\n", "note")
 
 
@@ -45,21 +45,23 @@ def question_spans(answer: Answer) -> Iterator[Span]:
         yield Span("\n\n", "plain")
 
 
-def token_spans(tokens: Iterable[EmittedToken]) -> Iterator[Span]:
+def token_spans(steps: Iterable[Step]) -> Iterator[Span]:
     """Tokens in the style of their verdict; a thought ends with an empty line."""
     thinking = False
-    for token in tokens:
-        if token.channel == "control" or not token.text:
-            continue
-        thought = token.channel == "thought"
-        if thinking and not thought:
-            yield Span("\n\n", "thought")
-        thinking = thought
-        style: TokenStyle = "thought" if thought else token.verdict
-        yield Span(token.text, style)
+    for step in steps:
+        for token in step.emitted:
+            if token.channel == "control" or not token.text:
+                continue
+            thought = token.channel == "thought"
+            if thinking and not thought:
+                yield Span("\n\n", "thought")
+            thinking = thought
+            yield Span(token.text, token_style(token, step.provisional))
 
 
-MARKS: dict[Fate, str] = {"accepted": "✓", "rejected": "✗", "discarded": "✂", "corrected": "⇒", "bonus": "+"}
+MARKS: dict[Fate, str] = {
+    "accepted": "✓", "rejected": "✗", "discarded": "✂", "corrected": "⇒", "bonus": "+", "unknown": "?",
+}  # fmt: skip
 """In front of a round's tokens, where they stand in a row."""
 
 
@@ -88,6 +90,8 @@ def answer_summary(answer: Answer) -> str:
         )
     if answer.reason is None:
         parts.append("the record ends here")
+    if answer.note:
+        parts.append(answer.note)
     return " · ".join(parts)
 
 

@@ -26,6 +26,11 @@ _STYLES: dict[TokenStyle, str] = {
     "bonus": "font-weight:bold",
     "thought": "font-style:italic",
     "error": "font-weight:bold",
+    "unknown": "text-decoration:underline dotted",
+    "guess-accepted": "opacity:.6",
+    "guess-corrected": "font-weight:bold;opacity:.6",
+    "guess-bonus": "font-weight:bold;opacity:.6",
+    "guess-plain": "opacity:.6",
 }
 _WORD = re.compile(r"\S+")
 _UNDERLINED = "tspan{text-decoration:underline}"
@@ -67,7 +72,7 @@ def _row(spans: list[Span], y: int) -> Iterator[str]:
 
 
 def _content(span: Span) -> str:
-    if span.style != "corrected":
+    if not span.style.endswith("corrected"):
         return _safe(span.text)
     return _WORD.sub(lambda word: f"<tspan>{_safe(word[0])}</tspan>", span.text)
 

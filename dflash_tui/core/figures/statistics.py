@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 from engine.commands import MAX_BLOCK_SIZE
-from engine.events import Step
+from engine.events import Clock, Step, TurnStatistics
 
 from .series import Beginning
 
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
 NOT_KNOWN = "not known"
 """Stands wherever the source of an answer didn't tell."""
+CLOCKS: dict[Clock, str] = {"engine": "", "server": " by the server's clock", "arrival": " by arrival here"}
+"""Behind a time: who took it, where that is not the engine of this process."""
 Z95 = 1.959964
 """Standard deviations that hold 95 % of a normal distribution."""
 
@@ -49,7 +51,7 @@ class AcceptanceStatistics:
     num_draft_tokens: int = 0
     """Drafted tokens that the target verified."""
     histogram: tuple[int, ...] = (0,) * (MAX_DRAFT + 1)
-    """Entry k: rounds that accepted k drafted tokens."""
+    """Entry k: rounds that accepted k drafted tokens. Longer where a server drafts more than this engine does."""
     corrected: tuple[int, ...] = (0,) * (MAX_DRAFT + 1)
     """Entry k: those of them in which the target then wrote another token than the draft's next."""
 
@@ -61,8 +63,8 @@ class AcceptanceStatistics:
         accepted = min(step.num_accepted, verified)
         return AcceptanceStatistics(
             self.num_draft_tokens + verified,
-            _with_one_more(self.histogram, accepted),
-            _with_one_more(self.corrected, accepted) if is_corrected(step) else self.corrected,
+            _with_more(self.histogram, accepted, 1),
+            _with_more(self.corrected, accepted, is_corrected(step)),
         )
 
     @property
@@ -82,13 +84,22 @@ class AcceptanceStatistics:
     def positions(self) -> tuple[PositionRate, ...]:
         """The conditional acceptance curve by draft position. Only a correction is evidence against the next draft: a
         round that ended otherwise is right-censored."""
-        accepted = [sum(self.histogram[position + 1 :]) for position in range(MAX_DRAFT)]
+        accepted = [sum(self.histogram[position:]) for position in range(1, len(self.histogram))]
         return tuple(PositionRate(count + self.corrected[position], count) for position, count in enumerate(accepted))
+
+
+def accepted_share(facts: TurnStatistics) -> str:
+    """What speculation gave, in a few words: the acceptance length, else how many drafts of how many; maybe nothing."""
+    if facts.num_spec_steps:
+        return f"acceptance length {facts.mean_acceptance_length:.2f}"
+    if facts.num_draft_tokens:
+        return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
+    return ""
 
 
 def num_verified(step: Step) -> int:
     """Drafted tokens of a round that the target verified."""
-    return min(len(step.tree or step.draft), max(step.verify_width - 1, 0), MAX_DRAFT)
+    return min(len(step.tree or step.draft), max(step.verify_width - 1, 0))
 
 
 def is_corrected(step: Step) -> bool:
@@ -97,8 +108,9 @@ def is_corrected(step: Step) -> bool:
     return disagreed and bool(step.emitted) and step.emitted[-1].verdict == "corrected"
 
 
-def _with_one_more(counts: tuple[int, ...], place: int) -> tuple[int, ...]:
-    return (*counts[:place], counts[place] + 1, *counts[place + 1 :])
+def _with_more(counts: tuple[int, ...], place: int, more: int) -> tuple[int, ...]:
+    counts = (*counts, *(0,) * (place + 1 - len(counts)))
+    return (*counts[:place], counts[place] + more, *counts[place + 1 :]) if more else counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +166,5 @@ class TurnSnapshot:
     context_length: int = 0
     finished: bool = False
     """The turn had ended: its rate is the whole answer's."""
+    totals: TurnStatistics | None = None
+    """What a server says of the whole answer, where its rounds are not known and don't add up to that."""

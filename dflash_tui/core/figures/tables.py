@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from engine.events import Clock, TurnStatistics
+
 from .gpu import GpuReading
 from .statistics import NOT_KNOWN, TurnSnapshot
 
@@ -21,6 +23,8 @@ class GaugeFacts:
     """That measure is a race's, taken after this answer: not under the same conditions."""
     speculation: bool = True
     gpu: GpuReading | None = None
+    times: Clock = "engine"
+    """Who took the times."""
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0
     screen_load: float | None = None
@@ -52,6 +56,13 @@ def tables(facts: GaugeFacts) -> tuple[Table, ...]:
     return (*(table for table in made if table.rows), *_gpu(facts.gpu), *_screen(facts.screen_load))
 
 
+CLOCK_NOTES: dict[Clock, str] = {
+    "engine": "",
+    "server": "What a round took is by the server's own clock, everything else by when tokens arrived here.",
+    "arrival": "Times are those at which tokens arrived here: the way from the server is part of them.",
+}
+
+
 def _speed(facts: GaugeFacts) -> Table:
     turn = facts.turn
     rows = [
@@ -67,12 +78,15 @@ def _speed(facts: GaugeFacts) -> Table:
     if facts.speedup is not None:
         rows.append(("speed-up against the target alone", f"{facts.speedup:.2f}×"))
     unknown = "Speed-up: not measured. Ask once with /speculation off, and the next answer is compared with it."
-    return Table("speed", "Speed", tuple(rows), note="" if facts.plain_ms else unknown)
+    note = CLOCK_NOTES[facts.times] or ("" if facts.plain_ms else unknown)
+    return Table("speed", "Speed", tuple(rows), note=note)
 
 
 def _acceptance(facts: GaugeFacts) -> Table:
-    acceptance = facts.turn.acceptance
+    acceptance, totals = facts.turn.acceptance, facts.turn.totals
     drafted, accepted = acceptance.num_draft_tokens, acceptance.num_accepted_draft_tokens
+    if totals is not None:
+        return _totals(totals)
     if not acceptance.num_spec_steps:
         return Table("acceptance", "Acceptance", ())
     rows = (
@@ -83,6 +97,19 @@ def _acceptance(facts: GaugeFacts) -> Table:
     )
     note = "The share of accepted drafts falls with the block size by itself; compare block sizes by tokens per second."
     return Table("acceptance", "Acceptance", rows, note=note)
+
+
+def _totals(totals: TurnStatistics) -> Table:
+    """What a server says that doesn't tell its rounds."""
+    drafted, accepted = totals.num_draft_tokens, totals.num_accepted_draft_tokens
+    length = f"{totals.mean_acceptance_length:.2f}" if totals.num_spec_steps else NOT_KNOWN
+    rows = (
+        ("rounds with a draft", f"{totals.num_spec_steps:,}" if totals.num_spec_steps else NOT_KNOWN),
+        ("drafted tokens that were checked", f"{drafted:,}"),
+        ("of these accepted", f"{accepted:,} ({accepted / drafted:.0%})"),
+        ("acceptance length: tokens per round, the target's own included", length),
+    )
+    return Table("acceptance", "Acceptance", rows, note="Totals of the whole answer: the server tells no rounds.")
 
 
 def _histogram(facts: GaugeFacts) -> Table:
@@ -115,10 +142,13 @@ def _cost(facts: GaugeFacts) -> Table:
     total = sum(cost.parts or (cost.mean_ms,)) or 1.0
     whole = ("a round", f"{total:.2f} ms", f"mean of {cost.rounds:,} rounds")
     if cost.parts is None:
-        return Table("cost", "Milliseconds per round", (("drafting, verifying", NOT_KNOWN, ""), whole))
+        parts = (("drafting, verifying", NOT_KNOWN, ""), whole)
+        return Table("cost", "Milliseconds per round", parts, note=CLOCK_NOTES[facts.times])
     names = ("drafting", "verifying", "everything else")
-    parts = tuple((name, f"{part:.2f} ms", f"{part / total:.0%}") for name, part in zip(names, cost.parts, strict=True))
-    return Table("cost", "Milliseconds per round", (*parts, whole))
+    shares = tuple(
+        (name, f"{part:.2f} ms", f"{part / total:.0%}") for name, part in zip(names, cost.parts, strict=True)
+    )
+    return Table("cost", "Milliseconds per round", (*shares, whole))
 
 
 def _context(facts: GaugeFacts) -> Table:

@@ -1,14 +1,16 @@
-"""A race: one question decoded in several ways on one engine, in turns. A short question before each run warms the lane
-and leaves equal caches; odd runs take the lanes backwards, so that drift favours nobody."""
+"""A race: one question decoded in several ways, in turns, on one engine, on servers, or on both. A short question
+before each run warms the lane and leaves equal caches; odd runs take the lanes backwards, so that drift favours
+nobody."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from statistics import median
 
 from engine.commands import AUTO, Ask, BlockSize, Command, GenerationSettings, Message, Stop
-from engine.events import EmittedToken, EngineError, Event, TurnFinished
+from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
 
 from ..export.document import Answer, AnswerCollector
 
@@ -22,6 +24,8 @@ Joules = Callable[[], float | None]
 class Lane:
     name: str
     settings: GenerationSettings
+    side: int = 0
+    """Which of the race's engines and servers runs it."""
 
 
 def block_name(size: BlockSize) -> str:
@@ -33,6 +37,15 @@ def lanes_for(settings: GenerationSettings, block_sizes: Sequence[BlockSize]) ->
     alone = Lane(ALONE, replace(settings, speculation=False))
     drafting = (Lane(block_name(size), replace(settings, speculation=True, block_size=size)) for size in block_sizes)
     return (alone, *drafting)
+
+
+def lanes_against(
+    settings: GenerationSettings, block_sizes: Sequence[BlockSize], servers: Sequence[str]
+) -> tuple[Lane, ...]:
+    """A lane for each block size on the engine, if there are any, and one for each server, by its name."""
+    own = [Lane(block_name(size), replace(settings, block_size=size)) for size in block_sizes]
+    others = [Lane(name, settings, side) for side, name in enumerate(servers, start=1 if own else 0)]
+    return (*own, *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +63,11 @@ class Run:
         return steps[-1].time - steps[0].time if steps else 0.0
 
     @property
-    def token_ids(self) -> tuple[int | str, ...]:
-        """A token whose id is not known stands there with its text."""
-        return tuple(token.text if token.id is None else token.id for token in self.answer.tokens)
+    def said(self) -> tuple[int, ...] | str:
+        """The ids of its tokens; where one is not known, what can be read."""
+        ids = [token.id for token in self.answer.tokens]
+        known = tuple(id for id in ids if id is not None)
+        return known if len(known) == len(ids) else "".join(token.text for token in self.answer.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +102,7 @@ class LaneResult:
 
     @property
     def num_tokens(self) -> int:
-        return len(self.shown.token_ids)
+        return sum(1 for _ in self.shown.answer.tokens)
 
     @property
     def target_passes(self) -> int:
@@ -101,7 +116,7 @@ class LaneResult:
     @property
     def repeats_itself(self) -> bool:
         """Every run gave the same tokens."""
-        return len({run.token_ids for run in self.runs}) == 1
+        return len({run.said for run in self.runs}) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +140,8 @@ class Divergence:
 class RaceResult:
     question: str
     lanes: tuple[LaneResult, ...]
+    sides: tuple[EngineReady, ...] = ()
+    """What the lanes ran on, where that was known."""
 
     def speed_up(self, lane: LaneResult) -> float:
         """How many times as fast as the first lane this one decodes, per token; 0 when too short to tell."""
@@ -134,9 +151,11 @@ class RaceResult:
     def divergence(self, lane: LaneResult) -> Divergence | None:
         """Where this lane's answer parts from the first lane's; None when they are the same token by token."""
         ours, theirs = (list(each.shown.answer.tokens) for each in (self.lanes[0], lane))
+        if any(token.id is None for token in (*ours, *theirs)):
+            return _parting_of_texts(ours, theirs)
         for index in range(max(len(ours), len(theirs))):
             first, other = _at(ours, index), _at(theirs, index)
-            if first is None or other is None or not _same(first, other):
+            if first is None or other is None or first.id != other.id:
                 return Divergence(index, first, other)
         return None
 
@@ -153,9 +172,22 @@ def as_race(question: str, answers: Sequence[tuple[str, Answer]]) -> RaceResult:
     return RaceResult(question, tuple(LaneResult(lane, run) for lane, run in zip(lanes, runs, strict=True)))
 
 
-def _same(first: EmittedToken, other: EmittedToken) -> bool:
-    """By their texts where one of them has no id."""
-    return first.text == other.text if first.id is None or other.id is None else first.id == other.id
+def _parting_of_texts(ours: list[EmittedToken], theirs: list[EmittedToken]) -> Divergence | None:
+    """By what is read: servers share a text out among tokens in their own ways."""
+    texts = ["".join(token.text for token in tokens) for tokens in (ours, theirs)]
+    if texts[0] == texts[1]:
+        return None
+    pairs = enumerate(zip(*texts, strict=False))
+    place = next((place for place, (one, other) in pairs if one != other), min(map(len, texts)))
+    index, first = _token_at(ours, place)
+    return Divergence(index, first, _token_at(theirs, place)[1])
+
+
+def _token_at(tokens: list[EmittedToken], place: int) -> tuple[int, EmittedToken | None]:
+    """The token that holds a character of the text, and its number; None behind the end."""
+    ends = accumulate(len(token.text) for token in tokens)
+    index = next((index for index, end in enumerate(ends) if place < end), len(tokens))
+    return index, _at(tokens, index)
 
 
 def _at(tokens: list[EmittedToken], index: int) -> EmittedToken | None:
@@ -178,18 +210,20 @@ class Race:
         messages: Sequence[Message],
         lanes: Sequence[Lane],
         runs: int,
-        send: Callable[[Command], None],
+        sends: Sequence[Callable[[Command], None]],
         joules: Joules = lambda: None,
     ) -> None:
-        """``messages``: the conversation; its last one is the question."""
+        """``messages``: the conversation; its last one is the question. ``sends``: to each side."""
         self.lanes = tuple(lanes)
+        self.sides: tuple[EngineReady, ...] = ()
+        """What the lanes run on, as far as that is known when the race is over."""
         self.result: RaceResult | None = None
         self.failure: EngineError | None = None
         self.stopped = False
         self.idle = True
         """The engine owes no event of this race any more."""
         self._messages = tuple(messages)
-        self._send = send
+        self._sends = tuple(sends)
         self._joules = joules
         self._heats = list(_schedule(len(self.lanes), runs))
         self._turn = 0
@@ -223,7 +257,7 @@ class Race:
         """End after the engine's round in flight; there is no result."""
         if not self.over:
             self.stopped = True
-            self._send(Stop())
+            self._sends[self.running[0].side](Stop())
 
     def apply(self, event: Event) -> None:
         self._collector.add(event)
@@ -244,20 +278,22 @@ class Race:
             self._next()
         else:
             lanes = zip(self.lanes, self._runs, strict=True)
-            self.result = RaceResult(self.question, tuple(LaneResult(lane, tuple(runs)) for lane, runs in lanes))
+            results = tuple(LaneResult(lane, tuple(runs)) for lane, runs in lanes)
+            self.result = RaceResult(self.question, results, self.sides)
 
     def _next(self) -> None:
         heat = self._heats[self._turn]
         self._turn += 1
         self.idle = False
         lane = self.lanes[heat.lane]
+        send = self._sends[lane.side]
         self._collector = AnswerCollector()
         if heat.measured:
             self._joules_before = self._joules()
-            self._send(Ask(self._turn, self._messages, lane.settings))
+            send(Ask(self._turn, self._messages, lane.settings))
         else:
             settings = replace(lane.settings, max_new_tokens=WARM_UP_TOKENS)
-            self._send(Ask(self._turn, (Message("user", WARM_UP_QUESTION),), settings))
+            send(Ask(self._turn, (Message("user", WARM_UP_QUESTION),), settings))
 
     def _used(self) -> float | None:
         now = self._joules()

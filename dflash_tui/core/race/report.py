@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import median
 from typing import Any
+
+from engine.events import EngineReady
 
 from ..export.document import Document, Heading, Lanes, Origin, Prose, Table
 from .race import Divergence, LaneResult, RaceResult
@@ -13,6 +16,30 @@ HOW = (
     "One engine ran the lanes one after the other, each from the same caches and warmed up. The clock starts at the "
     "first token; the time to it stands apart. Figures are medians."
 )
+IN_TURNS = (
+    "The lanes ran in turns, never two at once, each warmed up by a short question. The clock starts at the first "
+    "token; the time to it stands apart. Figures are medians."
+)
+
+
+def how(sides: Sequence[EngineReady]) -> str:
+    """How the lanes were run, and on what."""
+    if not any(side.server for side in sides):
+        return HOW
+    return " ".join((IN_TURNS, *map(_told_of, sides)))
+
+
+def _told_of(side: EngineReady) -> str:
+    if not side.server:
+        who = f"{side.dialect} here" if side.dialect else "This machine's engine"
+        return f"{who} runs {side.target} on {side.device}."
+    clock = "" if side.times == "engine" else "; its times are arrivals here"
+    return f"{host_of(side.server)} is {side.dialect or 'a server'} with {side.target}{clock}."
+
+
+def host_of(server: str) -> str:
+    """A server's name in a race: host and port."""
+    return server.partition("://")[2].partition("/")[0] or server
 
 
 def race_table(result: RaceResult, *, brief: bool = False) -> Table:
@@ -34,12 +61,18 @@ def race_table(result: RaceResult, *, brief: bool = False) -> Table:
 def race_remarks(result: RaceResult) -> list[str]:
     """How the answers compare, a sentence per lane behind the first, and what to be careful about."""
     remarks = [describe_divergence(result, lane) for lane in result.lanes[1:]]
+    for lane in result.lanes:
+        facts = lane.shown.answer.statistics
+        if lane.lane.side and facts.num_tokens and not facts.num_spec_steps:
+            remarks.append(f"{lane.lane.name}: no round of its answer is known to have been drafted.")
     remarks += [
         f"{lane.lane.name}: its runs differ from each other." for lane in result.lanes if not lane.repeats_itself
     ]
-    reused = {run.answer.num_reused_tokens for lane in result.lanes for run in lane.runs}
-    if len(reused) > 1:
-        remarks.append(f"The runs found different prefixes in the caches ({min(reused)} to {max(reused)} tokens).")
+    for side in {lane.lane.side for lane in result.lanes}:
+        runs = [run for lane in result.lanes if lane.lane.side == side for run in lane.runs]
+        reused = {run.answer.num_reused_tokens for run in runs}
+        if len(reused) > 1:
+            remarks.append(f"The runs found different prefixes in the caches ({min(reused)} to {max(reused)} tokens).")
     return remarks
 
 
@@ -103,7 +136,7 @@ def _divergence_object(parting: Divergence) -> dict[str, Any]:
 
 def race_document(result: RaceResult, origin: Origin) -> Document:
     """The race as something to export."""
-    remarks = Prose("\n\n".join((HOW, *race_remarks(result))))
+    remarks = Prose("\n\n".join((how(result.sides), *race_remarks(result))))
     lanes = Lanes(tuple(lane.shown.answer for lane in result.lanes))
     title = "Race: " + " against ".join(lane.lane.name for lane in result.lanes)
     return Document(title, (Heading(result.question), race_table(result), remarks, lanes), origin)

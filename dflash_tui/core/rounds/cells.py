@@ -12,7 +12,7 @@ from ..figures.statistics import num_verified
 from ..text.harmless import sanitise
 from .trees import accepted_drafts
 
-Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain"]
+Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain", "unknown"]
 """Of a first choice: ``rejected`` differed, ``discarded`` stood behind and was never judged."""
 
 
@@ -23,6 +23,7 @@ END_OF_TURN = re.compile(r"<\|?\w*(?:turn|end|eot|eos|return)\w*\|>|<eos>|</s>")
 """What end marks look like in any family: a drafted token says no channel to know them by."""
 UNKNOWN = "░"
 """Stands for a drafted token of which only its place is known."""
+NOTHING_SAID = "whether anything was drafted is not known"
 END_MARK = "‹end›"
 """What it is called wherever a round is shown."""
 
@@ -50,7 +51,12 @@ def round_cells(step: Step) -> list[RoundCell]:
         if token.verdict != "accepted"
     ]
     corrected = any(cell.fate == "corrected" for cell in own)
-    kept = [RoundCell(draft_text(token), "accepted", token.probability) for token in accepted_drafts(step)]
+    unknown = {place for place, token in enumerate(step.emitted) if token.verdict == "unknown"}
+    kept = [
+        RoundCell(draft_text(token), "accepted", token.probability)
+        for place, token in enumerate(accepted_drafts(step))
+        if place not in unknown
+    ]
     fallen = [
         RoundCell(draft_text(token), "rejected" if corrected and place == 0 else "discarded", token.probability)
         for place, token in enumerate(step.draft[step.num_accepted :])
@@ -64,15 +70,21 @@ def draft_text(token: DraftToken | TreeToken) -> str:
 
 def round_summary(step: Step) -> str:
     """The round in one line of words, for example ``kept 8 of 15, then corrected``."""
+    return f"{_summary(step)} (provisional)" if step.provisional else _summary(step)
+
+
+def _summary(step: Step) -> str:
     verdicts = {token.verdict for token in step.emitted}
     if not step.draft:
-        return "no draft: the target wrote this token alone"
+        return NOTHING_SAID if "unknown" in verdicts else "no draft: the target wrote this token alone"
     if step.verify_width <= 1:
         return f"none of {len(step.draft)} verified: the target wrote this token alone"
     verified = num_verified(step)
     looked_at = "" if step.tree or verified == len(step.draft) else f" of {verified} verified"
     drafted = f"a tree of {verified}" if step.tree else f"{len(step.draft)}"
     kept = f"kept {step.num_accepted}{looked_at} of {drafted}"
+    if "unknown" in verdicts:
+        return f"{kept}, which of these tokens is not known"
     if "corrected" in verdicts:
         return f"{kept}, then corrected"
     return f"{kept}, plus a bonus" if "bonus" in verdicts else f"{kept}, then the answer ended"

@@ -17,7 +17,7 @@ from .unpacking import Unpacker
 
 CHECKPOINT = 32
 """Steps between two places where decoding can begin."""
-NOT_SPECULATIVE, CORRECTED = 255, 64
+NOT_SPECULATIVE, CORRECTED = 2**16 - 1, 2**14
 
 
 class Differences(Sequence[int]):
@@ -64,7 +64,7 @@ class StepHistory:
         self.context_length = array("q")
         self.latest: Step | None = None
         """The last step; None before the first."""
-        self._outcomes = bytearray()
+        self._outcomes = array("H")
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
         self._drafted = bytearray()
         """1 where there was a draft, verified or not."""
@@ -156,8 +156,9 @@ class StepHistory:
         """The acceptance statistics after step ``index``."""
         index = range(len(self))[index]
         seen = Counter(self._outcomes[: index + 1])
-        corrected = tuple(seen[CORRECTED + count] for count in range(MAX_DRAFT + 1))
-        histogram = tuple(seen[count] + corrected[count] for count in range(MAX_DRAFT + 1))
+        most = max((outcome % CORRECTED for outcome in seen if outcome != NOT_SPECULATIVE), default=0)
+        corrected = tuple(seen[CORRECTED + count] for count in range(max(most, MAX_DRAFT) + 1))
+        histogram = tuple(seen[count] + corrected[count] for count in range(len(corrected)))
         return AcceptanceStatistics(self.verified_sum[index], histogram, corrected)
 
     def cost(self, index: int) -> RoundCost:

@@ -7,15 +7,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.events import DraftToken, EmittedToken, Step
+from engine.events import Clock, DraftToken, EmittedToken, Step
 from engine.sampling.philox import uniform
 
-from ..figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
-from .cells import show_blanks
+from ..figures.statistics import CLOCKS, MAX_DRAFT, NOT_KNOWN, num_verified
+from .cells import NOTHING_SAID, show_blanks
 from .history import StepHistory
 from .trees import Further, further_choices, num_positions
 
-Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain"]
+Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain", "unknown"]
 """``rejected`` is the draft that differed. Behind it the target read a text that is not the answer's (``discarded``);
 ``unverified`` drafts were never looked at; ``ended`` ones stand behind the end of the answer."""
 
@@ -56,19 +56,29 @@ class Inspection:
     columns: tuple[Column, ...]
     plain_ms: float | None = None
     """What a token costs without speculation, if that was measured."""
+    times: Clock = "engine"
+    """Who took the times."""
     widths: tuple[int, ...] = ()
     """How many drafts the rounds up to this one verified, as far back as anybody looks; 0 where nothing was drafted."""
 
     @property
     def summary(self) -> str:
         """The round in a line, for example ``kept 8 of 15 drafted, then corrected``."""
+        return f"{self._summary} · provisional" if self.step.provisional else self._summary
+
+    @property
+    def _summary(self) -> str:
         step, verified = self.step, num_verified(self.step)
+        unknown = any(token.verdict == "unknown" for token in step.emitted)
+        if not step.draft and unknown:
+            return NOTHING_SAID
         if not step.draft:
             return "the prompt's token: nothing to draft yet" if step.index == 0 else "nothing drafted"
         if not verified:
             return f"verified none of {len(step.draft)} drafted: the target wrote this token alone"
         last = step.emitted[-1].verdict if step.emitted else "accepted"
         end = {"corrected": ", then corrected", "bonus": ", plus a bonus"}.get(last, ", then the answer ended")
+        end = ", which of these tokens is not known" if unknown else end
         if step.tree:
             positions = num_positions(step)
             over = f"{positions} position{'s' * (positions != 1)}"
@@ -80,7 +90,7 @@ class Inspection:
     def cost(self) -> str:
         """Milliseconds, and what one token at a time would have taken."""
         step, tokens = self.step, len(self.step.emitted)
-        spent = f"draft and verify {NOT_KNOWN}, together {step.total_ms:.1f} ms"
+        spent = f"draft and verify {NOT_KNOWN}, together {step.total_ms:.1f} ms{CLOCKS[self.times]}"
         if step.draft_ms is not None and step.verify_ms is not None:
             other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
             parts = f"draft {step.draft_ms:.1f} + verify {step.verify_ms:.1f} + other {other:.1f}"
@@ -161,6 +171,8 @@ class Inspection:
                 return f"Never looked at: the tree of the {verified} likeliest guesses ends before it{why}."
             case "unverified":
                 return f"Never looked at: the target verified only {num_verified(self.step)} guesses{self._choice}."
+            case "unknown":
+                return f"Whether this token was drafted is not known. {picked}."
             case "ended":
                 return "Not needed: the answer ended before it."
         return f"Nothing was drafted here: {_lower(picked)}."
@@ -190,17 +202,27 @@ class Inspection:
 
 
 def inspect(
-    history: StepHistory, index: int, first_position: int, seed: int | None, plain_ms: float | None
+    history: StepHistory,
+    index: int,
+    first_position: int,
+    seed: int | None,
+    plain_ms: float | None,
+    times: Clock = "engine",
 ) -> Inspection:
     """Takes step ``index`` of a turn apart (``IndexError``: no such step). ``first_position``: the number of prompt
     tokens; ``seed``: of the engine's noise, None where it was another's."""
     step, before = history[index], history.tokens_before(index)
-    found = inspect_step(step, before, first_position + before, seed, plain_ms)
+    found = inspect_step(step, before, first_position + before, seed, plain_ms, times)
     return replace(found, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))
 
 
 def inspect_step(
-    step: Step, first_token: int, position: int, seed: int | None, plain_ms: float | None = None
+    step: Step,
+    first_token: int,
+    position: int,
+    seed: int | None,
+    plain_ms: float | None = None,
+    times: Clock = "engine",
 ) -> Inspection:
     """Take a step apart whose first token is the answer's ``first_token`` and stands at ``position``."""
     columns, further = [], further_choices(step)
@@ -211,7 +233,7 @@ def inspect_step(
         noise = uniform(seed, position + place) if sampled and seed is not None else None
         others = tuple(further[place]) if place < len(further) else ()
         columns.append(Column(place + 1, _outcome(step, place), draft, choice, noise, others))
-    return Inspection(step, first_token, tuple(columns), plain_ms)
+    return Inspection(step, first_token, tuple(columns), plain_ms, times)
 
 
 def _outcome(step: Step, place: int) -> Outcome:

@@ -31,10 +31,12 @@ from .numbers import (
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
-PLACE, SETTINGS, COUNTS, CHOICE, TREE, PARTIAL = 4, 8, 16, 32, 64, 128
+PLACE, SETTINGS, COUNTS, CHOICE, TREE, PARTIAL, PROVISIONAL = 4, 8, 16, 32, 64, 128, 256
 """Bits of a step's head: these fields are not what the step before lets expect, and follow. Of ``PARTIAL`` steps not
 everything is known: what may be unknown is written one higher, with 0 for that. The two lowest bits are the channel of
 the tokens that were emitted as drafted."""
+UNKNOWN = 16
+"""Bit of what an emitted token is: nobody knows its verdict."""
 HAS_ID, HAS_TEXT = 1, 2
 """Bits of what a partial step knows of a piece that it adds to the table."""
 NEW_CHOICE = 1
@@ -75,9 +77,17 @@ class Packer:
         self._partial = False
         """Of the step at hand."""
 
+    def back_to(self, place: Place) -> None:
+        """Forget the steps that were packed since then: others take their place."""
+        while len(self._references) > place.pieces:
+            self._references.popitem()
+        if self._pieces is not None:
+            del self._pieces[place.pieces :]
+        self.place = place.copy()
+
     def pack(self, step: Step) -> bytes:
         self._partial = is_partial(step)
-        place, out = self.place, bytearray(1 + self._partial)
+        place, out = self.place, bytearray()
         kept = _kept_of_tree(step) if step.tree else []
         plain = len(kept) if step.tree else _emitted_as_drafted(step)
         head = CHANNELS.index(step.emitted[0].channel) if plain else 0
@@ -101,8 +111,8 @@ class Packer:
             put_number(out, doubt(step.choice.chance))
             put_number(out, whole(step.choice.cost_ms, MICROSECONDS))
             put_number(out, whole(step.choice.tok_s, 1))
-        head |= TREE * bool(step.tree) | PARTIAL * self._partial
-        out[: 1 + self._partial] = number(head)
+        head |= TREE * bool(step.tree) | PARTIAL * self._partial | PROVISIONAL * step.provisional
+        out[:0] = number(head)
         self._put_times(out, step)
         self._put_draft(out, step.draft)
         if step.tree:
@@ -156,7 +166,8 @@ class Packer:
     def _put_own(self, out: bytearray, own: tuple[EmittedToken, ...]) -> None:
         put_number(out, len(own))
         for token in own:
-            out.append(VERDICTS.index(token.verdict) | CHANNELS.index(token.channel) << 2)
+            unknown = token.verdict == "unknown"
+            out.append((UNKNOWN if unknown else VERDICTS.index(token.verdict)) | CHANNELS.index(token.channel) << 2)
             self._put_piece(out, (token.id, token.text))
             put_number(out, self._chance(token.probability))
 
@@ -192,6 +203,11 @@ def is_partial(step: Step) -> bool:
     if any(token.id is None or token.probability is None for token in step.emitted):
         return True
     return any(token.id is None or token.text is None or token.probability is None for token in step.draft)
+
+
+def is_unsure(step: Step) -> bool:
+    """It is a guess, or holds a token whose verdict nobody knows."""
+    return step.provisional or any(token.verdict == "unknown" for token in step.emitted)
 
 
 def _described(token: DraftToken | TreeToken) -> tuple[int | None, str | None, int | None]:

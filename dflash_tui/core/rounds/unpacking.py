@@ -27,8 +27,10 @@ from .packing import (
     NEW_CHOICE,
     PARTIAL,
     PLACE,
+    PROVISIONAL,
     SETTINGS,
     TREE,
+    UNKNOWN,
     VERDICTS,
     Piece,
     Place,
@@ -95,6 +97,7 @@ class Unpacker:
             temperature=place.temperature,
             choice=choice,
             tree=tree,
+            provisional=bool(head & PROVISIONAL),
         )
         if tree and not _holds_together(step):
             raise PackingError("a step's tree is not what was accepted of it")
@@ -181,7 +184,8 @@ class Unpacker:
         kind, (token, text) = self._byte(), self._piece()
         if text is None:
             raise PackingError("a token of the answer has no text")
-        return EmittedToken(token, text, VERDICTS[kind & 3], CHANNELS[kind >> 2], self._chance(self._number()))
+        verdict = VERDICTS[4 if kind & UNKNOWN else kind & 3]
+        return EmittedToken(token, text, verdict, CHANNELS[(kind & ~UNKNOWN) >> 2], self._chance(self._number()))
 
     def _piece(self) -> Piece:
         reference = self._number()

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from engine.events import Channel, EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
+from engine.events import (
+    Channel,
+    EngineError,
+    EngineReady,
+    Event,
+    PrefillDone,
+    Settled,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    settled_steps,
+    shortened,
+)
 
 from ..rounds.numbers import PackingError
-from ..rounds.packing import Packer, Piece, is_partial
+from ..rounds.packing import Packer, Piece, is_partial, is_unsure
 from ..rounds.unpacking import Unpacker
 
-STEP_KEY, TREE_KEY, PARTIAL_KEY = "step", "tree_step", "partial_step"
-"""The packed step's name in its line. Programs that know no trees or partial steps show the text alone."""
+STEP_KEY, TREE_KEY, PARTIAL_KEY, UNSURE_KEY = "step", "tree_step", "partial_step", "unsure_step"
+"""The packed step's name in its line. Programs that know no trees, partial or unsure steps show the text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,9 @@ class EventLines:
         """None for an event that adds nothing to the conversation."""
         match event:
             case EngineReady():
-                return {"type": "model", "target": event.target, "drafter": event.drafter, "device": event.device}
+                server = shortened({"server": event.server, "dialect": event.dialect, "times": event.times})
+                models = {"target": event.target, "drafter": event.drafter, "device": event.device}
+                return {"type": "model", **models, **server}
             case TurnStarted():
                 self._turn, self._packer = event.turn, Packer()
                 counts = {"prompt_tokens": event.num_prompt_tokens, "reused_tokens": event.num_reused_tokens}
@@ -47,6 +61,8 @@ class EventLines:
                 return {"type": "prefilled", "turn": event.turn, "ms": event.milliseconds}
             case Step():
                 return self._round_line(event)
+            case Settled():
+                return self._settled_line(event)
             case TurnFinished():
                 statistics = asdict(event.statistics)
                 return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": statistics}
@@ -63,9 +79,18 @@ class EventLines:
         if thought:
             line["thought"] = thought
         if packed is not None:
-            key = PARTIAL_KEY if is_partial(step) else TREE_KEY if step.tree else STEP_KEY
-            line[key] = b64encode(packed).decode("ascii")
+            line[_key_of(step)] = b64encode(packed).decode("ascii")
         return line
+
+    @staticmethod
+    def _settled_line(event: Settled) -> dict[str, Any] | None:
+        """The steps once more, as they are counted now."""
+        packer = Packer()
+        try:
+            packed = [b64encode(packer.pack(step)).decode("ascii") for step in event.steps]
+        except PackingError:
+            return None
+        return {"type": "settled", "turn": event.turn, "proved": event.proved, "note": event.note, "steps": packed}
 
     def _pack(self, step: Step) -> bytes | None:
         """None for a turn without its beginning, and from a step on that can't be packed: order matters."""
@@ -78,9 +103,38 @@ class EventLines:
             return None
 
 
+def _key_of(step: Step) -> str:
+    if is_unsure(step):
+        return UNSURE_KEY
+    return PARTIAL_KEY if is_partial(step) else TREE_KEY if step.tree else STEP_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class SettledLine:
+    """What a server's count made of a turn's steps."""
+
+    event: Settled
+    """Without its steps."""
+    packed: tuple[bytes, ...] = ()
+    """Them; none where those that were told stand as they are."""
+
+    def steps(self, told: Iterable[Step]) -> tuple[Step, ...]:
+        """The turn's, ``told`` having come before. Raises ``PackingError``."""
+        unpacker = Unpacker([])
+        settled = replace(self.event, steps=tuple(unpacker.unpack(step) for step in self.packed))
+        before = tuple(told)
+        return settled_steps(settled, before) or before
+
+
+def settled_line(line: dict[str, Any]) -> SettledLine:
+    """The inverse. Raises ``ValueError`` for a damaged one."""
+    packed = tuple(b64decode(step, validate=True) for step in line["steps"])
+    return SettledLine(Settled(line["turn"], (), line["proved"], line["note"]), packed)
+
+
 def step_text(line: dict[str, Any]) -> StepText:
     """The inverse, as far as one line goes. Raises ``ValueError`` for a damaged one."""
-    packed = next((line[key] for key in (STEP_KEY, TREE_KEY, PARTIAL_KEY) if key in line), None)
+    packed = next((line[key] for key in (STEP_KEY, TREE_KEY, PARTIAL_KEY, UNSURE_KEY) if key in line), None)
     step = None if packed is None else b64decode(packed, validate=True)
     return StepText(line["answer"], line.get("thought", ""), step)
 

@@ -1,8 +1,8 @@
 """Conversations on disk, a JSON line per thing said, which reaches the operating system before the call returns:
 SIGKILL loses at most the round in flight. Nothing raises into the engine thread: a full disk ends the log, not the
 answer. A file holds ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``,
-``prefilled``, ``text`` (one per round, with the round packed), ``finished`` and ``error`` lines, between them
-``title``, ``taken_back``, ``put_back`` and ``resumed``; other types are skipped."""
+``prefilled``, ``text`` (one per round, with the round packed), ``settled``, ``finished`` and ``error`` lines, between
+them ``title``, ``taken_back``, ``put_back`` and ``resumed``; other types are skipped."""
 
 from __future__ import annotations
 
@@ -19,11 +19,20 @@ from typing import Any
 from uuid import uuid4
 
 from engine.commands import Message
-from engine.events import EngineError, Event, FinishReason, PrefillDone, TurnFinished, TurnStarted, TurnStatistics
+from engine.events import (
+    Clock,
+    EngineError,
+    Event,
+    FinishReason,
+    PrefillDone,
+    TurnFinished,
+    TurnStarted,
+    TurnStatistics,
+)
 
 from ..files.places import sessions_directory
 from ..rounds.numbers import PackingError
-from .session_lines import EventLines, StepText, step_text, unpack
+from .session_lines import EventLines, SettledLine, StepText, settled_line, step_text, unpack
 
 FORMAT_VERSION = 1
 SUFFIX = ".jsonl"
@@ -146,6 +155,8 @@ class Turn:
     started: TurnStarted | None = None
     prefill_ms: float = 0.0
     rounds: list[StepText] = field(default_factory=list)
+    settled: SettledLine | None = None
+    """What a server's own count made of the rounds."""
     reason: FinishReason | None = None
     error: str | None = None
     hint: str = ""
@@ -164,10 +175,13 @@ class Turn:
         if self.started is None:
             return None
         try:
-            steps = list(unpack(self.rounds))
+            steps = tuple(unpack(self.rounds))
+            steps = self.settled.steps(steps) if self.settled else steps
         except PackingError:
             return None
         events: list[Event] = [self.started, PrefillDone(self.number, self.prefill_ms), *steps]
+        if self.settled is not None:
+            events.append(self.settled.event)
         error = self.error or (CUT_OFF if self.reason is None else None)
         if error is not None:
             events.append(EngineError("generation", error, self.hint, turn=self.number))
@@ -193,6 +207,10 @@ class Conversation:
     title: str | None = None
     last_turn: int = 0
     """The highest turn number that was ever used, also by a turn that was taken back."""
+    server: str = ""
+    """The address of the latest model's server, if it had one, and what answered there."""
+    dialect: str = ""
+    times: Clock = "engine"
 
     @property
     def id(self) -> str:
@@ -250,7 +268,9 @@ def load_session(path: Path) -> Conversation:
             case _ if line.get("turn") in turns:
                 _continue_turn(turns[line["turn"]], line)
     target, drafter = model.get("target"), model.get("drafter")
-    return Conversation(path, head["created"], target, drafter, tuple(turns.values()), title, last_turn)
+    server: dict[str, Any] = {key: model[key] for key in ("server", "dialect", "times") if key in model}
+    kept = tuple(turns.values())
+    return Conversation(path, head["created"], target, drafter, kept, title, last_turn, **server)
 
 
 def append_title(path: Path, title: str) -> None:
@@ -275,6 +295,8 @@ def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
             turn.prefill_ms = line["ms"]
         case "text":
             turn.rounds.append(step_text(line))
+        case "settled":
+            turn.settled = settled_line(line)
         case "finished":
             turn.reason, turn.statistics = line["reason"], line["statistics"]
         case "error":

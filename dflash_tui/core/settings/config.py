@@ -1,5 +1,6 @@
 """The two optional TOML files: the user's, and the project's, found from the current folder upwards. Keys are flags
-with underscores (``block_size = 8``); ``[keys]`` maps actions to keys. The caller knows what values mean."""
+with underscores (``block_size = 8``); ``[keys]`` maps actions to keys, and ``[servers.NAME]`` describes a server. The
+caller knows what values mean."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from platformdirs import user_config_path
 CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
 """Names another user file; empty means none."""
 PROJECT_FILE = ".dflash-chat.toml"
-KEYS_TABLE = "keys"
+KEYS_TABLE, SERVERS_TABLE = "keys", "servers"
 MAX_BYTES = 1024 * 1024
 
 
@@ -45,10 +46,14 @@ class Config:
     """By the flag's name."""
     keys: Mapping[str, Entry] = field(default_factory=dict)
     """By the action's id; values are key names, several joined by commas."""
+    servers: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
+    """By the server's name."""
 
     def over(self, other: Config) -> Config:
         """This one's entries before the other's."""
-        return Config({**other.settings, **self.settings}, {**other.keys, **self.keys})
+        return Config(
+            {**other.settings, **self.settings}, {**other.keys, **self.keys}, {**other.servers, **self.servers}
+        )
 
 
 def config_directory() -> Path:
@@ -104,13 +109,21 @@ def read_config(path: Path) -> Config:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         message, line = syntax_place(str(error), text)
         raise ConfigError(f"{Entry(None, path, line).place}: {message}") from error
-    keys = data.pop(KEYS_TABLE, {})
+    keys, servers = data.pop(KEYS_TABLE, {}), data.pop(SERVERS_TABLE, {})
     if not isinstance(keys, dict):
         raise ConfigError(f"{Entry(None, path, line_of(text, KEYS_TABLE)).place}: [{KEYS_TABLE}] must be a table")
+    if not isinstance(servers, dict) or not all(isinstance(server, dict) for server in servers.values()):
+        place = Entry(None, path, line_of(text, SERVERS_TABLE)).place
+        raise ConfigError(f"{place}: a server is a table of its own, [{SERVERS_TABLE}.NAME]")
     return Config(
-        {key: Entry(value, path, line_of(text, key)) for key, value in data.items()},
-        {key: Entry(value, path, line_of(text, key, KEYS_TABLE)) for key, value in keys.items()},
+        _entries(data, path, text),
+        _entries(keys, path, text, KEYS_TABLE),
+        {name: _entries(server, path, text, f"{SERVERS_TABLE}.{name}") for name, server in servers.items()},
     )
+
+
+def _entries(data: Mapping[str, Any], path: Path, text: str, table: str = "") -> dict[str, Entry]:
+    return {key: Entry(value, path, line_of(text, key, table)) for key, value in data.items()}
 
 
 def _read(path: Path) -> str:

@@ -6,11 +6,21 @@ from array import array
 from collections.abc import Iterable, Sequence
 from itertools import compress
 from operator import and_
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, get_args, overload
 
-TokenStyle = Literal["prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error"]
-"""How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted."""
-TOKEN_STYLES: tuple[TokenStyle, ...] = ("prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error")
+from engine.events import EmittedToken, Verdict
+
+TokenStyle = Literal[
+    "prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error", "unknown",
+    "guess-accepted", "guess-corrected", "guess-bonus", "guess-plain",
+]  # fmt: skip
+"""How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted. A ``guess`` is
+the verdict of a provisional step."""
+TOKEN_STYLES: tuple[TokenStyle, ...] = get_args(TokenStyle)
+GUESSES: dict[Verdict, TokenStyle] = {
+    "accepted": "guess-accepted", "corrected": "guess-corrected", "bonus": "guess-bonus", "plain": "guess-plain",
+    "unknown": "unknown",
+}  # fmt: skip
 _CODES = {style: code for code, style in enumerate(TOKEN_STYLES)}
 _SAID = bytes(code != _CODES["thought"] for code in range(256))
 """By a style's code: 1 for all but thoughts."""
@@ -24,6 +34,13 @@ class Span(NamedTuple):
     turn: int = 0
     token: int | None = None
     """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
+
+
+def token_style(token: EmittedToken, provisional: bool) -> TokenStyle:
+    """How a token of an answer is drawn."""
+    if token.channel == "thought":
+        return "thought"
+    return GUESSES[token.verdict] if provisional else token.verdict
 
 
 class Labels:
@@ -65,6 +82,17 @@ class Labels:
         self.turns += others.turns
         self.tokens += others.tokens
         self._pass_on(start)
+
+    def part(self, start: int, stop: int) -> Labels:
+        """The pieces from ``start`` to before ``stop``."""
+        here = slice(start, stop)
+        return Labels(self.styles[here], self.written[here], self.turns[here], self.tokens[here])
+
+    def at(self, places: Iterable[int]) -> Labels:
+        """The pieces at these places, in this order."""
+        order = list(places)
+        columns = (self.styles, self.written, self.turns, self.tokens)
+        return Labels(*([column[place] for place in order] for column in columns))
 
     def those(self, kept: Sequence[bool]) -> Labels:
         """Only the pieces for which ``kept`` is True."""

@@ -28,7 +28,7 @@ def checked_event(data: dict[str, Any]) -> JsonEvent | None:
         event = event_from_dict(data)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    if not isinstance(event, JsonEvent) or not _is_sound(event):
+    if not isinstance(event, JsonEvent) or not is_sound(event):
         return None
     if isinstance(event, TurnStarted):
         event = replace(event, settings=_known_settings(event.settings))
@@ -54,8 +54,8 @@ def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _is_sound(value: Any) -> bool:
-    """Every field of a data class holds what its type says."""
+def is_sound(value: Any) -> bool:
+    """Every field of a data class holds what its type says, within what can be stored."""
     hints = get_type_hints(type(value))
     return all(_fits(getattr(value, field.name), hints[field.name]) for field in fields(value))
 
@@ -75,7 +75,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is float:
         return isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= MAX_NUMBER
     if is_dataclass(hint):
-        return isinstance(value, hint) and _is_sound(value)  # type: ignore[arg-type]
+        return isinstance(value, hint) and is_sound(value)  # type: ignore[arg-type]
     return value is None if hint is NoneType else isinstance(value, hint)
 
 

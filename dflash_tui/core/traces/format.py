@@ -6,11 +6,12 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
-from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, PrefillDone, Settled, TurnFinished, TurnStarted
 
-FORMAT_VERSION, TREE_VERSION, PARTIAL_VERSION = 3, 4, 5
-"""Of files whose steps are chains and known to the last number, of those in which one has a tree, and of those in which
-something is not known: older programs read what they know, and say of the others that they are too new for them."""
+FORMAT_VERSION, TREE_VERSION, PARTIAL_VERSION, UNSURE_VERSION = 3, 4, 5, 6
+"""Of files whose steps are chains and known to the last number, of those in which one has a tree, of those in which
+something is not known, and of those in which a step was a guess, or a verdict is unknown: older programs read what they
+know, and say of the others that they are too new for them."""
 MAGIC = b"dflash-trace "
 """A file begins with this, the version in decimal digits, and a newline. Frames follow."""
 SUFFIX = ".dft"
@@ -49,8 +50,8 @@ class Frame(IntEnum):
     """Each step's length and the step, packed, of a running turn; ``STEPS`` frames replace them at its end."""
 
 
-JsonEvent = EngineReady | TurnStarted | PrefillDone | TurnFinished | EngineError
-"""Events that are stored as JSON. ``LoadProgress`` is left out."""
+JsonEvent = EngineReady | TurnStarted | PrefillDone | Settled | TurnFinished | EngineError
+"""Events that are stored as JSON, ``Settled`` without its steps. ``LoadProgress`` and ``Notice`` are left out."""
 
 
 @dataclass(frozen=True, slots=True)

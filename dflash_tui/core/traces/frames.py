@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
 from typing import Any, NoReturn
 
 from engine.events import Step
 
 from ..rounds.numbers import PackingError, number
-from ..rounds.packing import Packer
+from ..rounds.packing import Packer, Piece
+from ..rounds.unpacking import Unpacker
 from .coding import Cut, Decoder, Encoder
 from .format import DICTIONARY, SYNC, Frame
 from .step_coding import Coding, Decoding, StepModel
@@ -40,11 +41,14 @@ class FrameWriter:
         self._write = write
         self._deflate = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zdict=DICTIONARY)
         self._lines = b""
-        self._packer, self._model = Packer(), StepModel()
+        self._pieces: list[Piece] = []
+        self._packer, self._model = Packer(self._pieces), StepModel()
         self._packed: list[bytes] = []
         """Steps to be coded: no more than fit into a model's context."""
         self._handed_out = self._instead = 0
         """How many of them were handed out, and in how many bytes."""
+        self._before = self._packer.place.copy()
+        """The packer as it was before the first of them."""
 
     def line(self, data: dict[str, Any]) -> None:
         self._end_steps()
@@ -52,13 +56,33 @@ class FrameWriter:
 
     def step(self, step: Step) -> None:
         self._end_lines()
+        if not self._packed:
+            self._before = self._packer.place.copy()
         self._packed.append(self._packer.pack(step))
+
+    @property
+    def told(self) -> Iterator[Step]:
+        """The steps since the latest line."""
+        unpacker = Unpacker(self._pieces)
+        unpacker.place = self._before.copy()
+        return map(unpacker.unpack, self._packed)
+
+    def settle(self, steps: Iterable[Step]) -> None:
+        """These take the place of the steps since the latest line."""
+        if self._packed:
+            self._packer.back_to(self._before)
+        self._packed, self._handed_out = [], 0
+        for step in steps:
+            self.step(step)
+        frame = self._packed_frame(self._packed)
+        self._write(frame, self._instead)
+        self._handed_out, self._instead = len(self._packed), len(frame)
 
     def flush(self) -> None:
         """Hand out everything, in little time."""
         self._end_lines()
         if packed := self._packed[self._handed_out :]:
-            frame = _frame(Frame.PACKED, b"".join(number(len(step)) + step for step in packed))
+            frame = self._packed_frame(packed)
             self._write(frame, 0)
             self._handed_out += len(packed)
             self._instead += len(frame)
@@ -82,6 +106,10 @@ class FrameWriter:
                 b"".join(self._coded(self._packed[start : start + MOST_STEPS]) for start in starts), self._instead
             )
             self._packed, self._handed_out, self._instead = [], 0, 0
+
+    @staticmethod
+    def _packed_frame(packed: list[bytes]) -> bytes:
+        return _frame(Frame.PACKED, b"".join(number(len(step)) + step for step in packed))
 
     def _coded(self, steps: list[bytes]) -> bytes:
         encoder = Encoder()

@@ -9,7 +9,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, Event, Settled, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import Teller
@@ -21,7 +21,7 @@ from ..rounds.unpacking import Unpacker
 from ..source import StepBatch
 from ..text.spans import SpanStore
 from .checking import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, UNSURE_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
 from .step_coding import MAX_LIST
 
@@ -156,9 +156,9 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if not FORMAT_VERSION <= int(number) <= PARTIAL_VERSION:
-        newer = int(number) > PARTIAL_VERSION
-        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} to {PARTIAL_VERSION}"
+    if not FORMAT_VERSION <= int(number) <= UNSURE_VERSION:
+        newer = int(number) > UNSURE_VERSION
+        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} to {UNSURE_VERSION}"
         raise TraceError(
             f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
             "Update dflash-chat to replay it." if newer else "Record it again.",
@@ -251,14 +251,14 @@ class _Reader:
         if kind == "TurnStarted":
             data.setdefault("turn", (self._turn or 0) + 1)
             data.setdefault("settings", self._settings)
-        elif kind in ("PrefillDone", "TurnFinished"):
+        elif kind in ("PrefillDone", "Settled", "TurnFinished"):
             data.setdefault("turn", self._turn)
         if kind == "TurnFinished":
             for key, said in self._texts.items():
                 data.setdefault(key, "".join(said))
             data.setdefault("statistics", asdict(self._meter.statistics()))
         event = checked_event(data)
-        if event is None:
+        if event is None or (isinstance(event, Settled) and event.steps):
             damaged(f"{DAMAGED}: an event is not what events are")
         if len(self.trace.marks) >= MAX_EVENTS:
             damaged(TOO_LONG)

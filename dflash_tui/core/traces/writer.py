@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from io import SEEK_END, StringIO
 from pathlib import Path
@@ -18,17 +18,19 @@ from engine.events import (
     EngineReady,
     Event,
     PrefillDone,
+    Settled,
     Step,
     TurnFinished,
     TurnStarted,
     event_to_dict,
     rounded,
+    settled_steps,
 )
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import TurnState
-from ..rounds.packing import is_partial
-from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, TREE_VERSION, JsonEvent, TraceHeader
+from ..rounds.packing import is_partial, is_unsure
+from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, TREE_VERSION, UNSURE_VERSION, JsonEvent, TraceHeader
 from .frames import FrameWriter
 
 FLUSH_SECONDS = 0.5
@@ -55,6 +57,10 @@ class TraceWriter:
         self._texts = {"text": StringIO(), "thought": StringIO()}
         self._meter = TurnMeter()
         """What the steps of this turn say: ``TurnFinished`` need not say it again."""
+        self._guessing = False
+        """Steps of this turn are provisional. Once settled they are written again, up to the line before them."""
+        self._late: list[EngineError] = []
+        """Errors meanwhile."""
         self._turn = 0
         self._settings: dict[str, Any] | None = None
         """Of the latest turn: the next events need not say them again."""
@@ -97,12 +103,37 @@ class TraceWriter:
         match event:
             case Step():
                 self._note(event)
-                needed = PARTIAL_VERSION if is_partial(event) else TREE_VERSION if event.tree else FORMAT_VERSION
-                if needed > self._version:
-                    self._raise_version(needed)
+                self._guessing |= event.provisional
+                self._need(_version_of(event))
                 self._frames.step(event)
+            case EngineError() if self._guessing:
+                self._late.append(event)
+            case Settled():
+                self._need(UNSURE_VERSION)
+                self._settle(event)
             case EngineReady() | TurnStarted() | PrefillDone() | TurnFinished() | EngineError():
+                self._end_guesses()
                 self._frames.line(self._as_dict(event))
+
+    def _settle(self, event: Settled) -> None:
+        """What is known in the end stands in the file, and that it was a guess before."""
+        if steps := settled_steps(event, self._frames.told):
+            self._begin_meter(self._meter.num_prompt_tokens, self._meter.num_reused_tokens)
+            for step in steps:
+                self._note(step)
+            self._frames.settle(steps)
+        self._frames.line(self._as_dict(replace(event, steps=())))
+        self._end_guesses()
+
+    def _end_guesses(self) -> None:
+        """Nothing will settle the steps so far any more."""
+        self._guessing, late, self._late = False, self._late, []
+        for error in late:
+            self._frames.line(self._as_dict(error))
+
+    def _need(self, version: int) -> None:
+        if version > self._version:
+            self._raise_version(version)
 
     def _as_dict(self, event: JsonEvent) -> dict[str, Any]:
         """The event without what the steps and events before it say already, nor digits that no clock knows."""
@@ -113,9 +144,8 @@ class TraceWriter:
             if event.settings == self._settings:
                 del data["settings"]
             self._turn, self._settings = event.turn, event.settings
-            self._texts = {"text": StringIO(), "thought": StringIO()}
-            self._meter = TurnMeter(event.num_prompt_tokens, event.num_reused_tokens)
-        elif isinstance(event, PrefillDone | TurnFinished) and event.turn == self._turn:
+            self._begin_meter(event.num_prompt_tokens, event.num_reused_tokens)
+        elif isinstance(event, PrefillDone | Settled | TurnFinished) and event.turn == self._turn:
             del data["turn"]
         if isinstance(event, TurnFinished):
             for key, said in self._texts.items():
@@ -126,6 +156,10 @@ class TraceWriter:
         for key in {"milliseconds", "load_seconds"} & data.keys():
             data[key] = rounded(data[key], MICROSECONDS)
         return data
+
+    def _begin_meter(self, num_prompt_tokens: int, num_reused_tokens: int) -> None:
+        self._texts = {"text": StringIO(), "thought": StringIO()}
+        self._meter = TurnMeter(num_prompt_tokens, num_reused_tokens)
 
     def _note(self, step: Step) -> None:
         self._meter.add(step)
@@ -183,10 +217,19 @@ def turn_events(turn: TurnState) -> Iterator[Event]:
     if turn.prefill_ms:
         yield PrefillDone(turn.number, turn.prefill_ms)
     yield from turn.history
+    if turn.settled is not None:
+        yield turn.settled
     if turn.error is not None:
         yield turn.error
     if turn.finished is not None:
         yield turn.finished
+
+
+def _version_of(step: Step) -> int:
+    """The lowest that can hold it."""
+    if is_unsure(step):
+        return UNSURE_VERSION
+    return PARTIAL_VERSION if is_partial(step) else TREE_VERSION if step.tree else FORMAT_VERSION
 
 
 def _header(source: str) -> TraceHeader:

@@ -100,4 +100,14 @@ class Weight(ABC):
     def unpacks_inside(self, x: Tensor) -> bool:
         """Whether one kernel unpacks it and multiplies rows x: on a GPU (or where kernels are compiled for one), in
         bf16. Elsewhere it is unpacked first, which defines the product."""
-        return HAS_TRITON and not INTERPRETED and x.dtype is torch.bfloat16 and (x.is_cuda or x.is_meta)
+        return _inside and HAS_TRITON and not INTERPRETED and x.dtype is torch.bfloat16 and (x.is_cuda or x.is_meta)
+
+
+_inside = True
+
+
+def unpack_first() -> None:
+    """From now on weights are unpacked before they multiply many rows: where the kernel that does both in one was seen
+    to be wrong."""
+    global _inside
+    _inside = False

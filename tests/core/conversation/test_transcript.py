@@ -78,7 +78,7 @@ def test_what_is_known_of_the_engine_stays(tmp_path: Path) -> None:
 def test_an_answer_that_a_crash_cut_off_says_so(tmp_path: Path) -> None:
     conversation = kept(tmp_path, turn_of([make_step(0, 0, index=0), make_step(3, 5)], reason=None))
     spans = recall(conversation, Reducer())
-    assert Span(f"✗ {CUT_OFF}\n", "error") in spans and "ended by an error" in spans[-1].text
+    assert Span(f"\n\n✗ {CUT_OFF}\n", "error") in spans and "ended by an error" in spans[-1].text
     assert conversation.turns[0].answer == "xx0x1x2x!"
 
 

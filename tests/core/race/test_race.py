@@ -26,7 +26,7 @@ class Bench:
     def __init__(self, runs: int) -> None:
         self.sent: list[Command] = []
         self.counter = 0.0
-        self.race = Race([QUESTION], LANES, runs, self.sent.append, lambda: self.counter)
+        self.race = Race([QUESTION], LANES, runs, [self.sent.append], lambda: self.counter)
 
     @property
     def asks(self) -> list[Ask]:

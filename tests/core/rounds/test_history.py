@@ -106,3 +106,20 @@ def test_iterating_sees_what_is_appended_meanwhile() -> None:
     next(steps)
     history.append(make_step(4, 15, index=CHECKPOINT))
     assert next(steps).num_accepted == 4
+
+
+@given(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), min_size=1, max_size=20))
+@settings(max_examples=examples(30))
+def test_a_server_may_draft_more_than_this_engine_and_nothing_is_lost(sizes: list[tuple[int, int]]) -> None:
+    steps = [make_step(min(pair), max(pair), index=index) for index, pair in enumerate(sizes)]
+    history, counted = kept(steps), AcceptanceStatistics()
+    for index, step in enumerate(steps):
+        counted = counted.after(step)
+        assert history.acceptance(index) == counted
+    drafted = [step for step in steps if step.draft]
+    assert counted.num_accepted_draft_tokens == sum(step.num_accepted for step in drafted)
+    assert (counted.num_draft_tokens, counted.num_spec_steps) == (
+        sum(len(step.draft) for step in drafted),
+        len(drafted),
+    )
+    assert len(counted.positions) == len(counted.histogram) - 1

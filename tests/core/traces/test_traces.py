@@ -3,6 +3,8 @@ from __future__ import annotations
 import io
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer, TurnState
 from dflash_tui.core.source import StepBatch
-from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, UNSURE_VERSION
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
 from engine.events import (
@@ -22,6 +24,7 @@ from engine.events import (
     Event,
     LoadProgress,
     PrefillDone,
+    Settled,
     Step,
     TurnFinished,
     TurnStarted,
@@ -239,7 +242,7 @@ def test_a_trace_of_the_future_is_refused_in_words(tmp_path: Path) -> None:
     data = recorded(long_run(), tmp_path / "run.dft")
     known = MAGIC + b"%d\n" % FORMAT_VERSION
     with pytest.raises(TraceError, match="newer dflash-chat") as caught:
-        read(data.replace(known, MAGIC + b"%d\n" % (PARTIAL_VERSION + 1)))
+        read(data.replace(known, MAGIC + b"%d\n" % (UNSURE_VERSION + 1)))
     assert "Update" in caught.value.hint
     with pytest.raises(TraceError, match="older dflash-chat"):
         read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION - 1)))
@@ -259,3 +262,32 @@ def test_whoever_records_waits_for_nothing(tmp_path: Path, monkeypatch: pytest.M
     answers.set()
     writer.close()
     assert list(read_trace(writer.path).events()) == events
+
+
+def test_a_killed_program_leaves_guesses_and_a_settled_turn_leaves_none(tmp_path: Path) -> None:
+    path, started = tmp_path / "run.dft", TurnStarted(1, 3, 0, {})
+    guesses = [replace(make_step(2, 5, index=index, time=index / 10), provisional=True) for index in range(40)]
+    counted = tuple(make_step(1, 5, index=index, time=index / 10) for index in range(60))
+    writer = TraceWriter(path)
+    for event in (started, *guesses):
+        writer.record(event)
+    _until(lambda: _steps_in(path) == guesses)
+    writer.record(Settled(1, counted, proved=True))
+    writer.record(TurnFinished(1, "stop", "", statistics=TurnStatistics()))
+    writer.close()
+    trace = read_trace(path)
+    assert trace.problem is None and list(trace.steps) == list(counted)
+
+
+def _steps_in(path: Path) -> list[Step]:
+    """As far as it came."""
+    with suppress(TraceError):
+        return list(read_trace(path).steps)
+    return []
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

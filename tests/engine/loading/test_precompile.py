@@ -19,11 +19,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import torch
 from torch import Tensor
 
 from engine import runner
 from engine.bench.shapes import configs_of, period_of, shorten
-from engine.commands import Close, EngineOptions
+from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
@@ -32,9 +33,10 @@ from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
+from engine.loading import checkpoint
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
-from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
+from engine.loading.checkpoint import load_drafter, load_target
 from engine.loading.memory_plan import Drafting, MemoryPlan
 from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
@@ -89,16 +91,24 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("experts", [only_in_ci(False), True], ids=["dense", "experts"])
+@pytest.mark.parametrize(
+    ("experts", "weights"),
+    [only_in_ci(False, "bf16"), (True, "bf16"), only_in_ci(True, "fp8"), only_in_ci(True, "int4")],
+)
 def test_what_is_compiled_is_what_turns_launch(
-    experts: bool, tmp_path: Path, launched: Callable[[Callable[[], object]], set[str]]
+    experts: bool,
+    weights: WeightFormat,
+    tmp_path: Path,
+    launched: Callable[[Callable[[], object]], set[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     random_target([SLIDING, FULL], experts, seed=2).save_pretrained(tmp_path / "target")
     write_drafter(tmp_path / "drafter", drafter_config([SLIDING, FULL], [0, 1], 2), seed=2)
-    order = Order(str(tmp_path / "target"), str(tmp_path / "drafter"), CONTEXT, True, "auto", HOPPER)
+    order = Order(str(tmp_path / "target"), str(tmp_path / "drafter"), CONTEXT, True, "auto", HOPPER, weights)
 
-    target = load_target(tmp_path / "target", CPU, no_progress).to(compute_dtype(CUDA))
-    drafter = load_drafter(tmp_path / "drafter", target, no_progress).to(compute_dtype(CUDA))
+    monkeypatch.setattr(checkpoint, "compute_dtype", lambda device: torch.bfloat16)  # as on the GPU
+    target = load_target(tmp_path / "target", CPU, no_progress, weights=weights)
+    drafter = load_drafter(tmp_path / "drafter", target, no_progress)
     for model in (target, drafter):
         model.use_attention([TRITON] * 2)
 

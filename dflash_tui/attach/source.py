@@ -1,0 +1,162 @@
+"""A server as a source of events: asks it on a thread of its own, and turns its streams into the engine's events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Coroutine
+from threading import Lock, Thread
+from time import perf_counter
+
+from dflash_tui.core.settings.servers import ServerAddress
+from dflash_tui.core.source import Capabilities, Emit
+from engine.commands import Ask, Close, Command, Stop
+from engine.events import EngineError, LoadProgress, TurnFinished
+
+from .connection import Connection, Patience
+from .failures import Loading, ServerFailure
+from .talking import Server, Turn, reach
+
+log = logging.getLogger(__name__)
+
+RETRY = 0.5
+"""Seconds between two looks at a server that loads its model."""
+
+
+class ServerSource:
+    """See :class:`dflash_tui.core.source.Source`."""
+
+    recording = None
+
+    def __init__(self, address: ServerAddress, emit: Emit, patience: Patience | None = None) -> None:
+        self.capabilities = Capabilities(local=False)
+        self._address, self._emit = address, emit
+        self._patience = patience or Patience()
+        self._commands: deque[Command] = deque()
+        self._waiting: deque[Ask] = deque()
+        self._lock = Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+        self._reaching: asyncio.Future[Server] | None = None
+        self._answering: asyncio.Future[None] | None = None
+        """What a stop cancels."""
+        self._ready = self._closing = False
+        self._thread = Thread(target=self._main, name="server", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def send(self, command: Command) -> None:
+        with self._lock:
+            self._commands.append(command)
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._obey)
+
+    def join(self, timeout: float | None = None) -> None:
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+
+    def _main(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except ServerFailure as failure:
+            self._emit(_as_event(failure, fatal=True))
+        except Exception as error:
+            log.exception("unexpected error while talking to a server")
+            self._emit(_as_event(_unexpected(error), fatal=True))
+
+    async def _serve(self) -> None:
+        with self._lock:
+            self._loop = asyncio.get_running_loop()
+        try:
+            self._obey()
+            async with Connection(self._address, self._patience) as connection:
+                server = await self._until_closed(self._reach(connection))
+                while server is not None and not self._closing:
+                    if self._waiting:
+                        await self._answer(connection, server, self._waiting.popleft())
+                    else:
+                        self._news.clear()
+                        await self._news.wait()
+        finally:
+            with self._lock:
+                self._loop = None
+
+    def _obey(self) -> None:
+        """Take what was sent, on the thread of the source."""
+        while True:
+            with self._lock:
+                if not self._commands:
+                    return
+                command = self._commands.popleft()
+            match command:
+                case Ask():
+                    self._waiting.append(command)
+                case Stop():
+                    self._stop()
+                case Close():
+                    self._closing = True
+                    self._stop()
+                    if self._reaching is not None:
+                        self._reaching.cancel()
+            self._news.set()
+
+    def _stop(self) -> None:
+        if self._answering is not None:
+            self._answering.cancel()
+        elif not self._ready:
+            for ask in self._waiting:
+                self._emit(TurnFinished(ask.turn, "stopped", ""))
+            self._waiting.clear()
+
+    async def _until_closed(self, reaching: Coroutine[None, None, Server]) -> Server | None:
+        self._reaching = asyncio.ensure_future(reaching)
+        if self._closing:
+            self._reaching.cancel()
+        try:
+            return await self._reaching
+        except asyncio.CancelledError:
+            return None
+        finally:
+            self._reaching = None
+
+    async def _reach(self, connection: Connection) -> Server:
+        until = perf_counter() + self._patience.loading
+        while True:
+            try:
+                server, ready = await reach(connection, self._address)
+            except Loading:
+                if perf_counter() > until:
+                    raise
+                self._emit(LoadProgress(f"{connection.where} is loading its model", 0, 0))
+                await asyncio.sleep(RETRY)
+            else:
+                self.capabilities = Capabilities(server.refused, local=False)
+                self._ready = True
+                self._emit(ready)
+                return server
+
+    async def _answer(self, connection: Connection, server: Server, ask: Ask) -> None:
+        self._answering = asyncio.ensure_future(Turn(connection, server, ask, self._emit).run())
+        try:
+            await self._answering
+        except asyncio.CancelledError:  # before it began
+            self._emit(TurnFinished(ask.turn, "stopped", ""))
+        except Exception as error:
+            log.exception("unexpected error in an answer")
+            self._emit(_as_event(_unexpected(error), turn=ask.turn))
+            self._emit(TurnFinished(ask.turn, "error", ""))
+        finally:
+            self._answering = None
+
+
+def _unexpected(error: Exception) -> ServerFailure:
+    return ServerFailure(
+        f"What the server sent could not be understood: {type(error).__name__}.",
+        "Ask again; if it happens again, please report it with the log.",
+    )
+
+
+def _as_event(failure: ServerFailure, *, fatal: bool = False, turn: int | None = None) -> EngineError:
+    return EngineError("server", str(failure), failure.hint, fatal, turn)

@@ -1,0 +1,227 @@
+"""A server that was reached, and one question to it: its stream as events, from ``TurnStarted`` to ``TurnFinished``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any
+
+from dflash_tui.core.settings.servers import ServerAddress
+from dflash_tui.core.source import Feature
+from dflash_tui.core.traces.checking import one_line
+from engine.commands import Ask
+from engine.events import (
+    MICROSECONDS,
+    Channel,
+    EngineError,
+    EngineReady,
+    Event,
+    FinishReason,
+    PrefillDone,
+    Settled,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    rounded,
+)
+
+from .asking import ask_server
+from .chunks import finish_reason, read_chunk
+from .connection import Connection
+from .dialects import CHAT, MADE_BY, Dialect, Facts, common_body
+from .failures import NoModel, NotTaken, ServerFailure, broke_off, in_stream
+from .reading import sequence
+from .relayed import relayed
+from .rounds import Report, Steps
+
+Emit = Callable[[Event], None]
+TELLING = (
+    "stream_options", "logprobs", "return_token_ids", "timings_per_token", "return_progress",
+    "return_spec_tokens_details", "min_p", "cache_prompt",
+)  # fmt: skip
+"""Fields of a request that change nothing in the answer's text: a server that refuses one is asked without."""
+MODELS_NAMED = 6
+WORTH_A_NOTICE = 16
+"""Tokens: of a shorter answer nothing can be said."""
+
+
+@dataclass(slots=True)
+class Server:
+    """What answers, and how it is talked to."""
+
+    facts: Facts
+    model: str
+    dialect: Dialect
+    noticed: bool = False
+    """The user has been told what there is to say of it."""
+    left_out: set[str] = field(default_factory=set)
+    """Fields that it does not take, and that only make it tell more."""
+
+    @property
+    def refused(self) -> Mapping[Feature, str]:
+        return self.dialect.refused
+
+
+async def reach(connection: Connection, address: ServerAddress) -> tuple[Server, EngineReady]:
+    """Find out what answers. Raises ``ServerFailure``."""
+    started = perf_counter()
+    facts = await ask_server(connection, address)
+    model = address.model or next(iter(facts.models), "")
+    dialect = MADE_BY[facts.dialect](facts)
+    ready = facts.ready or EngineReady(
+        target=one_line(model) or "a model without a name",
+        drafter=facts.drafter,
+        device=one_line(connection.where),
+        dtype=one_line(facts.dtype),
+        max_block_size=facts.block_size,
+        max_context=facts.context,
+        load_seconds=0.0,
+    )
+    spent = rounded(perf_counter() - started, MICROSECONDS)
+    times = ready.times if facts.ready else dialect.times
+    ready = replace(ready, load_seconds=spent, server=connection.where, dialect=one_line(facts.shown), times=times)
+    return Server(facts, model, dialect), ready
+
+
+class Turn:
+    """One question, and what comes back."""
+
+    def __init__(self, connection: Connection, server: Server, ask: Ask, emit: Emit) -> None:
+        self._connection, self._server, self._ask, self._emit = connection, server, ask, emit
+        self._started = perf_counter()
+        self._steps = Steps(ask.turn, ask.settings.temperature)
+        self._rounds = server.dialect.rounds(self._steps)
+        self._said: dict[Channel, list[str]] = {"answer": [], "thought": [], "control": []}
+        self._finish = ""
+        self._begun = self._prefilled = self._failed = self._finished = False
+
+    async def run(self) -> None:
+        """Cancelling it stops the answer; what has come stays."""
+        failure: ServerFailure | None = None
+        stopped = False
+        try:
+            await self._hear()
+        except ServerFailure as error:
+            failure = None if self._finish else error  # whole, if only its figures are missing
+        except asyncio.CancelledError:
+            stopped = True
+        self._end(failure, stopped)
+
+    async def _hear(self) -> None:
+        body = {**common_body(self._ask, self._server.model), **self._server.dialect.body(self._ask)}
+        while True:
+            for name in self._server.left_out:
+                body.pop(name, None)
+            try:
+                async with aclosing(self._connection.stream(CHAT, body)) as events:
+                    async for data in events:
+                        self._take(data)
+            except NotTaken as failure:
+                named = {name for name in TELLING if name in body and name in str(failure)}
+                if not named or self._begun:
+                    raise
+                self._server.left_out |= named
+            else:
+                break
+        if not (self._finish or self._finished):
+            raise broke_off(self._connection.where)
+
+    def _take(self, data: Mapping[str, Any]) -> None:
+        for each in sequence(data.get("dflash")):
+            if event := relayed(each, self._ask.turn):
+                self._relay(event)
+        if data.get("error") and not self._finished:
+            raise in_stream(self._connection.where, data["error"])
+        if self._server.dialect.relays:
+            return
+        chunk = read_chunk(data, perf_counter() - self._started)
+        self._finish = chunk.finish or self._finish
+        self._tell(self._rounds.take(chunk))
+        if self._steps.prompt.tokens:
+            self._begin()
+
+    def _relay(self, event: Event) -> None:
+        """What our own server says happened there, each at its place."""
+        if self._finished or (isinstance(event, TurnStarted) and self._begun):
+            return
+        if isinstance(event, PrefillDone | Step | Settled):
+            self._begin()
+        match event:
+            case TurnStarted():
+                self._begun = True
+            case Step():
+                made = self._steps.made
+                event = replace(event, time=max(event.time, made[-1].time)) if made else event
+                made.append(event)
+                self._note(event)
+            case EngineError():
+                self._failed = True
+                event = replace(event, turn=self._ask.turn, fatal=False)
+            case TurnFinished():
+                self._finished = True
+            case PrefillDone() | Settled():
+                pass
+            case _:
+                return
+        self._emit(event)
+
+    def _begin(self) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        settings, prompt = self._ask.settings, self._steps.prompt
+        known = ("temperature", "top_p", "top_k", "max_new_tokens", "thinking")
+        told = {name: getattr(settings, name) for name in known if name not in self._server.refused}
+        question = self._ask.messages[-1].content if self._ask.messages else ""
+        self._emit(TurnStarted(self._ask.turn, prompt.tokens, prompt.reused, told, question))
+
+    def _tell(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            self._begin()
+            if not self._prefilled:
+                self._prefilled = True
+                self._emit(PrefillDone(self._ask.turn, step.total_ms))
+            self._note(step)
+            self._emit(step)
+
+    def _note(self, step: Step) -> None:
+        for token in step.emitted:
+            self._said[token.channel].append(token.text)
+
+    def _end(self, failure: ServerFailure | None, stopped: bool) -> None:
+        if self._finished:
+            return
+        turn, whole = self._ask.turn, failure is None and not stopped
+        self._tell(self._rounds.end(whole))
+        report = self._rounds.report()
+        if report.settled is not None:
+            self._emit(report.settled)
+        if failure is not None and not self._failed:
+            self._emit(EngineError("server", str(failure), self._hint(failure), turn=turn))
+        facts = report.statistics
+        reason: FinishReason = "error" if failure else "stopped"
+        if whole:
+            reason = finish_reason(self._finish, facts.num_tokens, self._ask.settings.max_new_tokens)
+            self._notice(report)
+        answer, thought = ("".join(self._said[channel]) for channel in ("answer", "thought"))
+        self._emit(TurnFinished(turn, reason, answer, thought, facts))
+
+    def _hint(self, failure: ServerFailure) -> str:
+        models = self._server.facts.models
+        if not isinstance(failure, NoModel) or not models:
+            return failure.hint
+        named = ", ".join(map(one_line, models[:MODELS_NAMED]))
+        more = f" and {len(models) - MODELS_NAMED} more" if len(models) > MODELS_NAMED else ""
+        return f"It has {named}{more}."
+
+    def _notice(self, report: Report) -> None:
+        server = self._server
+        known_off = server.facts.speculates is False
+        if server.noticed or (report.statistics.num_tokens < WORTH_A_NOTICE and not known_off):
+            return
+        server.noticed = True
+        if notice := server.dialect.notice(report):
+            self._emit(notice)

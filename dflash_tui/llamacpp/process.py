@@ -1,0 +1,159 @@
+"""llama.cpp's server as a child process: started, told what to do, listened to, and ended."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any
+
+from .failures import failed_to_import, missing_package, reason_of
+from .machine import Machine, free_memory
+
+log = logging.getLogger("llama.cpp")
+
+CHILD = Path(__file__).with_name("child.py")
+TAIL = 200
+"""Lines of its log that are kept to say why it failed."""
+LOOK_SECONDS = 0.2
+"""Between two looks at how far it has come."""
+END_SECONDS = 2.0
+"""That it gets to end by itself."""
+KEPT = 0.1
+"""Part of the free memory that is left to everything else."""
+
+Message = dict[str, Any]
+
+
+class LlamaProcess:
+    """One child. On Linux it also ends with the thread that made it, so that thread has to stay."""
+
+    def __init__(self) -> None:
+        self._tail: deque[str] = deque(maxlen=TAIL)
+        self._said: SimpleQueue[Message | None] = SimpleQueue()
+        self._ended = Event()
+        self._loading = True
+        self._wanted = False
+        """Its end is ours."""
+        windows = sys.platform == "win32"
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # A session of its own: Ctrl+C in the terminal is for us alone.
+            start_new_session=not windows,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0) if windows else 0,
+        )
+        self._readers = [Thread(target=read, name="llama.cpp", daemon=True) for read in (self._listen, self._read_log)]
+        for reader in self._readers:
+            reader.start()
+
+    @property
+    def ended(self) -> Event:
+        """Set when it is no more, for whatever reason."""
+        return self._ended
+
+    def machine(self) -> Machine:
+        """What it can run on. Raises an ``EngineFailure`` when there is no llama.cpp, or none for this processor."""
+        message = self._next(lambda: None)
+        if (error := message.get("missing")) is not None:
+            raise missing_package() if "xllamacpp" in error else failed_to_import(error)
+        devices = message.get("devices", [])
+        gpus = [device for device in devices if device["gpu"]]
+        on_gpus = sum(device["free"] for device in gpus)
+        memory = free_memory() or max((device["free"] for device in devices if not device["gpu"]), default=0)
+        # On a Mac they are one memory, of which the GPU gets a part.
+        memory = (on_gpus or memory) if sys.platform == "darwin" else memory + on_gpus
+        names = tuple(device["name"] for device in gpus)
+        return Machine(int(memory * (1 - KEPT)), names, str(message.get("version", "")))
+
+    def serve(self, orders: Message, waiting: Callable[[], None]) -> str:
+        """Where the server listens, once the model is loaded; ``waiting`` is called meanwhile. Raises an
+        ``EngineFailure`` that says why it doesn't."""
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it has died, which the next message tells
+            self._process.stdin.write(json.dumps(orders).encode() + b"\n")
+            self._process.stdin.flush()
+        message = self._next(waiting)
+        if "url" not in message:
+            self._ended.wait(END_SECONDS)
+            raise self.reason()
+        self._loading = False
+        return str(message["url"])
+
+    def resident(self) -> int:
+        """Bytes that it holds in memory; 0 where that is not known."""
+        try:
+            pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
+            return int(pages) * os.sysconf("SC_PAGE_SIZE")
+        except (OSError, IndexError, ValueError):
+            return 0
+
+    def reason(self) -> Exception:
+        """Why it is no more, from its exit code and its log."""
+        return reason_of(self._process.poll(), list(self._tail))
+
+    def end(self) -> None:
+        """Returns when it is no more."""
+        self._wanted = True
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+        if self._loading:  # then it does not look at its stdin
+            self._process.kill()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for reader in self._readers:
+            reader.join(END_SECONDS)
+
+    def _next(self, waiting: Callable[[], None]) -> Message:
+        while True:
+            try:
+                message = self._said.get(timeout=LOOK_SECONDS)
+            except Empty:
+                waiting()
+                continue
+            if message is None:
+                raise self.reason()
+            return message
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as said:
+            for line in said:
+                with suppress(ValueError):  # a library may print, too
+                    message = json.loads(line)
+                    if isinstance(message, dict):
+                        self._said.put(message)
+        code = self._process.wait()
+        self._readers[1].join(END_SECONDS)  # its last words
+        if not self._wanted and code:
+            log.error("llama.cpp ended with exit code %d", code)
+        self._ended.set()
+        self._said.put(None)
+
+    def _read_log(self) -> None:
+        """What it logs while it loads is kept whole, later what it warns of."""
+        assert self._process.stderr is not None
+        with self._process.stderr as lines:
+            for raw in lines:
+                line = raw.decode("utf-8", "replace").rstrip()
+                self._tail.append(line)
+                log.log(logging.WARNING if self._loading or _warns(line) else logging.INFO, "%s", line)
+
+
+def _warns(line: str) -> bool:
+    """llama.cpp writes a time, a letter for the level, and the message."""
+    return line.split(" ", 2)[1:2] in (["W"], ["E"])

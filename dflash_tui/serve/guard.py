@@ -1,0 +1,64 @@
+"""Who may ask: a key, the names this server is called by, and no foreign web page. ASGI middleware."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Collection
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from .failures import ApiFailure
+
+LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+OPEN = frozenset({"/health"})
+"""Answered without a key: whoever restarts servers asks for it."""
+
+
+class Guard:
+    """Refuses what nobody here meant to ask. ``names``: what a request's Host may be, None for anything; without it a
+    web page could reach a server on this machine by a name of its own that leads here."""
+
+    def __init__(
+        self, app: ASGIApp, key: str | None, names: Collection[str] | None, refuse: Callable[[ApiFailure], ASGIApp]
+    ) -> None:
+        self._app = app
+        self._key = None if key is None else _digest(key)
+        self._names = names
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["type"] == "http":
+                self._check(scope["path"], Headers(scope=scope))
+        except ApiFailure as failure:
+            await self._refuse(failure)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    def _check(self, path: str, headers: Headers) -> None:
+        host = headers.get("host", "")
+        if self._names is not None and _name(f"//{host}") not in self._names:
+            raise ApiFailure(403, "This server is called by another name: it listens on this machine alone.")
+        origin = headers.get("origin")
+        if origin is not None and (origin == "null" or (origin.startswith("http") and urlsplit(origin).netloc != host)):
+            raise ApiFailure(403, "Web pages of other sites can't ask this server.")
+        if self._key is not None and path not in OPEN:
+            scheme, _, given = headers.get("authorization", "").partition(" ")
+            # Digests are of one length, so that comparing them takes as long for any key.
+            if scheme.lower() != "bearer" or not hmac.compare_digest(_digest(given.strip()), self._key):
+                message = "The API key is missing or wrong. Send it as: Authorization: Bearer KEY"
+                raise ApiFailure(401, message, code="invalid_api_key")
+
+
+def _digest(key: str) -> bytes:
+    return sha256(key.encode("utf-8", "surrogateescape")).digest()
+
+
+def _name(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,339 @@
+"""From the JSON of a request to what is asked of the engine. What can't be done is refused in a sentence; ``API.md``
+lists every parameter."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NoReturn, TypeVar
+
+from engine.commands import AUTO, BlockSize, GenerationSettings, Message
+
+from .failures import ApiFailure
+
+T = TypeVar("T")
+Kind = Literal["chat", "text"]
+"""``/v1/chat/completions`` or ``/v1/completions``."""
+
+MAX_STOPS, MAX_STOP_CHARACTERS = 16, 1000
+MAX_TOP_K = 2**31 - 1
+
+_COMMON = {
+    "model", "stream", "stream_options", "temperature", "top_p", "top_k", "seed", "max_tokens", "stop",
+    "stop_token_ids", "logprobs", "user", "timings_per_token", "return_token_ids", "return_dflash_events",
+    "block_size", "speculation",
+}  # fmt: skip
+_KNOWN: dict[Kind, set[str]] = {
+    "chat": _COMMON | {"messages", "max_completion_tokens", "chat_template_kwargs"},
+    "text": _COMMON | {"prompt"},
+}
+
+_ROLES: dict[str, Literal["system", "user", "assistant"]] = {
+    "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
+}  # fmt: skip
+
+IGNORED = frozenset({
+    "store", "metadata", "service_tier", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention",
+    "safety_identifier", "prediction", "reasoning_effort", "verbosity", "cache_prompt", "id_slot", "priority",
+    "request_id", "skip_special_tokens", "spaces_between_special_tokens", "stream_interval", "reasoning_format",
+    "return_progress", "samplers", "include_reasoning", "separate_reasoning",
+})  # fmt: skip
+"""Parameters without an effect here: whoever sends them gets the same answer as without."""
+
+_ONE = "this server gives one answer to a request"
+_TOOLS = "this server calls no tools"
+_SAMPLING = "this server samples by temperature, top_p and top_k alone"
+REFUSED: Mapping[str, tuple[tuple[Any, ...], str]] = {
+    "n": ((1,), _ONE),
+    "best_of": ((1,), _ONE),
+    "tools": (([],), _TOOLS),
+    "tool_choice": (("none", "auto"), _TOOLS),
+    "functions": (([],), _TOOLS),
+    "function_call": (("none", "auto"), _TOOLS),
+    "response_format": (({"type": "text"},), "this server gives free text alone"),
+    "modalities": ((["text"],), "this server gives free text alone"),
+    "audio": ((), "this server gives free text alone"),
+    "web_search_options": ((), "this server searches nothing"),
+    "logit_bias": (({},), _SAMPLING),
+    "presence_penalty": ((0,), _SAMPLING),
+    "frequency_penalty": ((0,), _SAMPLING),
+    "repetition_penalty": ((1,), _SAMPLING),
+    "repeat_penalty": ((1,), _SAMPLING),
+    "min_p": ((0,), _SAMPLING),
+    "typical_p": ((1,), _SAMPLING),
+    "top_logprobs": ((0,), "this server knows the probability of the emitted token alone"),
+    "prompt_logprobs": ((0,), "this server knows the probability of the emitted token alone"),
+    "echo": ((False,), "this server returns no prompts"),
+    "suffix": (("",), "this server writes on from the prompt alone"),
+    "min_tokens": ((0,), "the model decides when its answer ends"),
+    "ignore_eos": ((False,), "the model decides when its answer ends"),
+}
+"""Parameters that would change the answer, and can't: the values at which they change nothing, and why not others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What one request asks for."""
+
+    kind: Kind
+    settings: GenerationSettings
+    messages: tuple[Message, ...] = ()
+    prompt: str | tuple[int, ...] = ()
+    stream: bool = False
+    stops: tuple[str, ...] = ()
+    """Texts that end the answer, and are left out of it."""
+    stop_ids: frozenset[int] = frozenset()
+    logprobs: bool = False
+    usage: bool = False
+    """A last chunk with usage, timings and metrics."""
+    usage_always: bool = False
+    timings: bool = False
+    """llama.cpp's timings on every chunk."""
+    token_ids: bool = False
+    events: bool = False
+    """The engine's own events beside every chunk."""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What this server has."""
+
+    model: str
+    max_context: int
+    settings: GenerationSettings = field(default_factory=GenerationSettings)
+    """Of a request that doesn't say."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a request may call the model."""
+        return (self.model, self.model.rstrip("/").rpartition("/")[2], "default", "")
+
+
+def parse_json(body: bytes) -> dict[str, Any]:
+    """The object in a request's body. Raises :class:`ApiFailure`."""
+    try:
+        data = json.loads(body, parse_constant=_no_number)
+        json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair is no text
+    except RecursionError:
+        raise ApiFailure(400, "The body is nested too deeply.") from None
+    except ValueError as error:
+        raise ApiFailure(400, f"The body is not JSON: {error}.") from None
+    if not isinstance(data, dict):
+        raise ApiFailure(400, "The body must be a JSON object.")
+    return data
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> Wanted:
+    """Raises :class:`ApiFailure` for what this server can't do as asked."""
+    fields = _Fields(data)
+    _refuse_others(kind, data)
+    if fields.text("model") not in offer.names:
+        message = f"There is no model {fields.text('model')!r} here; this server has {offer.model!r}."
+        raise ApiFailure(404, message, param="model", code="model_not_found")
+    options = fields.mapping("stream_options")
+    return Wanted(
+        kind=kind,
+        settings=_settings(fields, offer),
+        messages=_messages(data.get("messages")) if kind == "chat" else (),
+        prompt=_prompt(data.get("prompt")) if kind == "text" else (),
+        stream=fields.flag("stream"),
+        stops=_stops(data.get("stop")),
+        stop_ids=frozenset(_ids(data.get("stop_token_ids") or [], "stop_token_ids")),
+        logprobs=_logprobs(kind, data.get("logprobs")),
+        usage=options.flag("include_usage"),
+        usage_always=options.flag("continuous_usage_stats"),
+        timings=fields.flag("timings_per_token"),
+        token_ids=fields.flag("return_token_ids"),
+        events=fields.flag("return_dflash_events"),
+        user=fields.text("user"),
+    )
+
+
+class _Fields:
+    """Reads the fields of an object; null is the same as absent."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = data
+
+    def flag(self, name: str, otherwise: bool = False) -> bool:
+        return self._read(name, bool, otherwise, "true or false")
+
+    def text(self, name: str) -> str:
+        return self._read(name, str, "", "a text")
+
+    def mapping(self, name: str) -> _Fields:
+        nothing: dict[str, Any] = {}
+        return _Fields(self._read(name, dict, nothing, "an object"))
+
+    def whole(self, name: str) -> int | None:
+        value = self._data.get(name)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+            return value
+        raise _wrong(name, "a whole number")
+
+    def number(self, name: str) -> float | None:
+        value = self._data.get(name)
+        if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            return value
+        raise _wrong(name, "a number")
+
+    def raw(self, name: str) -> Any:
+        return self._data.get(name)
+
+    def _read(self, name: str, kind: type[T], otherwise: T, words: str) -> T:
+        value = self._data.get(name)
+        if value is None:
+            return otherwise
+        if not isinstance(value, kind):
+            raise _wrong(name, words)
+        return value
+
+
+def _wrong(name: str, words: str) -> ApiFailure:
+    return ApiFailure(400, f"{name} must be {words}.", param=name)
+
+
+def _refuse_others(kind: Kind, data: Mapping[str, Any]) -> None:
+    for name, value in data.items():
+        if value is None or name in _KNOWN[kind] or name in IGNORED:
+            continue
+        if name not in REFUSED:
+            raise ApiFailure(400, f"This server does not know the parameter {name!r}.", param=name)
+        neutral, why = REFUSED[name]
+        if not any(value == each for each in neutral):
+            raise ApiFailure(
+                400, f"{name} can't be had: {why}. Leave it out.", param=name, code="unsupported_parameter"
+            )
+
+
+def _settings(fields: _Fields, offer: Offer) -> GenerationSettings:
+    longest = _longest(fields)
+    settings = replace(offer.settings, max_new_tokens=offer.max_context)
+    wanted: tuple[tuple[str, str, Any], ...] = (
+        ("temperature", "temperature", fields.number("temperature")),
+        ("top_p", "top_p", fields.number("top_p")),
+        ("top_k", "top_k", _top_k(fields)),
+        ("seed", "seed", fields.whole("seed")),
+        (longest[0], "max_new_tokens", None if longest[1] is None else min(longest[1], offer.max_context)),
+        ("block_size", "block_size", _block_size(fields)),
+        ("speculation", "speculation", fields.flag("speculation", settings.speculation)),
+        ("chat_template_kwargs", "thinking", _thinking(fields, settings.thinking)),
+    )
+    for name, setting, value in wanted:
+        if value is not None:
+            settings = _changed(settings, name, setting, value)
+    if fields.whole("seed") is None and settings.temperature > 0:
+        settings = replace(settings, seed=random.getrandbits(32))  # who names no seed wants another answer each time
+    return settings
+
+
+def _changed(settings: GenerationSettings, name: str, setting: str, value: Any) -> GenerationSettings:
+    change: dict[str, Any] = {setting: value}
+    try:
+        return replace(settings, **change)
+    except ValueError as error:
+        rule = str(error).partition(" must be ")[2]
+        raise ApiFailure(400, f"{name} must be {rule}.", param=name) from None
+
+
+def _longest(fields: _Fields) -> tuple[str, int | None]:
+    """OpenAI's new name beats the old one."""
+    new = fields.whole("max_completion_tokens")
+    return ("max_tokens", fields.whole("max_tokens")) if new is None else ("max_completion_tokens", new)
+
+
+def _top_k(fields: _Fields) -> int | None:
+    """-1 is how some clients say that all tokens stay."""
+    value = fields.whole("top_k")
+    if value is not None and value > MAX_TOP_K:
+        raise _wrong("top_k", f"at most {MAX_TOP_K}")
+    return 0 if value == -1 else value
+
+
+def _block_size(fields: _Fields) -> BlockSize | None:
+    return AUTO if fields.raw("block_size") == AUTO else fields.whole("block_size")
+
+
+def _thinking(fields: _Fields, otherwise: bool) -> bool:
+    return fields.mapping("chat_template_kwargs").flag("enable_thinking", otherwise)
+
+
+def _messages(value: Any) -> tuple[Message, ...]:
+    if not isinstance(value, list) or not value:
+        raise _wrong("messages", "a list with at least one message")
+    messages = tuple(_message(each, f"messages[{place}]") for place, each in enumerate(value))
+    if messages[-1].role != "user":
+        raise ApiFailure(400, "The last message must be the user's: this server begins answers anew.", param="messages")
+    return messages
+
+
+def _message(value: Any, where: str) -> Message:
+    if not isinstance(value, dict):
+        raise _wrong(where, "an object with role and content")
+    role = value.get("role")
+    if not isinstance(role, str) or role not in _ROLES:
+        raise ApiFailure(400, f"{where}.role must be system, developer, user or assistant, not {role!r}.", param=where)
+    if value.get("tool_calls") or value.get("function_call"):
+        raise ApiFailure(400, f"{where} calls a tool, and {_TOOLS}.", param=where)
+    return Message(_ROLES[role], _content(value.get("content"), f"{where}.content"))
+
+
+def _content(value: Any, where: str) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        raise _wrong(where, "a text, or a list of parts that are text")
+    return "\n".join(_part(part, f"{where}[{place}]") for place, part in enumerate(value))
+
+
+def _part(part: Any, where: str) -> str:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind not in ("text", "input_text", "output_text"):
+        raise ApiFailure(400, f"{where} is {kind or 'no part'}: this server reads text alone.", param=where)
+    text = part.get("text")
+    if not isinstance(text, str):
+        raise _wrong(f"{where}.text", "a text")
+    return text
+
+
+def _prompt(value: Any) -> str | tuple[int, ...]:
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str | list):
+        value = value[0]
+    if isinstance(value, list) and any(isinstance(each, str | list) for each in value):
+        raise ApiFailure(400, "prompt holds several prompts: this server takes one in a request.", param="prompt")
+    if not value:
+        raise _wrong("prompt", "a text or a list of token ids, and not empty")
+    return value if isinstance(value, str) else _ids(value, "prompt")
+
+
+def _ids(value: Any, name: str) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, int) and not isinstance(each, bool) for each in value):
+        raise _wrong(name, "a list of token ids")
+    return tuple(value)
+
+
+def _stops(value: Any) -> tuple[str, ...]:
+    stops = [value] if isinstance(value, str) else value or []
+    if not isinstance(stops, list) or not all(isinstance(each, str) and each for each in stops):
+        raise _wrong("stop", "a text or a list of texts, none of them empty")
+    if len(stops) > MAX_STOPS or any(len(each) > MAX_STOP_CHARACTERS for each in stops):
+        raise _wrong("stop", f"at most {MAX_STOPS} texts of at most {MAX_STOP_CHARACTERS} characters")
+    return tuple(stops)
+
+
+def _logprobs(kind: Kind, value: Any) -> bool:
+    """A chat says whether, a completion how many choices beside the emitted token: none can be had."""
+    if kind == "text" and isinstance(value, int) and not isinstance(value, bool):
+        if value != 0:
+            raise ApiFailure(400, f"logprobs must be 0: {REFUSED['top_logprobs'][1]}.", param="logprobs")
+        return True
+    if value is not None and not isinstance(value, bool):
+        raise _wrong("logprobs", "true or false" if kind == "chat" else "0")
+    return bool(value)

@@ -1,0 +1,147 @@
+"""The server as a whole: an engine, a desk, and HTTP on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any
+
+import uvicorn
+
+from dflash_tui.core.failures import Failure
+from dflash_tui.core.source import Emit, Happening, Rewind, Source, SourceFactory, StepBatch
+from engine.commands import Close, GenerationSettings, Stop
+from engine.events import EngineReady, TurnFinished
+
+from .desk import Desk, Ticket
+from .guard import LOCAL_NAMES
+from .web import Web
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8000
+DEFAULT_QUEUE = 32
+SWITCH_INTERVAL = 0.0005
+"""Seconds a thread keeps the interpreter's lock: at the default 5 ms the engine waits for what is being sent."""
+ROUND_SECONDS, SEND_SECONDS, JOIN_SECONDS = 3.0, 2.0, 3.0
+"""How long ending waits for the round in flight, for what is being sent, for a thread."""
+KEEP_SECONDS = 60
+"""How long a connection may rest between two requests."""
+BACKLOG = 128
+
+Note = Callable[[Ticket, TurnFinished], None]
+
+
+class AddressFailure(Failure):
+    """Nobody can listen there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Where and for whom a server is there."""
+
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    """0 is any that is free."""
+    key: str | None = None
+    most_waiting: int = DEFAULT_QUEUE
+    defaults: GenerationSettings = field(default_factory=GenerationSettings)
+    """Of requests that don't say."""
+
+
+def is_local(host: str) -> bool:
+    """Only this machine reaches what listens there. Raises :class:`AddressFailure` for a name that leads nowhere."""
+    return all(str(address[0]).startswith("127.") or address[0] == "::1" for _, address in _addresses(host, 0))
+
+
+def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise AddressFailure(f"There is no address {host!r}.", "Name another with --host.") from None
+    return [(family, address) for family, _, _, _, address in found]
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections from now on. Raises :class:`AddressFailure`."""
+    family, address = _addresses(host, port)[0]
+    try:
+        made = socket.create_server(address, family=family, backlog=BACKLOG)
+    except PermissionError:
+        raise AddressFailure(f"You may not listen on port {port}.", "Choose one above 1023 with --port.") from None
+    except OSError as error:
+        if error.errno is not None and "in use" in (error.strerror or ""):
+            hint = "Choose another with --port, or end the program that has it."
+            raise AddressFailure(f"Port {port} of {host} is in use.", hint) from None
+        raise AddressFailure(
+            f"Nobody can listen on {host}, port {port}: {error.strerror}.", "Name another with --host."
+        ) from None
+
+    # By the protocol asyncio sees that chunks must not wait for one another (Nagle): that costs an answer 40 ms.
+    return socket.socket(made.family, made.type, socket.IPPROTO_TCP, made.detach())
+
+
+class Serving:
+    """A running server. ``watch`` hears what the engine says, on the engine's thread."""
+
+    def __init__(self, source: SourceFactory, options: ServeOptions, watch: Emit, note: Note) -> None:
+        """Listens from now on. Raises :class:`AddressFailure`."""
+        self._watch = watch
+        self._loop = asyncio.new_event_loop()
+        self._socket = listen(options.host, options.port)
+        names = LOCAL_NAMES | {options.host.lower()} if is_local(options.host) else None
+        self._source: Source = source(self._hear)
+        self.desk = Desk(self._source.send, options.most_waiting, note)
+        web = Web(self.desk, options.defaults, options.key, names)
+        config = uvicorn.Config(
+            web.app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+            timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=int(SEND_SECONDS),
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+        self._thread = Thread(target=self._run, name="server", daemon=True)
+        host, port = self._socket.getsockname()[:2]
+        self.url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    def start(self) -> None:
+        """Begins to answer, at first that the models load."""
+        self._thread.start()
+        self._source.start()
+
+    def end(self) -> None:
+        """Ends in an orderly way, within seconds: who waits is told so, the running answer ends with its round."""
+        if self._thread.ident is not None and self._thread.is_alive():
+            with suppress(RuntimeError, TimeoutError):
+                ending = asyncio.run_coroutine_threadsafe(self.desk.end(ROUND_SECONDS), self._loop)
+                ending.result(ROUND_SECONDS + 1)
+            self._server.should_exit = True
+            self._thread.join(SEND_SECONDS + JOIN_SECONDS)
+        self._socket.close()
+        self._source.send(Stop())
+        self._source.send(Close())
+
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for the engine to end."""
+        self._source.join(timeout)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._server.serve(sockets=[self._socket]))
+        self._loop.close()
+
+    def _hear(self, event: Happening) -> None:
+        """On the engine's thread."""
+        self._watch(event)
+        if not isinstance(event, StepBatch | Rewind):
+            if isinstance(event, EngineReady):
+                _set_objects_aside()
+            with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
+                self._loop.call_soon_threadsafe(self.desk.apply, event)
+
+
+def _set_objects_aside() -> None:
+    """Loading left some hundred thousand objects that never go away: each full collection would stall an answer."""
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,42 @@
+"""Stop texts in an answer that comes piece by piece: what may be the beginning of one is held back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class StopWatch:
+    """Passes text on up to the first stop text, which is left out."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self._stops = stops
+        self._held = ""
+        self.found: str | None = None
+        """The stop text that came, after which nothing passes."""
+
+    def push(self, text: str) -> str:
+        """What of the held text and this can be shown."""
+        if not self._stops:
+            return text
+        held = self._held + text
+        # The one that is whole first, so that it doesn't matter in which pieces a text comes.
+        found = [(place + len(stop), place, stop) for stop in self._stops if (place := held.find(stop)) >= 0]
+        if found:
+            _, place, self.found = min(found)
+            self._held = ""
+            return held[:place]
+        keep = max((_overlap(held, stop) for stop in self._stops), default=0)
+        cut = len(held) - keep
+        self._held = held[cut:]
+        return held[:cut]
+
+    def rest(self) -> str:
+        """What was held back, at the end of an answer."""
+        held, self._held = self._held, ""
+        return held
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How many characters at the end of ``text`` could begin ``stop``."""
+    longest = min(len(text), len(stop) - 1)
+    return next((size for size in range(longest, 0, -1) if text.endswith(stop[:size])), 0)

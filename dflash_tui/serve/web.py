@@ -1,0 +1,285 @@
+"""The routes, and how an answer travels: as one object, or as server-sent events while it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from dflash_tui.core.version import PROGRAM, installed_version
+from engine.commands import GenerationSettings
+from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted, event_to_dict
+
+from .desk import Desk, Ticket
+from .failures import ApiFailure, engine_failure
+from .guard import Guard
+from .replies import DONE, Json, Reply, encoded, sent_event
+from .requests import Kind, Offer, Wanted, parse, parse_json
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+BODY_SECONDS = 30.0
+"""How long a client may take to send its request."""
+STALLED_SECONDS, LOOK_SECONDS = 60.0, 5.0
+"""How long a client may leave unread what was sent to it; how often somebody looks."""
+
+
+class Gone(Exception):
+    """The client went, or reads no more."""
+
+
+class Web:
+    """What the server answers to each address."""
+
+    def __init__(
+        self, desk: Desk, defaults: GenerationSettings, key: str | None, names: Collection[str] | None
+    ) -> None:
+        self._desk = desk
+        self._defaults = defaults
+        self._fingerprint = f"{PROGRAM}-{installed_version()}"
+        routes = [
+            Route("/v1/chat/completions", _Answers(self, "chat"), methods=["POST"]),
+            Route("/v1/completions", _Answers(self, "text"), methods=["POST"]),
+            Route("/v1/models", self._models),
+            Route("/v1/models/{name:path}", self._model),
+            Route("/health", self._health),
+            Route("/metrics", self._metrics),
+            Route("/dflash", self._dflash),
+        ]
+        guard = Middleware(Guard, key=key, names=names, refuse=self.refusal)
+        handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
+            ApiFailure: self._refused,
+            HTTPException: self._no_such_address,
+            Exception: self._broken,
+        }
+        self.app = Starlette(routes=routes, middleware=[guard], exception_handlers=handlers)
+
+    def refusal(self, failure: ApiFailure) -> Response:
+        """An error in the place of an answer."""
+        self._count(failure)
+        return _json(failure.body(), failure.status, failure.headers)
+
+    def _count(self, failure: ApiFailure) -> None:
+        if self._desk.meters is not None:
+            self._desk.meters.refused(failure.status)
+
+    # Small answers
+
+    async def _health(self, _: Request) -> Response:
+        self._desk.require_ready()
+        return _json({"status": "ok"})
+
+    async def _models(self, _: Request) -> Response:
+        return _json({"object": "list", "data": [self._card(self._desk.require_ready())]})
+
+    async def _model(self, request: Request) -> Response:
+        ready, name = self._desk.require_ready(), request.path_params["name"]
+        if name not in self._offer(ready).names:
+            message = f"There is no model {name!r} here; this server has {ready.target!r}."
+            raise ApiFailure(404, message, param="model", code="model_not_found")
+        return _json(self._card(ready))
+
+    async def _metrics(self, _: Request) -> Response:
+        self._desk.require_ready()
+        assert self._desk.meters is not None
+        return Response(self._desk.meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def _dflash(self, _: Request) -> Response:
+        ready = self._desk.require_ready()
+        return _json({**event_to_dict(ready), "server": PROGRAM, "version": installed_version()})
+
+    def _card(self, ready: EngineReady) -> Json:
+        return {
+            "id": ready.target,
+            "object": "model",
+            "created": self._desk.since,
+            "owned_by": PROGRAM,
+            "max_model_len": ready.max_context,
+        }
+
+    def _offer(self, ready: EngineReady) -> Offer:
+        return Offer(ready.target, ready.max_context, self._defaults)
+
+    # Answers
+
+    async def answer(self, kind: Kind, request: Request, send: Send) -> None:
+        """Reads a request, queues it, and sends what comes. Raises :class:`ApiFailure` before anything was sent."""
+        ready = self._desk.require_ready()
+        wanted = parse(kind, parse_json(await _body(request)), self._offer(ready))
+        reply = Reply(wanted, ready.target, self._fingerprint, ready.max_block_size - 1)
+        ticket = self._desk.submit(_client(request, wanted), wanted)
+        try:
+            sender = _Sender(send)
+            await _unless_gone(request.receive, self._follow(ticket, reply, sender), sender)
+        finally:
+            self._desk.withdraw(ticket)
+
+    async def _follow(self, ticket: Ticket, reply: Reply, sender: _Sender) -> None:
+        """Turns events into what is sent, until the turn is over."""
+        try:
+            finished = await self._stream(ticket, reply, sender)
+        except ApiFailure as failure:
+            if sender.begun:
+                await sender.stream(sent_event(reply.failed(failure)))
+                await sender.stream(DONE, last=True)
+            else:
+                self._count(failure)
+                await sender.whole(reply.failed(failure), failure)
+        else:
+            await (sender.stream(DONE, last=True) if ticket.wanted.stream else sender.whole(reply.whole(finished)))
+
+    async def _stream(self, ticket: Ticket, reply: Reply, sender: _Sender) -> TurnFinished:
+        """Sends what an answer's events make as they come. Raises :class:`ApiFailure` for one that didn't end well."""
+        failure: ApiFailure | None = None
+        data = b""
+        while True:
+            event = await ticket.next()
+            reply.answer.queue_ms = 1000 * ticket.waited
+            if isinstance(event, EngineError):
+                failure = engine_failure(event)
+            if isinstance(event, TurnFinished) and event.reason == "stopped" and not ticket.stopped:
+                failure = self._desk.closed
+            chunks = reply.take(event)
+            if failure is not None and isinstance(event, TurnFinished):
+                raise failure
+            data += b"".join(map(sent_event, chunks))
+            # An opening that tells nothing yet goes with the first token: sending it would slow the prompt's reading.
+            if data and (ticket.wanted.events or not isinstance(event, TurnStarted)):
+                await sender.stream(data)
+                data = b""
+            if isinstance(event, TurnFinished):
+                return event
+            if reply.answer.stopped:
+                self._desk.stop(ticket)
+
+    # Errors
+
+    async def _refused(self, _: Request, failure: ApiFailure) -> Response:
+        return self.refusal(failure)
+
+    async def _no_such_address(self, request: Request, error: HTTPException) -> Response:
+        if error.status_code == 405:
+            message = f"{request.url.path} takes no {request.method}."
+        elif error.status_code == 404:
+            message = f"There is nothing at {request.url.path}; this server has /v1/chat/completions, /v1/completions, "
+            message += "/v1/models, /health, /metrics and /dflash."
+        else:
+            message = error.detail
+        return self.refusal(ApiFailure(error.status_code, message, code=None))
+
+    async def _broken(self, _: Request, error: Exception) -> Response:
+        """Its traceback is in the log."""
+        return self.refusal(ApiFailure(500, f"The server failed: {type(error).__name__}. Its log says more."))
+
+
+class _Answers:
+    """An address that answers, as an ASGI application: it hears when its client goes."""
+
+    def __init__(self, web: Web, kind: Kind) -> None:
+        self._web = web
+        self._kind: Kind = kind
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            await self._web.answer(self._kind, request, send)
+        except ApiFailure as failure:
+            await self._web.refusal(failure)(scope, receive, send)
+        except (Gone, ClientDisconnect):
+            pass  # nobody is there to be told
+
+
+class _Sender:
+    """Sends a response: as events, or whole. Raises :class:`Gone` when nobody takes it."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._since: float | None = None
+        self.begun = False
+
+    @property
+    def stalled(self) -> bool:
+        """The client has left unread for long what was sent to it."""
+        return self._since is not None and time.monotonic() - self._since > STALLED_SECONDS
+
+    async def stream(self, data: bytes, last: bool = False) -> None:
+        """A part of a stream of events."""
+        if not self.begun:
+            self.begun = True
+            await self._start(200, {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache",
+                                    "x-accel-buffering": "no"})  # fmt: skip
+        await self._hand_over({"type": "http.response.body", "body": data, "more_body": not last})
+
+    async def whole(self, data: Json, failure: ApiFailure | None = None) -> None:
+        """One object, which is an answer or a failure's."""
+        body = encoded(data)
+        headers = {"content-type": "application/json", "content-length": str(len(body))}
+        await self._start(failure.status if failure else 200, headers | dict(failure.headers if failure else {}))
+        await self._hand_over({"type": "http.response.body", "body": body})
+
+    async def _start(self, status: int, headers: dict[str, str]) -> None:
+        raw = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        await self._hand_over({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _hand_over(self, message: dict[str, Any]) -> None:
+        self._since = time.monotonic()
+        try:
+            await self._send(message)
+        except OSError:
+            raise Gone from None
+        self._since = None
+
+
+async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, None], sender: _Sender) -> None:
+    """Does ``work``; cancels it and raises :class:`Gone` when the client goes before, or reads no more."""
+    working, watching = asyncio.create_task(work), asyncio.create_task(_departure(receive))
+    try:
+        while not working.done():
+            await asyncio.wait((working, watching), timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done() and (watching.done() or sender.stalled):
+                raise Gone
+        working.result()
+    finally:
+        for task in (working, watching):
+            task.cancel()
+        await asyncio.gather(working, watching, return_exceptions=True)
+
+
+async def _departure(receive: Callable[[], Awaitable[Any]]) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _body(request: Request) -> bytes:
+    """The request's body. Raises :class:`ApiFailure` when it is too long, or takes too long."""
+    body = bytearray()
+    too_long = ApiFailure(413, f"The request is longer than {MAX_BODY_BYTES // 1024 // 1024} MiB.")
+    if int(request.headers.get("content-length", "0")) > MAX_BODY_BYTES:
+        raise too_long
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > MAX_BODY_BYTES:
+                    raise too_long
+    except TimeoutError:
+        raise ApiFailure(408, f"The request did not arrive within {BODY_SECONDS:.0f} s.") from None
+    return bytes(body)
+
+
+def _client(request: Request, wanted: Wanted) -> str:
+    """Who asks, for the queue: programs on one machine have one address, and tell themselves apart by their names."""
+    address = request.client.host if request.client else ""
+    return f"{address} {wanted.user or request.headers.get('user-agent', '')}"
+
+
+def _json(data: Json, status: int = 200, headers: Any = None) -> Response:
+    return Response(encoded(data), status, headers, media_type="application/json")

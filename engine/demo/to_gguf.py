@@ -1,0 +1,241 @@
+"""The bundled pair as two files for llama.cpp: ``python -m engine.demo.to_gguf FOLDER``. Needs the package ``gguf``.
+
+What the keys and the tensors are called is llama.cpp's vocabulary for its architectures ``gemma4`` and ``dflash``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gguf
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+
+from ..hub.pairs import BUNDLED_PAIR
+
+Json = dict[str, Any]
+Tensors = Iterator[tuple[str, torch.Tensor]]
+
+UNROTATED = 1e30
+"""A divisor of a frequency that leaves its dimensions as they are."""
+
+TARGET_LAYER = {
+    "input_layernorm.weight": "attn_norm.weight",
+    "self_attn.q_proj.weight": "attn_q.weight",
+    "self_attn.k_proj.weight": "attn_k.weight",
+    "self_attn.v_proj.weight": "attn_v.weight",
+    "self_attn.o_proj.weight": "attn_output.weight",
+    "self_attn.q_norm.weight": "attn_q_norm.weight",
+    "self_attn.k_norm.weight": "attn_k_norm.weight",
+    "post_attention_layernorm.weight": "post_attention_norm.weight",
+    "pre_feedforward_layernorm.weight": "ffn_norm.weight",
+    "mlp.gate_proj.weight": "ffn_gate.weight",
+    "mlp.up_proj.weight": "ffn_up.weight",
+    "mlp.down_proj.weight": "ffn_down.weight",
+    "post_feedforward_layernorm.weight": "post_ffw_norm.weight",
+    "post_feedforward_layernorm_1.weight": "post_ffw_norm_1.weight",
+    "pre_feedforward_layernorm_2.weight": "pre_ffw_norm_2.weight",
+    "post_feedforward_layernorm_2.weight": "post_ffw_norm_2.weight",
+    "router.proj.weight": "ffn_gate_inp.weight",
+    "router.scale": "ffn_gate_inp.scale",
+    "router.per_expert_scale": "ffn_down_exps.scale",
+    "experts.gate_up_proj": "ffn_gate_up_exps.weight",
+    "experts.down_proj": "ffn_down_exps.weight",
+    "layer_scalar": "layer_output_scale.weight",
+}
+_ALIKE = ("input_layernorm", "self_attn", "mlp")
+DRAFTER_LAYER = {
+    **{theirs: ours for theirs, ours in TARGET_LAYER.items() if theirs.startswith(_ALIKE)},
+    "post_attention_layernorm.weight": "ffn_norm.weight",
+}
+TARGET_TOP = {"embed_tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight"}
+DRAFTER_TOP = {
+    "fc.weight": "fc.weight",
+    "hidden_norm.weight": "enc.output_norm.weight",
+    "norm.weight": "output_norm.weight",
+}
+CONTROL = ("<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|turn>", "<turn|>", "<|tool_response>")
+"""Tokens that never show as text. The other special ones do: the server's parser looks for channels in the text."""
+END_OF_TURN = "<turn|>"
+
+
+class PairFiles(NamedTuple):
+    target: Path
+    drafter: Path
+
+
+def convert_pair(folder: Path) -> PairFiles:
+    """Write ``target.gguf`` and ``drafter.gguf``: 19 MB, in a second."""
+    target, drafter = BUNDLED_PAIR / "target", BUNDLED_PAIR / "drafter"
+    about = _json(BUNDLED_PAIR / "about.json")
+    config = _json(target / "config.json")["text_config"]
+    folder.mkdir(parents=True, exist_ok=True)
+    files = PairFiles(folder / "target.gguf", folder / "drafter.gguf")
+    _write(files.target, "gemma4", about["name"], target_keys(config), target_tensors(target, config), target)
+    keys = drafter_keys(_json(drafter / "config.json"), config)
+    _write(files.drafter, "dflash", about["name"] + "-DFlash", keys, drafter_tensors(drafter), target)
+    return files
+
+
+def target_keys(config: Json) -> Json:
+    """What llama.cpp has to know of a Gemma 4: by key, without the architecture's name in front."""
+    sliding = [kind == "sliding_attention" for kind in config["layer_types"]]
+    heads = config["num_key_value_heads"], config["num_global_key_value_heads"]
+    ropes = config["rope_parameters"]
+    return {
+        **_common_keys(config),
+        "attention.head_count_kv": [heads[0] if slides else heads[1] for slides in sliding],
+        "attention.key_length": config["global_head_dim"],
+        "attention.value_length": config["global_head_dim"],
+        "attention.key_length_swa": config["head_dim"],
+        "attention.value_length_swa": config["head_dim"],
+        "attention.sliding_window": config["sliding_window"],
+        "attention.sliding_window_pattern": sliding,
+        "attention.shared_kv_layers": config["num_kv_shared_layers"],
+        "embedding_length_per_layer_input": config["hidden_size_per_layer_input"],
+        "expert_count": config["num_experts"],
+        "expert_used_count": config["top_k_experts"],
+        "expert_feed_forward_length": config["moe_intermediate_size"],
+        "final_logit_softcapping": config["final_logit_softcapping"],
+        "rope.dimension_count": config["global_head_dim"],
+        "rope.dimension_count_swa": config["head_dim"],
+        "rope.freq_base": float(ropes["full_attention"]["rope_theta"]),
+        "rope.freq_base_swa": float(ropes["sliding_attention"]["rope_theta"]),
+    }
+
+
+def drafter_keys(config: Json, target: Json) -> Json:
+    """The same of a DFlash drafter."""
+    dflash = config["dflash_config"]
+    return {
+        **_common_keys(config),
+        "attention.head_count_kv": config["num_key_value_heads"],
+        "attention.key_length": config["head_dim"],
+        "attention.value_length": config["head_dim"],
+        "attention.sliding_window": config["sliding_window"],
+        "attention.sliding_window_pattern": [kind == "sliding_attention" for kind in config["layer_types"]],
+        "rope.dimension_count": config["head_dim"],
+        "rope.freq_base": float(config["rope_theta"]),
+        "final_logit_softcapping": dflash["final_logit_softcapping"],
+        "embedding_scale": dflash["input_embedding_scale"],
+        "block_size": dflash["block_size"],
+        # llama.cpp counts the states between layers: the state behind layer n is the input of layer n + 1.
+        "target_layers": [layer + 1 for layer in dflash["target_layer_ids"]],
+        "target_hidden_size": target["hidden_size"],
+    }
+
+
+def target_tensors(folder: Path, config: Json) -> Tensors:
+    for name, tensor in load_file(folder / "model.safetensors").items():
+        yield _renamed(name.removeprefix("model.language_model."), TARGET_TOP, TARGET_LAYER), tensor
+    # Rotating a part of a wide head: the other frequencies are divided away.
+    half = config["global_head_dim"] // 2
+    rotated = int(half * config["rope_parameters"]["full_attention"]["partial_rotary_factor"])
+    yield "rope_freqs.weight", torch.tensor([1.0] * rotated + [UNROTATED] * (half - rotated))
+
+
+def drafter_tensors(folder: Path) -> Tensors:
+    for name, tensor in load_file(folder / "model.safetensors").items():
+        yield _renamed(name, DRAFTER_TOP, DRAFTER_LAYER), tensor
+
+
+def _common_keys(config: Json) -> Json:
+    return {
+        "block_count": config["num_hidden_layers"],
+        "context_length": config["max_position_embeddings"],
+        "embedding_length": config["hidden_size"],
+        "feed_forward_length": config["intermediate_size"],
+        "attention.head_count": config["num_attention_heads"],
+        "attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
+        "vocab_size": config["vocab_size"],
+    }
+
+
+def _renamed(name: str, top: dict[str, str], layer: dict[str, str]) -> str:
+    if not name.startswith("layers."):
+        return top[name]
+    _, index, rest = name.split(".", 2)
+    return f"blk.{index}.{layer[rest]}"
+
+
+def _write(path: Path, architecture: str, name: str, keys: Json, tensors: Tensors, tokenizer: Path) -> None:
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_name(name)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
+    for key, value in keys.items():
+        _add(writer, f"{architecture}.{key}", value)
+    _add_tokenizer(writer, tokenizer)
+    for tensor_name, tensor in tensors:
+        data, kind = _as_stored(tensor_name, tensor)
+        writer.add_tensor(tensor_name, data, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _add(writer: gguf.GGUFWriter, key: str, value: object) -> None:
+    match value:
+        case bool():
+            writer.add_bool(key, value)
+        case int():
+            writer.add_uint32(key, value)
+        case float():
+            writer.add_float32(key, value)
+        case list():
+            writer.add_array(key, value)
+        case _:
+            raise TypeError(f"{key}: {value!r}")
+
+
+def _as_stored(name: str, tensor: torch.Tensor) -> tuple[NDArray[Any], gguf.GGMLQuantizationType]:
+    """Matrices stay bf16, as bytes. What llama.cpp adds or multiplies by element, and routers, it wants in fp32."""
+    if tensor.ndim == 1 or "ffn_gate_inp" in name:
+        return tensor.float().numpy(), gguf.GGMLQuantizationType.F32
+    return tensor.contiguous().view(torch.uint8).numpy(), gguf.GGMLQuantizationType.BF16
+
+
+def _add_tokenizer(writer: gguf.GGUFWriter, folder: Path) -> None:
+    tokenizer = _json(folder / "tokenizer.json")
+    vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
+    tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+    added = {token["content"] for token in tokenizer["added_tokens"]}
+    writer.add_tokenizer_model("gemma4")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([-1000.0] * len(tokens))
+    writer.add_token_types([_token_type(token, added) for token in tokens])
+    writer.add_token_merges([" ".join(pair) for pair in tokenizer["model"]["merges"]])
+    named = _json(folder / "tokenizer_config.json")
+    for kind in ("bos", "eos", "unk", "pad", "mask"):
+        writer.add_uint32(f"tokenizer.ggml.{_ID_NAMES.get(kind, kind)}_token_id", vocabulary[named[f"{kind}_token"]])
+    writer.add_eot_token_id(vocabulary[END_OF_TURN])
+    writer.add_add_bos_token(True)
+    writer.add_add_space_prefix(False)
+    writer.add_chat_template((folder / "chat_template.jinja").read_text("utf-8"))
+
+
+_ID_NAMES = {"unk": "unknown", "pad": "padding"}
+
+
+def _token_type(token: str, added: set[str]) -> gguf.TokenType:
+    if token in CONTROL:
+        return gguf.TokenType.CONTROL
+    if token in added:
+        return gguf.TokenType.USER_DEFINED
+    if token.startswith("<0x") and len(token) == len("<0x00>"):
+        return gguf.TokenType.BYTE
+    return gguf.TokenType.NORMAL
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+if __name__ == "__main__":
+    for file in convert_pair(Path(sys.argv[1])):
+        print(f"{file}  {file.stat().st_size / 1e6:.1f} MB")

@@ -1,0 +1,107 @@
+"""What a GGUF file says of its model before its weights, also one in several parts, and in words what it is not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import WeightsFailure
+from .gguf import MAGIC, VERSIONS, Gguf, read_gguf
+
+_FILE_TYPES = {
+    0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 7: "Q8_0", 8: "Q5_0", 9: "Q5_1", 10: "Q2_K", 11: "Q3_K_S", 12: "Q3_K_M",
+    13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS", 20: "IQ2_XS",
+    21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M", 28: "IQ2_S",
+    29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 38: "MXFP4",
+}  # fmt: skip
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class GgufHeader:
+    """A file's keys, and how large it and its further parts are."""
+
+    path: Path
+    keys: Mapping[str, Any]
+    """Without vocabularies; ``lengths`` knows how long they were."""
+    lengths: Mapping[str, int]
+    tensors: frozenset[str]
+    """Names, of this part."""
+    num_bytes: int
+    """Of all parts."""
+
+    @property
+    def architecture(self) -> str:
+        return str(self.keys.get("general.architecture", ""))
+
+    @property
+    def name(self) -> str:
+        """The file's, by which people know it: what it says of itself has neither version nor quantisation."""
+        return _SHARD.sub("", self.path.name).removesuffix(".gguf")
+
+    @property
+    def quantisation(self) -> str:
+        """What most of its weights are kept in; empty when the file doesn't say."""
+        return _FILE_TYPES.get(self.keys.get("general.file_type", -1), "")
+
+    @property
+    def vocabulary(self) -> int:
+        return self.lengths.get("tokenizer.ggml.tokens", 0)
+
+    def of(self, key: str, otherwise: Any = None) -> Any:
+        """A key that has the architecture's name in front."""
+        return self.keys.get(f"{self.architecture}.{key}", otherwise)
+
+    def count(self, key: str) -> int:
+        """The same for one that is a count; 0 when it is not there."""
+        value = self.of(key, 0)
+        return value if isinstance(value, int) else 0
+
+
+def read_header(path: Path) -> GgufHeader:
+    """Raises ``WeightsFailure`` for a file that is missing, no GGUF, damaged or cut short."""
+    said = _read_part(path)
+    parts = shards(path)
+    for part in parts:
+        if part != path:
+            _read_part(part)
+    return GgufHeader(
+        path, said.fields, said.lengths, frozenset(said.tensors), sum(part.stat().st_size for part in parts)
+    )
+
+
+def shards(path: Path) -> list[Path]:
+    """All parts of a file that may be one of several. Raises ``WeightsFailure`` when it isn't the first."""
+    match = _SHARD.search(path.name)
+    if match is None:
+        return [path]
+    first, total = (int(number) for number in match.groups())
+    names = [f"{path.name[: match.start()]}-{part:05d}-of-{total:05d}.gguf" for part in range(1, total + 1)]
+    if first != 1:
+        raise WeightsFailure(f"{path.name} is part {first} of {total} of a model.", f"Name the first part: {names[0]}")
+    return [path.with_name(name) for name in names]
+
+
+def _read_part(path: Path) -> Gguf:
+    try:
+        with path.open("rb") as file:
+            magic, version = file.read(4), int.from_bytes(file.read(4), "little")
+    except FileNotFoundError:
+        raise WeightsFailure(f"There is no file {path}.", "Check the path.") from None
+    except IsADirectoryError:
+        raise WeightsFailure(f"{path} is a folder, not a GGUF file.", "Name a file in it.") from None
+    except OSError as error:
+        raise WeightsFailure(f"{path} can't be read: {error.strerror or error}.", "Check its permissions.") from None
+    if magic != MAGIC:
+        raise WeightsFailure(
+            f"{path.name} is no GGUF file: it begins with {magic!r}.",
+            "Name a model in llama.cpp's format. One in transformers' format is named by its folder.",
+        )
+    if version not in VERSIONS:
+        known = " and ".join(map(str, VERSIONS))
+        what = f"{path.name} is GGUF of version {version}; known are {known}."
+        raise WeightsFailure(what, "Fetch a newer file of the model.")
+    return read_gguf(path)

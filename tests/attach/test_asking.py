@@ -1,0 +1,227 @@
+"""What a server is is found by asking; what it can't do is known before the first question, and said where it helps."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dflash_tui.core.settings.servers import Dialect
+from dflash_tui.core.source import Feature
+from engine.events import EngineError, EngineReady, Notice, Step, event_to_dict
+
+from .conftest import CHAT, Attach, Serve
+from .servers import CAPTURES, Reply, content, finish, recorded, said, sse, streamed
+from .test_failures import only_error
+from .test_mutations import relayed_stream
+
+LLAMA, VLLM = CAPTURES / "llamacpp", CAPTURES / "vllm"
+READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 0.5, banner="hello", target_hash="abc")
+SGLANG = {
+    "version": "0.5.23", "internal_states": [{}], "context_length": 8192, "speculative_algorithm": "DFLASH",
+    "speculative_draft_model_path": "some/drafter", "speculative_num_draft_tokens": 16, "dtype": "bfloat16",
+}  # fmt: skip
+
+
+def file(name: str, status: int = 200) -> Reply:
+    return Reply(((CAPTURES / name).read_bytes(),), status)
+
+
+def models(owner: str, name: str = "some-model", **more: Any) -> Reply:
+    return said({"data": [{"id": name, "owned_by": owner, **more}]})
+
+
+SERVERS: dict[str, tuple[dict[str, Reply], Dialect, str]] = {
+    "llama.cpp": (
+        {"/v1/models": file("llamacpp/b11434-ngram_v1_models.json"),
+         "/props": file("llamacpp/b11434-ngram_props.json")},
+        "llama.cpp", "llama.cpp b11434",
+    ),
+    "llama.cpp behind another name": (
+        {"/v1/models": models("a gateway"), "/props": file("llamacpp/dflash_props.json")}, "llama.cpp", "llama.cpp",
+    ),
+    "vLLM": (
+        {"/v1/models": file("vllm/ngram_v1_models.json"), "/version": file("vllm/ngram_version.json"),
+         "/metrics": file("vllm/dflash_metrics.txt")},
+        "vllm", "vLLM 0.32.0",
+    ),
+    "vLLM behind another name": (
+        {"/v1/models": models("a gateway"), "/version": said({"version": "0.33.0"}),
+         "/metrics": file("vllm/ngram_metrics.txt")},
+        "vllm", "vLLM 0.33.0",
+    ),
+    "SGLang": ({"/v1/models": models("sglang"), "/server_info": said(SGLANG)}, "sglang", "SGLang 0.5.23"),
+    "an older SGLang": ({"/v1/models": models("x"), "/get_server_info": said(SGLANG)}, "sglang", "SGLang 0.5.23"),
+    "Ollama": ({"/v1/models": models("library", "gemma4:26b")}, "openai", "Ollama"),
+    "LM Studio": ({"/v1/models": models("organization_owner")}, "openai", "LM Studio"),
+    "something with a version": ({"/version": said({"version": "1.0"})}, "openai", "OpenAI-compatible"),
+    "ourselves": (
+        {"/dflash": said(event_to_dict(READY) | {"server": "dflash-chat", "version": "1.2"})},
+        "dflash", "dflash-chat 1.2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_is_found_out(name: str, serve: Serve, attach: Attach) -> None:
+    replies, dialect, shown = SERVERS[name]
+    server = serve(streamed(sse(content("Hello"), finish(), "[DONE]")))
+    server.replies |= replies
+    attached = attach(server.url + "/v1/")
+    ready = attached.ready()
+    assert (ready.dialect, ready.server) == (shown, server.url)
+    refused = attached.source.capabilities.refused
+    assert attached.source.capabilities.local is False
+    fields = {"llama.cpp": "timings_per_token", "vllm": "return_token_ids", "sglang": "return_spec_tokens_details"}
+    attached.ask(temperature=0.5, top_k=7, seed=3, max_new_tokens=9, thinking=True)
+    (asked,) = server.asked()
+    assert {field for field in (*fields.values(), "return_dflash_events") if field in asked} <= {
+        fields.get(dialect, "return_dflash_events")
+    }
+    assert asked["model"] == ready.target or dialect == "dflash"
+    assert (asked["temperature"], asked["max_tokens"], asked["seed"], asked["stream"]) == (0.5, 9, 3, True)
+    assert ("top_k" in refused) == ("top_k" not in asked) and ("thinking" in refused) == (
+        "chat_template_kwargs" not in asked
+    )
+    unchangeable: set[Feature] = {"block_size", "speculation", "draft_probabilities"}
+    assert dialect == "dflash" or unchangeable <= set(refused)
+    assert all(reason.endswith(".") for reason in refused.values())
+
+
+def test_what_a_server_says_of_itself_is_shown(serve: Serve, attach: Attach) -> None:
+    server = serve()
+    for name, expected in {
+        "llama.cpp": EngineReady("smollm2-135m", None, "", "Q4_1", 1, 4096, 0.0, times="server"),
+        "vLLM": EngineReady("smollm2-135m", None, "", "", 16, 4096, 0.0, times="arrival"),
+        "SGLang": EngineReady("some-model", "some/drafter", "", "bfloat16", 16, 8192, 0.0, times="arrival"),
+        "ourselves": READY,
+    }.items():
+        server.replies = {"/v1/models": models("x"), **SERVERS[name][0]}
+        ready = attach(server.url).ready()
+        own = {"server": "", "dialect": "", "load_seconds": 0.0, "device": expected.device}
+        assert replace(ready, **own) == replace(expected, load_seconds=0.0), name  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dialect", ["llama.cpp", "vllm", "sglang", "openai"])
+def test_a_dialect_can_be_forced(dialect: Dialect, serve: Serve, attach: Attach) -> None:
+    """Also where a server tells nothing of itself, not even which models it has."""
+    server = serve(recorded(LLAMA / "dflash_chat_short_t0.sse"))
+    del server.replies["/v1/models"]
+    attached = attach(server.url, dialect=dialect, model="mine")
+    assert attached.ready().target == "mine"
+    assert attached.ask()[-1].text and server.asked()[-1]["model"] == "mine"
+
+
+def test_a_server_that_has_nothing_to_ask_is_none(serve: Serve, attach: Attach) -> None:
+    server = serve()
+    server.replies = {}
+    (error,) = attach(server.url).until(EngineReady)
+    assert error.fatal and "nothing at this place" in error.message
+    server.replies = {"/v1/models": Reply((b"<html>hello",), headers={"Content-Type": "text/html"})}
+    (error,) = attach(server.url).until(EngineReady)
+    assert error.fatal and "web page" in error.message
+    server.replies = {"/v1/models": file("llamacpp/b11434-life_models_without_key.json", 401)}
+    (error,) = attach(server.url).until(EngineReady)
+    assert error.fatal and "another key" in error.message
+
+
+def test_a_field_that_only_tells_more_is_left_out_where_it_is_refused(serve: Serve, attach: Attach) -> None:
+    refusal = said({"error": {"message": "Requested sample logprobs of 1, which is greater than max allowed: 0"}}, 400)
+    server = serve([refusal, recorded(VLLM / "dflash_chat_short_t0.sse")])
+    server.replies |= SERVERS["vLLM"][0]
+    attached = attach(server.url)
+    attached.ready()
+    assert attached.ask()[-1].reason == "stop" and attached.ask()[-1].reason == "stop"
+    assert ["logprobs" in asked for asked in server.asked()] == [True, False, False]
+    server.replies[CHAT] = refusal
+    only_error(attached.ask())
+
+
+def notices(stream: Reply, replies: dict[str, Reply], serve: Serve, attach: Attach, **address: Any) -> list[Notice]:
+    server = serve(stream)
+    server.replies |= replies
+    attached = attach(server.url, **address)
+    attached.ready()
+    events = [*attached.ask(max_new_tokens=500), *attached.ask(max_new_tokens=500)]
+    assert not any(isinstance(event, EngineError) for event in events)
+    return [event for event in events if isinstance(event, Notice)]
+
+
+def test_speculation_that_is_off_is_said_once(serve: Serve, attach: Attach) -> None:
+    off = recorded(LLAMA / "b11434-ngram_chat_sampler_topk1.sse")
+    assert notices(off, SERVERS["llama.cpp"][0], serve, attach) == []
+    plain = [content(f" {n}", timings={"predicted_n": n, "predicted_ms": n * 1.5}) for n in range(1, 30)]
+    (notice,) = notices(streamed(sse(*plain, finish(), "[DONE]")), SERVERS["llama.cpp"][0], serve, attach)
+    assert "Speculation is off" in notice.message and "--spec-type" in notice.advice
+    idle = {**SERVERS["llama.cpp"][0], "/slots": file("llamacpp/ngram_slots.json")}
+    (notice,) = notices(streamed(sse(*plain, finish(), "[DONE]")), idle, serve, attach)
+    assert "drafted nothing for this answer" in notice.message
+    quiet = {**SERVERS["vLLM"][0], "/metrics": Reply((b"vllm:num_requests_running 0.0\n",))}
+    (notice,) = notices(recorded(VLLM / "nospec_chat_copy_t0.sse"), quiet, serve, attach)
+    assert "Speculation is off" in notice.message and "--speculative-config" in notice.advice
+
+
+def test_drafts_of_which_none_is_accepted_are_said(serve: Serve, attach: Attach) -> None:
+    vain = [
+        content(f" {n}", timings={"predicted_n": n, "predicted_ms": n * 1.5, "draft_n": 15 * n, "draft_n_accepted": 0})
+        for n in range(1, 30)
+    ]
+    (notice,) = notices(streamed(sse(*vain, finish(), "[DONE]")), SERVERS["llama.cpp"][0], serve, attach)
+    assert "accepted none" in notice.message
+
+
+def test_the_flag_that_would_help_is_named_in_words_to_copy(serve: Serve, attach: Attach) -> None:
+    flag = "--per-request-spec-decode-metrics detailed"
+    for stream in ("ngram-summary_chat_copy_t0", "ngram_chat_no_usage"):
+        (notice,) = notices(recorded(VLLM / f"{stream}.sse"), SERVERS["vLLM"][0], serve, attach)
+        assert flag in notice.advice
+    assert notices(recorded(VLLM / "dflash_chat_code_t0.sse"), SERVERS["vLLM"][0], serve, attach) == []
+
+
+def test_our_own_events_come_as_they_were(serve: Serve, attach: Attach) -> None:
+    server = serve(Reply((relayed_stream(),), headers={"Content-Type": "text/event-stream"}))
+    server.replies |= SERVERS["ourselves"][0]
+    attached = attach(server.url)
+    assert attached.ready().times == "engine" and attached.source.capabilities.refused == {}
+    events = attached.ask(block_size=8, speculation=True)
+    steps = [event for event in events if isinstance(event, Step)]
+    assert len(steps) == 12 and any(step.tree for step in steps) and all(step.turn == 1 for step in steps)
+    assert [type(event).__name__ for event in events[:2]] == ["TurnStarted", "PrefillDone"]
+    assert events[-1].statistics.num_tokens > 12, "the engine's own figures, also of what was left out here"
+    assert server.asked()[0]["block_size"] == 8
+
+
+def fast_events(number: int) -> list[bytes]:
+    """llama.cpp's events as long as they are, four tokens a round."""
+    events, drafted, accepted, milliseconds = [], 0, 0, 0.001
+    frame = {
+        "created": 1795385432,
+        "id": "chatcmpl-bDM8FSS1DNenEN5H4a4V9Qpb1DsaO5ie",
+        "object": "chat.completion.chunk",
+    }
+    for place in range(number):
+        if place % 4 == 1:
+            drafted, accepted, milliseconds = drafted + 15, accepted + 3, milliseconds + 4.0
+        timings = {
+            "cache_n": 0, "prompt_n": 50, "prompt_ms": 20.073, "prompt_per_token_ms": 0.40146, "predicted_n": place + 1,
+            "predicted_ms": milliseconds, "predicted_per_token_ms": 3.885390243902439,
+            **({"draft_n": drafted, "draft_n_accepted": accepted} if drafted else {}),
+        }  # fmt: skip
+        events.append(sse(content(" word", timings=timings, **frame)))
+    return events
+
+
+@pytest.mark.alone
+def test_a_thousand_tokens_a_second_take_a_part_of_a_core(serve: Serve, attach: Attach) -> None:
+    events = fast_events(2001)
+    parts: list[Any] = [part for at in range(0, 2001, 4) for part in (b"".join(events[at : at + 4]), 0.0036)]
+    attached = attach(serve(streamed(*parts, sse(finish(), "[DONE]"))).url, dialect="llama.cpp")
+    attached.ready()
+    clock = time.pthread_getcpuclockid(attached.source._thread.ident or 0)
+    before, began = time.clock_gettime(clock), time.monotonic()
+    told = attached.ask(max_new_tokens=5000)
+    spent, took = time.clock_gettime(clock) - before, time.monotonic() - began
+    assert told[-1].statistics.num_tokens == 2001 and told[-1].statistics.num_accepted_draft_tokens == 1500
+    assert spent < 0.4 * took, f"{spent:.2f} s of work in {took:.2f} s"

@@ -1,0 +1,349 @@
+"""Events from the wire are the rounds that produced them: generated rounds, written as each server writes them, merged
+and cut into pieces, and read again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dflash_tui.attach.chunks import read_chunk
+from dflash_tui.attach.dialects import Facts, LlamaCpp, Sglang, Vllm
+from dflash_tui.attach.matching import ALONE, RoundCount, by_order
+from dflash_tui.attach.reading import mapping
+from dflash_tui.attach.rounds import Report, Rounds, Steps
+from dflash_tui.attach.sharing import carry, shared
+from engine.events import Settled, Step
+
+from ..pace import examples
+
+TEXTS = ["a", " b", "\n", "実", "grü", " 🛰️", "}", "  "]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A round: what was drafted, accepted, and how many of its tokens the answer kept. 0 drafted: alone."""
+
+    drafted: int
+    accepted: int
+    tokens: int
+
+    @property
+    def verdicts(self) -> list[str]:
+        last = "plain" if not self.drafted else "bonus" if self.accepted == self.drafted else "corrected"
+        return [*["accepted"] * self.accepted, last][: self.tokens]
+
+
+@st.composite
+def answers(draw: st.DrawFn, alone: bool = True, width: int | None = None) -> list[Written]:
+    """The rounds behind the first token. The last may be cut off."""
+    rounds = []
+    for _ in range(draw(st.integers(0, 12))):
+        drafted = width or draw(st.integers(0 if alone else 1, 6))
+        accepted = draw(st.integers(0, drafted))
+        rounds.append(Written(drafted, accepted, accepted + 1))
+    if rounds and rounds[-1].tokens > 1 and draw(st.booleans()):
+        whole = rounds[-1]
+        rounds[-1] = Written(whole.drafted, whole.accepted, draw(st.integers(1, whole.tokens)))
+    return rounds
+
+
+def texts(draw: Any, rounds: Sequence[Written]) -> list[str]:
+    number = 1 + sum(each.tokens for each in rounds)
+    return draw(st.lists(st.sampled_from(TEXTS), min_size=number, max_size=number))
+
+
+def steps_of(taken: list[Step], settled: Settled | None) -> list[Step]:
+    return list(settled.steps) if settled is not None and settled.steps else taken
+
+
+def read(rounds: Rounds, events: Sequence[dict[str, Any]], pieces: Sequence[int] = ()) -> tuple[list[Step], Report]:
+    """Through bytes, cut into pieces of these sizes in turn, and the parser of events."""
+    for place, event in enumerate(through_bytes(events, pieces) if pieces else events):
+        rounds.take(read_chunk(event, place / 100))
+    rounds.end(True)
+    report = rounds.report()
+    return steps_of(rounds.steps.made, report.settled), report
+
+
+def through_bytes(events: Sequence[dict[str, Any]], pieces: Sequence[int]) -> list[Any]:
+    body = "".join(f"data: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events).encode()
+
+    class Body(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            place = turn = 0
+            while place < len(body):
+                size = pieces[turn % len(pieces)]
+                yield body[place : place + size]
+                place, turn = place + size, turn + 1
+
+    async def parse() -> list[Any]:
+        request = httpx2.Request("POST", "http://localhost")
+        response = httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, stream=Body(), request=request)
+        return [mapping(event.json()) async for event in httpx2.EventSource(response)]
+
+    return asyncio.run(parse())
+
+
+def chunk(text: str, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": text} if text else {}, **more.pop("choice", {})}], **more}
+
+
+def verdicts_of(steps: Sequence[Step]) -> list[str]:
+    return [token.verdict for step in steps for token in step.emitted]
+
+
+def drafted_of(steps: Sequence[Step]) -> list[tuple[int, int]]:
+    return [(step.verify_width - 1, step.num_accepted) for step in steps if step.draft]
+
+
+def truth_of(rounds: Sequence[Written]) -> list[str]:
+    return ["plain", *(verdict for each in rounds for verdict in each.verdicts)]
+
+
+def text_of(steps: Sequence[Step]) -> str:
+    return "".join(token.text for step in steps for token in step.emitted)
+
+
+def llama_events(rounds: Sequence[Written], said: Sequence[str], held: frozenset[int]) -> list[dict[str, Any]]:
+    """An event per token, with counters; none for a token that is held back, whose text comes with the next."""
+    events, drafted, accepted, milliseconds, number, waiting = [], 0, 0, 0.001, 0, ""
+    for index, each in enumerate([Written(0, 0, 1), *rounds]):
+        drafted, accepted = drafted + each.drafted, accepted + each.accepted
+        milliseconds += 7.25 * (index > 0)
+        for _ in range(each.tokens):
+            waiting += said[number]
+            number += 1
+            timings = {"predicted_n": number, "predicted_ms": milliseconds, "prompt_n": 5, "cache_n": 2}
+            if drafted:
+                timings |= {"draft_n": drafted, "draft_n_accepted": accepted}
+            if number not in held or number == len(said):
+                events.append(chunk(waiting, timings=timings))
+                waiting = ""
+    return [*events, chunk("", choice={"finish_reason": "stop"}, timings=timings)]
+
+
+@settings(max_examples=examples(200))
+@given(st.data(), answers(), st.lists(st.integers(1, 40), min_size=1, max_size=4))
+def test_llama_cpp_is_exact_live(data: st.DataObject, answer: list[Written], pieces: list[int]) -> None:
+    said = texts(data.draw, answer)
+    steps, report = read(
+        LlamaCpp(Facts("llama.cpp", "")).rounds(Steps(1, 0.0)), llama_events(answer, said, frozenset()), pieces
+    )
+    assert report.settled is None and not any(step.provisional for step in steps)
+    assert verdicts_of(steps) == truth_of(answer) and text_of(steps) == "".join(said)
+    assert drafted_of(steps) == [(each.drafted, each.accepted) for each in answer if each.drafted]
+    assert [len(step.emitted) for step in steps] == [1, *(each.tokens for each in answer)]
+    assert [step.total_ms for step in steps[2:]] == [7.25] * len(answer[1:])
+
+
+@settings(max_examples=examples(400))
+@given(st.data(), answers())
+def test_llama_cpp_is_never_wrong_about_tokens_held_back(data: st.DataObject, answer: list[Written]) -> None:
+    said = texts(data.draw, answer)
+    held = data.draw(st.frozensets(st.integers(1, len(said))))
+    steps, report = read(LlamaCpp(Facts("llama.cpp", "")).rounds(Steps(1, 0.0)), llama_events(answer, said, held))
+    truth, told = truth_of(answer), verdicts_of(steps)
+    assert len(told) == len(truth) and all(a in ("unknown", b) for a, b in zip(told, truth, strict=True)), (told, truth)
+    assert text_of(steps) == "".join(said)
+    facts = report.statistics
+    assert (facts.num_tokens, facts.num_draft_tokens) == (len(said), sum(each.drafted for each in answer))
+    assert facts.num_accepted_draft_tokens == sum(each.accepted for each in answer)
+    assert sum(step.num_accepted for step in steps) == facts.num_accepted_draft_tokens
+    if report.settled is None:
+        assert drafted_of(steps) == [(each.drafted, each.accepted) for each in answer if each.drafted]
+
+
+def merged(draw: Any, sizes: Sequence[int]) -> list[int]:
+    """Neighbours joined, as a server does that falls behind."""
+    joined: list[int] = []
+    for size in sizes:
+        if joined and draw(st.booleans()):
+            joined[-1] += size
+        else:
+            joined.append(size)
+    return joined
+
+
+def vllm_events(rounds: Sequence[Written], said: Sequence[str], sizes: Sequence[int]) -> list[dict[str, Any]]:
+    events, place = [chunk("", prompt_token_ids=[1, 2, 3])], 0
+    for size in [1, *sizes]:
+        parts = said[place : place + size]
+        logprobs = {"content": [{"token": part, "logprob": -0.5, "bytes": list(part.encode())} for part in parts]}
+        events.append(chunk("".join(parts), choice={"token_ids": [7] * size, "logprobs": logprobs}))
+        place += size
+    order = [each for each in rounds if each.drafted]
+    spec = {
+        "num_spec_steps": len(order), "num_draft_tokens": sum(each.drafted for each in order),
+        "num_accepted_draft_tokens": sum(each.accepted for each in order), "num_spec_tokens": 6,
+        "acceptance_histogram": [sum(each.accepted == kept for each in order) for kept in range(7)],
+        "per_step_accepted": [each.accepted for each in order], "per_step_drafted": [each.drafted for each in order],
+    }  # fmt: skip
+    usage = {"prompt_tokens": 3, "completion_tokens": len(said)}
+    return [
+        *events,
+        chunk("", choice={"finish_reason": "stop"}),
+        {"choices": [], "usage": usage, "metrics": {"speculative_decoding": spec}},
+    ]
+
+
+def vllm() -> Rounds:
+    return Vllm(Facts("vllm", "")).rounds(Steps(1, 0.0))
+
+
+@settings(max_examples=examples(300))
+@given(st.data(), answers(), st.lists(st.integers(1, 60), min_size=1, max_size=4))
+def test_vllm_is_settled_by_its_count(data: st.DataObject, answer: list[Written], pieces: list[int]) -> None:
+    """With steps without a draft between them, some single tokens stay unknown; nothing is wrong."""
+    said = texts(data.draw, answer)
+    steps, report = read(vllm(), vllm_events(answer, said, [each.tokens for each in answer]), pieces)
+    truth, told = truth_of(answer), verdicts_of(steps)
+    assert text_of(steps) == "".join(said) and len(told) == len(truth)
+    assert all(a in ("unknown", b) for a, b in zip(told, truth, strict=True)), (told, truth)
+    order = [(each.drafted, each.accepted) for each in answer if each.drafted]
+    assert sorted(drafted_of(steps)) == sorted(order), "the totals are the server's"
+    assert report.settled is not None and report.settled.proved == ("unknown" not in told)
+    if report.settled.proved:
+        assert drafted_of(steps) == order
+
+
+@settings(max_examples=examples(200))
+@given(st.data(), answers(alone=False))
+def test_vllm_is_settled_where_events_were_merged(data: st.DataObject, answer: list[Written]) -> None:
+    said = texts(data.draw, answer)
+    sizes = merged(data.draw, [each.tokens for each in answer])
+    steps, report = read(vllm(), vllm_events(answer, said, sizes))
+    assert report.settled is not None and report.settled.proved
+    assert verdicts_of(steps) == truth_of(answer) and text_of(steps) == "".join(said)
+    assert drafted_of(steps) == [(each.drafted, each.accepted) for each in answer]
+
+
+@settings(max_examples=examples(200))
+@given(st.data(), answers())
+def test_whatever_vllm_merges_totals_and_text_are_right(data: st.DataObject, answer: list[Written]) -> None:
+    said = texts(data.draw, answer)
+    events = vllm_events(answer, said, merged(data.draw, [each.tokens for each in answer]))
+    if data.draw(st.booleans()):
+        del events[-1]["metrics"]["speculative_decoding"]["per_step_accepted"]
+    steps, report = read(vllm(), events)
+    assert text_of(steps) == "".join(said) and sum(len(step.emitted) for step in steps) == len(said)
+    facts = report.statistics
+    assert facts.num_draft_tokens == sum(each.drafted for each in answer)
+    assert facts.num_spec_steps == sum(each.drafted > 0 for each in answer)
+
+
+def sglang_events(rounds: Sequence[Written], said: Sequence[str], sizes: Sequence[int]) -> list[dict[str, Any]]:
+    """Without ids and probabilities: the running count tells how many tokens an event has."""
+    events, place = [chunk("")], 0
+    for size in [1, *sizes]:
+        usage = {"prompt_tokens": 4, "completion_tokens": place + size}
+        events.append(chunk("".join(said[place : place + size]), usage=usage))
+        place += size
+    details = {
+        "spec_verify_ct": len(rounds), "spec_num_correct_drafts": sum(each.accepted for each in rounds),
+        "spec_num_proposed_drafts": 5 * len(rounds),
+        "spec_correct_drafts_histogram": [sum(each.accepted == kept for each in rounds) for kept in range(6)],
+    }  # fmt: skip
+    return [
+        *events,
+        chunk("", choice={"finish_reason": "length"}),
+        {"choices": [], "sglext": {"spec_tokens_details": details}},
+        {"choices": [], "usage": {"prompt_tokens": 4, "completion_tokens": len(said)}},
+    ]
+
+
+@settings(max_examples=examples(300))
+@given(st.data(), answers(width=5), st.booleans())
+def test_sglang_is_proved_by_its_histogram(data: st.DataObject, answer: list[Written], merge: bool) -> None:
+    said = texts(data.draw, answer)
+    sizes = [each.tokens for each in answer]
+    shown = merged(data.draw, sizes) if merge else sizes
+    steps, report = read(
+        Sglang(Facts("sglang", "", speculates=True)).rounds(Steps(1, 0.0)), sglang_events(answer, said, shown)
+    )
+    assert text_of(steps) == "".join(said) and sum(len(step.emitted) for step in steps) == len(said)
+    assert report.settled is not None and report.settled.proved == (shown == sizes)
+    told = verdicts_of(steps)
+    if report.settled.proved:
+        assert told == truth_of(answer)
+        assert drafted_of(steps) == [(each.drafted, each.accepted) for each in answer]
+    else:
+        assert set(told[1:]) == {"unknown"} and report.settled.note
+    facts = report.statistics
+    assert (facts.num_spec_steps, facts.num_draft_tokens) == (len(answer), 5 * len(answer))
+
+
+def test_a_last_round_of_the_stop_token_alone_is_one() -> None:
+    """Its text is empty, so that no event comes for it."""
+    answer = [Written(5, 2, 3), Written(5, 0, 1)]
+    events = sglang_events(answer, ["a", "b", "c", "d", ""], [3, 1])
+    del events[3]
+    steps, report = read(Sglang(Facts("sglang", "", speculates=True)).rounds(Steps(1, 0.0)), events)
+    assert report.settled is not None and report.settled.proved
+    assert verdicts_of(steps) == truth_of(answer) and steps[-1].emitted[0].channel == "control"
+
+
+def test_names_that_sglang_gave_its_counts_before() -> None:
+    answer = [Written(5, 2, 3), Written(5, 0, 1)]
+    for names in (
+        ("spec_accepted_drafts", "spec_proposed_drafts", "spec_accept_histogram"),
+        ("spec_accept_token_num", "spec_draft_token_num", "spec_accept_histogram"),
+    ):
+        events = sglang_events(answer, list("abcde"), [3, 1])
+        details = events[-2]["sglext"]["spec_tokens_details"]
+        now = ("spec_num_correct_drafts", "spec_num_proposed_drafts", "spec_correct_drafts_histogram")
+        for old, name in zip(names, now, strict=True):
+            details[old] = details.pop(name)
+        _, report = read(Sglang(Facts("sglang", "", speculates=True)).rounds(Steps(1, 0.0)), events)
+        assert report.settled is not None and report.settled.proved
+        assert report.statistics.num_accepted_draft_tokens == 2
+
+
+def every_way(sizes: Sequence[int], rounds: Sequence[RoundCount], at: int = 0, used: int = 0) -> list[list[int | None]]:
+    """The definition of a match: each event is the next round, or a step without a draft."""
+    if at == len(sizes):
+        return [[]] if used == len(rounds) else []
+    ways = [[None, *rest] for rest in every_way(sizes, rounds, at + 1, used)] if sizes[at] == 1 else []
+    if used < len(rounds):
+        size = rounds[used].size
+        if sizes[at] == size or (at == len(sizes) - 1 and used == len(rounds) - 1 and sizes[at] < size):
+            ways += [[used, *rest] for rest in every_way(sizes, rounds, at + 1, used + 1)]
+    return ways
+
+
+@settings(max_examples=examples(300))
+@given(
+    st.lists(st.integers(1, 4), max_size=7),
+    st.lists(
+        st.tuples(st.integers(1, 3), st.integers(0, 3)).map(lambda pair: RoundCount(pair[0], min(pair))), max_size=6
+    ),
+)
+def test_a_role_is_what_all_ways_to_match_agree_on(sizes: list[int], rounds: list[RoundCount]) -> None:
+    ways, roles = every_way(sizes, rounds), by_order(sizes, rounds)
+    assert (roles is None) == (not ways)
+    for place, role in enumerate(roles or ()):
+        among = {None if way[place] is None else rounds[way[place]] for way in ways}  # type: ignore[index]
+        if None in among:
+            assert role == ALONE if len(among) == 1 else role.accepted is None
+        else:
+            accepted, drafted = ({getattr(each, name) for each in among} for name in ("accepted", "drafted"))
+            assert role.accepted == (accepted.pop() if len(accepted) == 1 else None)
+            assert role.drafted == (drafted.pop() if len(drafted) == 1 else None)
+
+
+def test_a_token_s_text_is_found_where_it_can_be() -> None:
+    assert shared("one two three", ["one", " two", " three"]) == ["one", " two", " three"]
+    assert shared("one two three", ["one", None, " three"]) == ["one", " two", " three"]
+    assert shared("one two three", [None, None]) == ["one two three", ""]
+    assert shared("Hi", ["Hi", "<eos>"]) == ["Hi", ""]
+    assert shared(" 実", ["", " 実"]) == ["", " 実"]
+    carried, left = carry([("thought", "so"), ("answer", "yes no")], ["so", "</think>", "yes", " no"])
+    assert carried == [("thought", "so"), ("control", ""), ("answer", "yes"), ("answer", " no")] and left == []
+    carried, left = carry([("thought", "so"), ("answer", "yes")], [None])
+    assert carried == [("thought", "so")] and left == [("answer", "yes")]

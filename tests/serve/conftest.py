@@ -1,0 +1,121 @@
+"""A server in this process, on a scripted engine, and clients of several kinds."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+
+from dflash_tui.core.source import Emit, Happening
+from dflash_tui.serve.server import ServeOptions, Serving
+from engine.events import Event, TurnFinished, event_to_dict
+from tests.scripted_engine import ScriptedEngine
+
+Json = dict[str, Any]
+Make = Callable[..., ScriptedEngine]
+QUESTION = [{"role": "user", "content": "Write a page"}]
+
+
+@dataclass
+class Served:
+    """A running server and what its engine said."""
+
+    serving: Serving
+    engine: ScriptedEngine
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return self.serving.url
+
+    def http(self, **options: Any) -> httpx2.Client:
+        return httpx2.Client(base_url=self.url, timeout=20, **options)
+
+    def client(self, **options: Any) -> openai.OpenAI:
+        made = {"base_url": f"{self.url}/v1", "api_key": "any", "max_retries": 0, "timeout": 20, **options}
+        return openai.OpenAI(**made)
+
+    def post(self, path: str = "chat/completions", **body: Any) -> httpx2.Response:
+        with self.http() as http:
+            return http.post(f"/v1/{path}", json={"messages": QUESTION, **body} if path.startswith("chat") else body)
+
+    def chunks(self, path: str = "chat/completions", **body: Any) -> list[Json]:
+        """The objects of a stream, which must end as streams do."""
+        *sent, last, end = self.post(path, stream=True, **body).text.split("\n\n")
+        assert (last, end) == ("data: [DONE]", "")
+        assert all(each.startswith("data: ") for each in sent)
+        return [json.loads(each.removeprefix("data: ")) for each in sent]
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric's samples with these labels."""
+        with self.http() as http:
+            lines = http.get("/metrics").text.splitlines()
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        found = [line for line in lines if line.startswith(f"{name}{{") and all(each in line for each in wanted)]
+        assert found, name
+        return sum(float(line.rpartition(" ")[2]) for line in found)
+
+    def until(self, condition: Callable[[], object], seconds: float = 15.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "in vain"
+            time.sleep(0.005)
+
+    def told(self, turn: int) -> list[Json]:
+        """What the engine said of a turn, as JSON has it."""
+        events = [event for event in self.events if getattr(event, "turn", None) == turn]
+        return [json.loads(json.dumps(event_to_dict(event))) for event in events]
+
+    def finished(self) -> list[TurnFinished]:
+        return [event for event in self.events if isinstance(event, TurnFinished)]
+
+
+Serve = Callable[..., Any]
+
+
+@contextmanager
+def serving(
+    options: ServeOptions | None = None, ready: bool = True, make: Make = ScriptedEngine, **engine: Any
+) -> Iterator[Served]:
+    """``engine`` are options of the scripted one."""
+    engines: list[ScriptedEngine] = []
+    events: list[Event] = []
+
+    def source(emit: Emit) -> ScriptedEngine:
+        engines.append(make(emit, **{"round_seconds": 0.001, **engine}))
+        return engines[0]
+
+    def watch(event: Happening) -> None:
+        events.append(event)  # type: ignore[arg-type]  # a scripted engine makes no jumps
+
+    running = Serving(source, options or ServeOptions(port=0), watch, lambda *_: None)
+    served = Served(running, engines[0], events)
+    running.start()
+    try:
+        if ready:
+            served.until(lambda: running.desk.ready is not None)
+        yield served
+    finally:
+        running.end()
+        running.join(5 if running.desk.ready else 0)
+
+
+@pytest.fixture
+def serve() -> Serve:
+    """``with serve(ServeOptions(port=0, key="..."), ready=True, **scripted_engine_options) as served``."""
+    return partial(serving)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """One for tests that leave no trace in it."""
+    with serving() as running:
+        yield running

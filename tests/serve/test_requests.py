@@ -1,0 +1,154 @@
+"""What a request may ask for: read as meant, or refused in a sentence that names the parameter."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dflash_tui.serve.failures import ApiFailure
+from dflash_tui.serve.requests import IGNORED, REFUSED, Kind, Offer, Wanted, parse, parse_json
+from engine.commands import GenerationSettings, Message
+
+HELLO = [{"role": "user", "content": "hello"}]
+OFFER = Offer("google/gemma", 4096, GenerationSettings(temperature=0.5))
+
+
+def read(kind: Kind = "chat", **body: Any) -> Wanted:
+    given_too = {"messages": HELLO} if kind == "chat" else {"prompt": "hello"}
+    return parse(kind, given_too | body, OFFER)
+
+
+def refused(kind: Kind = "chat", **body: Any) -> ApiFailure:
+    with pytest.raises(ApiFailure) as caught:
+        read(kind, **body)
+    return caught.value
+
+
+def test_settings_are_read_and_the_server_has_defaults() -> None:
+    assert read(seed=3).settings == GenerationSettings(temperature=0.5, seed=3, max_new_tokens=4096)
+    asked = read(temperature=0, top_p=0.5, top_k=-1, seed=3, max_tokens=9, block_size=8, speculation=False)
+    assert asked.settings == GenerationSettings(8, 0, 0.5, 0, 3, 9, speculation=False)
+    assert read(max_tokens=9, max_completion_tokens=7).settings.max_new_tokens == 7
+    assert read(max_tokens=10**9).settings.max_new_tokens == read().settings.max_new_tokens == 4096
+    assert read(chat_template_kwargs={"enable_thinking": True}).settings.thinking
+    assert read(temperature=None, stop=None, tools=None, n=None).settings.temperature == 0.5
+
+
+def test_without_a_seed_every_warm_answer_is_another_one() -> None:
+    assert read().settings.seed != read().settings.seed
+    assert read(seed=7).settings.seed == read(seed=7).settings.seed == 7
+    assert read(temperature=0).settings.seed == 0
+
+
+def test_contents_are_text_in_one_piece_or_in_parts() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    messages = [{"role": "developer", "content": "s"}, {"role": "assistant", "content": "x", "tool_calls": []},
+                {"role": "user", "content": parts, "name": "n"}]  # fmt: skip
+    assert read(messages=messages).messages == (
+        Message("system", "s"),
+        Message("assistant", "x"),
+        Message("user", "a\nb"),
+    )
+    assert read("text", prompt=["one"]).prompt == "one"
+    assert read("text", prompt=[3, 4]).prompt == read("text", prompt=[[3, 4]]).prompt == (3, 4)
+
+
+@pytest.mark.parametrize("name", ["google/gemma", "gemma", "default"])
+def test_names_of_the_model(name: str) -> None:
+    assert read(model=name, seed=1) == read(seed=1)
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "words"),
+    [
+        ({"temperature": 3}, "temperature", "between 0 and 2"),
+        ({"temperature": True}, "temperature", "a number"),
+        ({"top_p": 0}, "top_p", "above 0"),
+        ({"top_k": 2**40}, "top_k", "at most"),
+        ({"seed": -1}, "seed", "between 0"),
+        ({"max_tokens": 0}, "max_tokens", "at least 1"),
+        ({"max_completion_tokens": 1.5}, "max_completion_tokens", "a whole number"),
+        ({"block_size": 99}, "block_size", "between 2 and 16"),
+        ({"stream": "yes"}, "stream", "true or false"),
+        ({"stream_options": True}, "stream_options", "an object"),
+        ({"n": 2}, "n", "one answer"),
+        ({"tools": [{"type": "function"}]}, "tools", "no tools"),
+        ({"response_format": {"type": "json_object"}}, "response_format", "free text"),
+        ({"presence_penalty": 0.5}, "presence_penalty", "temperature, top_p and top_k"),
+        ({"top_logprobs": 2}, "top_logprobs", "emitted token alone"),
+        ({"tempature": 1}, "tempature", "does not know the parameter"),
+        ({"stop": ["a", ""]}, "stop", "none of them empty"),
+        ({"stop": ["a"] * 17}, "stop", "at most 16"),
+        ({"stop_token_ids": ["a"]}, "stop_token_ids", "token ids"),
+        ({"model": "gpt-9"}, "model", "this server has 'google/gemma'"),
+        ({"messages": []}, "messages", "at least one message"),
+        ({"messages": [*HELLO, {"role": "assistant", "content": "I"}]}, "messages", "last message must be the user's"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]", "not 'tool'"),
+        ({"messages": [{"role": "user", "content": None}]}, "messages[0].content", "a text, or a list"),
+        ({"messages": [{"role": "user", "content": [IMAGE]}]}, "messages[0].content[0]", "reads text alone"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{}]}, *HELLO]}, "messages[0]", "calls a tool"),
+        ({"chat_template_kwargs": {"enable_thinking": 1}}, "enable_thinking", "true or false"),
+    ],
+)  # fmt: skip
+def test_what_a_chat_is_refused(body: Any, param: str, words: str) -> None:
+    failure = refused(**body)
+    assert failure.status == (404 if param == "model" else 400)
+    assert failure.body()["error"]["param"] == param and words in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"prompt": ""}, "not empty"),
+        ({"prompt": ["a", "b"]}, "several prompts"),
+        ({"prompt": [1, True]}, "token ids"),
+        ({"prompt": {}}, "a text"),
+        ({"logprobs": 2}, "emitted token alone"),
+        ({"echo": True}, "returns no prompts"),
+        ({"messages": HELLO}, "does not know the parameter"),
+    ],
+)
+def test_what_a_completion_is_refused(body: Any, words: str) -> None:
+    assert words in str(refused("text", **body))
+
+
+def test_parameters_that_change_nothing_are_taken() -> None:
+    for name, (neutral, _) in REFUSED.items():
+        for value in neutral:
+            assert read(seed=1, **{name: value}) == read(seed=1)
+    for name in IGNORED:
+        assert read(seed=1, **{name: {"any": "thing"}}) == read(seed=1)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b'{"a": NaN}', b"\xff", b'"\\ud800"', b'{"a": "\\ud800"}', b"[" * 100_000, b"9" * 5000]
+)
+def test_bodies_that_are_no_objects(body: bytes) -> None:
+    with pytest.raises(ApiFailure) as caught:
+        parse_json(body)
+    assert caught.value.status == 400 and str(caught.value).startswith("The body ")
+
+
+NAMES = st.sampled_from(
+    ["messages", "prompt", "stop", "n", "seed", "temperature", "stream_options", "logprobs", "model"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "type"]), inner),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(["chat", "text"]), st.dictionaries(NAMES, VALUES))
+def test_anything_else_is_refused_too_and_never_breaks(kind: Kind, body: dict[str, Any]) -> None:
+    try:
+        parse(kind, parse_json(json.dumps(body).encode()), OFFER)
+    except ApiFailure as failure:
+        assert failure.status in (400, 404) and str(failure).endswith(".")

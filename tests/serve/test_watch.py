@@ -1,0 +1,122 @@
+"""The window on a server: what its clients ask and get is on the screen, and nothing is asked from there."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dflash_tui.app.application import ChatApp
+from dflash_tui.app.event_queue import EventQueue
+from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
+from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.source import Emit
+from dflash_tui.serve import watch
+from dflash_tui.serve.server import ServeOptions, Serving
+from dflash_tui.serve.watch import ASKED_ELSEWHERE, LEAVING, WatchSource
+from engine.commands import Close, GenerationSettings
+from tests.app.conftest import Driver
+from tests.app.pilot import SteadyPilot
+from tests.scripted_engine import ScriptedEngine
+
+from .conftest import Json
+
+
+@asynccontextmanager
+async def watched(tmp_path: Path, **options: Any) -> AsyncIterator[tuple[Driver, Serving]]:
+    engines: list[ScriptedEngine] = []
+    servings: list[Serving] = []
+
+    def engine(emit: Emit) -> ScriptedEngine:
+        engines.append(ScriptedEngine(emit, **{"round_seconds": 0.002, **options}))
+        return engines[0]
+
+    def serve(mirror: Emit) -> Serving:
+        servings.append(Serving(engine, ServeOptions(port=0), mirror, lambda *_: None))
+        return servings[0]
+
+    queue = EventQueue(SessionLog.nowhere())
+    about: Callable[[Serving], str] = lambda serving: f"Serving at {serving.url}"  # noqa: E731
+    app = ChatApp(GenerationSettings(), tmp_path, queue, lambda emit: WatchSource(emit, serve, about))
+    async with app.run_test(size=(120, 36), notifications=True):
+        driver = Driver(app, SteadyPilot(app), engines[0], tmp_path)
+        await driver.until(lambda: driver.screen.chat.reducer.ready is not None)
+        yield driver, servings[0]
+    driver.screen.join_engine(10)
+
+
+def ask(serving: Serving, **body: Any) -> Json:
+    request = urllib.request.Request(f"{serving.url}/v1/chat/completions", json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        told: Json = json.load(answer)
+    return told
+
+
+def asked(text: str) -> list[Json]:
+    return [{"role": "user", "content": text}]
+
+
+async def text(driver: Driver) -> str:
+    await driver.pilot.pause()
+    return "\n".join(strip.text for strip in driver.log.render_lines(driver.log.region.reset_offset))
+
+
+async def test_questions_and_tokens_of_clients_are_shown(tmp_path: Path) -> None:
+    async with watched(tmp_path, answer="One two three four five six.") as (driver, serving):
+        assert f"Serving at {serving.url}" in await text(driver)
+        loop = driver.screen.app._loop
+        assert loop is not None
+        for number in range(2):
+            body: Json = {"messages": asked(f"question {number}"), "temperature": 0.5, "block_size": 8, "user": "x"}
+            await loop.run_in_executor(None, lambda body=body: ask(serving, **body))
+        await driver.until(lambda: len(driver.screen.chat.answers) == 2)
+        shown = await text(driver)
+        assert all(words in shown for words in ("question 0", "question 1", "One two three four five six."))
+        assert driver.screen.chat.reducer.turn.acceptance.num_spec_steps > 0
+        block, temperature = driver.screen.query_one(BlockSlider), driver.screen.query_one(TemperatureSlider)
+        assert block.disabled and (block.size_chosen, temperature.value) == (8, 0.5)
+        await driver.ask("hello")
+        await driver.until(lambda: ASKED_ELSEWHERE in driver.notices())
+        assert len(driver.engine.asked) == 2
+
+
+@pytest.mark.parametrize("keys", ["ctrl+q", "ctrl+d", "/quit"])
+async def test_leaving_is_said_twice_and_ends_the_server(tmp_path: Path, keys: str) -> None:
+    async with watched(tmp_path) as (driver, serving):
+
+        async def leave() -> None:
+            await (driver.ask(keys) if keys.startswith("/") else driver.pilot.press(keys))
+
+        await leave()
+        await driver.until(lambda: LEAVING in driver.notices())
+        assert driver.app.is_running and ask(serving, messages=asked("hi"), stop="page")
+        driver.screen.quit_until = float("inf")
+        await leave()
+        await driver.until(lambda: not driver.app.is_running or driver.app._exit)
+    assert any(isinstance(command, Close) for command in driver.engine.commands)
+    with pytest.raises(OSError):
+        ask(serving, messages=asked("hi"))
+
+
+async def test_a_window_that_stays_open_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "MOST_TOKENS", 15)
+    async with watched(tmp_path, answer="word " * 9) as (driver, serving):
+        loop = driver.screen.app._loop
+        assert loop is not None
+        for number in range(3):
+            await loop.run_in_executor(None, lambda number=number: ask(serving, messages=asked(f"q{number}")))
+        await driver.until(lambda: len(driver.screen.chat.answers) == 1)
+        shown = await text(driver)
+        assert "q2" in shown and "q1" not in shown and "Serving at" in shown
+
+
+def test_a_long_prompt_is_shown_in_part() -> None:
+    prompt = "begin " + "x" * 10_000 + " end"
+    short = watch.shortened(prompt)
+    assert short.startswith("begin ") and short.endswith(" end") and len(short) < 3100 and "7,010" in short
+    assert watch.shortened("short") == "short"
