@@ -236,8 +236,9 @@ class Runner:
         ways: list[Way] = []
         head, from_file = None, None
         if plan.device_rounds:
-            from_file = kept_tiles(self.decoder, drafting.in_8_bits)
-            ways = [*([from_file] if from_file else []), *ways_with(*derived_tiles(self.decoder, drafting.in_8_bits))]
+            from_file = kept_tiles(self.decoder, drafting.head_in_8_bits)
+            derived = derived_tiles(self.decoder, drafting.head_in_8_bits)
+            ways = [*([from_file] if from_file else []), *ways_with(*derived)]
             head = Int8Weight.of(target.head) if drafting.head_in_8_bits else None
         choose_rounds(self.decoder, prompt, head, ways, lambda what: emit(LoadProgress(what, 0, 0, remark=True)))
         if ways and from_file is None and self.runs_on_device and not card_of(self.decoder.device).was_measured:

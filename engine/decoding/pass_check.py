@@ -10,11 +10,19 @@ from torch import Tensor
 
 from ..kernels.decode.tiles import TargetTiles
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.kinds import format_of
+from ..kernels.weights.weight import Weight
+from ..models.packed import packed_weights
+from ..models.target import TargetModel
 from .decoder import Decoder
 
 FAR = 0.25
 """Of a layer's output. In bf16 the two ways are a hundredth apart, some more where they choose other experts; what is
 wrong is off by as much as the output itself."""
+NEAR = 2.0**-6
+"""Of a product, which two ways round a few thousandths apart."""
+MANY_ROWS, SOME_EXPERTS, TIMES = 509, 16, 4
+"""Rows of a product that is tried (of each expert), experts, and how often: what races is wrong now and then."""
 
 
 @torch.inference_mode()
@@ -56,6 +64,40 @@ def passes_depart(decoder: Decoder, text: Sequence[int], tiles: TargetTiles | No
     if where is not None:
         return f"kernels compute a pass otherwise than PyTorch, from {where} on"
     return None if alike else "a row alone has other bits than among sixteen"
+
+
+@torch.inference_mode()
+def products_depart(target: TargetModel) -> str | None:
+    """Whether products of many rows with the target's packed weights, one of each shape, are what the unpacked weights
+    yield, and the same again and again; in words where not, or None."""
+    checked: set[tuple[int, ...]] = set()
+    for weight in packed_weights(target):
+        if (shape := tuple(weight.shape)) in checked:
+            continue
+        checked.add(shape)
+        if not _multiplies_well(weight, target.dtype):
+            return f"a prompt's products with {format_of(weight).upper()} weights of shape {list(shape)} are wrong"
+    return None
+
+
+def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
+    if len(weight.shape) == 3:  # some experts are enough
+        scales = None if weight.scales is None else weight.scales[:SOME_EXPERTS]
+        weight = type(weight)(weight.values[:SOME_EXPERTS], scales)
+    *experts, _, depth = weight.shape
+    rows = MANY_ROWS * (experts[0] if experts else 1)
+    generator = torch.Generator(weight.values.device).manual_seed(0)
+    x = torch.randn(rows, depth, generator=generator, device=generator.device, dtype=dtype)
+    if experts:
+        ends = torch.arange(1, experts[0] + 1, device=x.device, dtype=torch.int32) * MANY_ROWS
+        found = [weight.grouped(x, ends) for _ in range(TIMES)]
+        whole = weight.restored().to(dtype)
+        wanted = torch.cat([part @ each.T for part, each in zip(x.split(MANY_ROWS), whole, strict=True)])
+    else:
+        found = [weight.linear(x) for _ in range(TIMES)]
+        wanted = x @ weight.restored().to(dtype).T
+    error = (found[0].float() - wanted.float()).norm() / wanted.float().norm()
+    return bool(error <= NEAR) and all(torch.equal(found[0], again) for again in found[1:])
 
 
 def _first_far(decoder: Decoder, found: Tensor | None, wanted: Tensor | None) -> str | None:

@@ -13,12 +13,14 @@ import torch
 from ..commands import GenerationSettings
 from ..decoding.decoder import Decoder, Prompt
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.pass_check import passes_depart, prompts_depart
+from ..decoding.pass_check import passes_depart, products_depart, prompts_depart
 from ..decoding.round_launches import RoundLaunches
 from ..kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles, target_tiles, with_least_memory
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import KernelFailure
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.kinds import weight_of
+from ..kernels.weights.weight import unpack_first
 from ..models.packed import format_of_target
 from ..tuning.known import keep, kept
 from ..tuning.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
@@ -37,6 +39,9 @@ class WrongResult(Exception):
 def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, ways: Sequence[Way], say: Say) -> None:
     """Lets kernels do what they can, tried out on a prompt. ``ways``: tiles for the rounds, best first; none where the
     host is to run them. ``head``: an 8-bit copy of the target's, to draft in 8 bits."""
+    if decoder.device.type == "cuda" and (failed := _failure(lambda: _refuse(products_depart(decoder.target)))):
+        say(f"{failed} Weights are unpacked before they multiply a prompt, more slowly.")
+        unpack_first()
     if decoder.read is not decoder.target and (failed := _failure(lambda: _read_prompt(decoder, prompt))):
         say(f"{failed} Prompts are read by PyTorch's modules instead, more slowly.")
         decoder.read_by_modules()
@@ -58,18 +63,19 @@ def ways_with(tiles: TargetTiles, for_drafter: DraftTiles) -> list[Way]:
     return [(tiles, for_drafter), *([least] if least != (tiles, for_drafter) else [])]
 
 
-def derived_tiles(decoder: Decoder, in_8_bits: bool) -> Way:
-    """The tiles of the source, as they fit the card."""
-    card = card_of(decoder.device)
+def derived_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way:
+    """The tiles of the source, as they fit the card; for a drafter in 8 bits with such a head, or if it is held so."""
+    card, drafter = card_of(decoder.device), decoder.drafter
+    in_8_bits = head_in_8_bits or (drafter is not None and isinstance(weight_of(drafter.fc), Int8Weight))
     return target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target)), draft_tiles(in_8_bits, card)
 
 
-def kept_tiles(decoder: Decoder, in_8_bits: bool) -> Way | None:
+def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way | None:
     """The tiles that an earlier start timed on this card, for models of these shapes and formats."""
     if card_of(decoder.device).was_measured:
         return None
-    derived = derived_tiles(decoder, in_8_bits)
-    return kept("tiles", identity_of(decoder, in_8_bits), lambda data: read_data(data, *derived))
+    derived = derived_tiles(decoder, head_in_8_bits)
+    return kept("tiles", identity_of(decoder, head_in_8_bits), lambda data: read_data(data, *derived))
 
 
 @torch.inference_mode()
@@ -87,7 +93,7 @@ def time_tiles(
     tuned = tune(
         launches.target.tiles, of_target, card, decoder.device, deadline, lambda done, _all: progress(done, total)
     )
-    before = launches.target.tiles, derived_tiles(decoder, launches.drafts_in_8_bits)[1]
+    before = launches.target.tiles, derived_tiles(decoder, launches.head is not None)[1]
     way, timed, complete = (tuned.tiles, before[1]), tuned.timed, tuned.complete
     if launches.drafter is not None:
         before, done = (before[0], launches.drafter.tiles), len(of_target)
@@ -101,7 +107,7 @@ def time_tiles(
     if not card.was_measured and isinstance(decoder.rounds, DeviceRounds):
         in_use = decoder.rounds.launches
         draft_choices = None if in_use.drafter is None else in_use.drafter.tiles
-        keep("tiles", identity_of(decoder, in_use.drafts_in_8_bits), as_data(in_use.target.tiles, draft_choices))
+        keep("tiles", identity_of(decoder, in_use.head is not None), as_data(in_use.target.tiles, draft_choices))
     return TimedTiles(timed, len(tuned.timed), perf_counter() - started, complete, kept=not card.was_measured)
 
 
@@ -123,12 +129,12 @@ class TimedTiles:
         return f"Tiles of {len(self.timed)} kernels were timed in {self.seconds:.0f} s{ended}: {changed} changed."
 
 
-def identity_of(decoder: Decoder, in_8_bits: bool) -> tuple[str, ...]:
+def identity_of(decoder: Decoder, head_in_8_bits: bool) -> tuple[str, ...]:
     """All that the best tiles depend on: the card, shapes and formats of the weights, the compiler."""
     models = [decoder.target, *([] if decoder.drafter is None else [decoder.drafter])]
     shapes = [f"{name} {tuple(part.shape)} {part.dtype}" for model in models for name, part in model.named_parameters()]
     digest = hashlib.sha256("\n".join(shapes).encode()).hexdigest()
-    return (repr(card_of(decoder.device)), digest, f"drafts in {8 if in_8_bits else 16} bits", torch.__version__)
+    return (repr(card_of(decoder.device)), digest, f"drafts by {8 if head_in_8_bits else 16} bits", torch.__version__)
 
 
 def _failure(work: Callable[[], None]) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path  # noqa: E402
 import torch  # noqa: E402
 import torch._dynamo  # noqa: E402  (operations on meta tensors would import it when it is waited for)
 
-from ..decoding.decoder import Decoder  # noqa: E402
+from ..decoding.decoder import GPU_PREFILL_CHUNK, Decoder  # noqa: E402
 from ..decoding.round_launches import RoundLaunches  # noqa: E402
 from ..kernels.toolchain.card import Card  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
@@ -29,7 +29,7 @@ from .precompile import Order  # noqa: E402
 CUDA = torch.device("cuda")
 """What is compiled for. No tensor is ever put there."""
 PROMPT_ROWS = 2 * MAX_ROWS
-"""Rows of the prompts that are tried out. Prompts of every length run the same machine code."""
+"""Rows of a short prompt that is tried out, beside the longest piece: others run the machine code of one of them."""
 CORES_LEFT = 6
 """To the program meanwhile: four threads read weights, one imports the tokenizer, one runs the engine."""
 
@@ -68,12 +68,15 @@ def _rehearse_tiles(launches: RoundLaunches, card: Card) -> None:
 
 @torch.inference_mode()
 def _rehearse_prompt(decoder: Decoder) -> None:
-    """Two pieces of a prompt, as ``decoder.Turn`` runs them: with a drafter that is told of them, and without."""
+    """Two pieces of a prompt, as ``decoder.Turn`` runs them: a short one, and the longest with a drafter that is told
+    of it."""
     drafter = decoder.drafter
-    for start, taps in ((0, ()), (PROMPT_ROWS, () if drafter is None else drafter.config.target_layer_ids)):
-        ids = torch.zeros(PROMPT_ROWS, dtype=torch.int64, device=decoder.device)
-        output = decoder.read(ids, start, decoder.cache, taps)
-        decoder.cache.commit(start + PROMPT_ROWS)
+    longest = min(GPU_PREFILL_CHUNK, decoder.max_context - PROMPT_ROWS)
+    taps = () if drafter is None else drafter.config.target_layer_ids
+    for start, rows, told in ((0, PROMPT_ROWS, ()), (PROMPT_ROWS, longest, taps)):
+        ids = torch.zeros(rows, dtype=torch.int64, device=decoder.device)
+        output = decoder.read(ids, start, decoder.cache, told)
+        decoder.cache.commit(start + rows)
         if drafter is not None and decoder.draft_cache is not None and output.features is not None:
             drafter.ingest(output.features, decoder.draft_cache)
 

@@ -19,6 +19,9 @@ from .target import TargetModel
 
 META = torch.device("meta")
 
+SCALES = "_scale"
+"""How the names of packed weights' scales end."""
+
 
 class PackedLinear(nn.Module):
     """A projection without bias by a weight of any kind, whose tensors are its parameters."""
@@ -40,14 +43,20 @@ def packable(model: TargetModel) -> Iterator[str]:
             yield f"layers.{name}"
 
 
-def format_of_target(model: TargetModel) -> WeightFormat:
-    """The format of its packed weights, or "bf16" where there are none. Files hold one beside bf16."""
+def packed_weights(model: TargetModel) -> Iterator[Weight]:
+    """Those that aren't floats as they are."""
     for name in packable(model):
         path, _, last = name.rpartition(".")
-        stem = next((last.removesuffix(ending) for ending in Int4Weight.endings if last.endswith(ending)), last)
-        if (found := format_of(weight_of(model.get_submodule(path), stem))) != "bf16":
-            return found
-    return "bf16"
+        if last.endswith(SCALES):
+            continue
+        weight = weight_of(model.get_submodule(path), last.removesuffix(Int4Weight.endings[0]))
+        if not isinstance(weight, PlainWeight):
+            yield weight
+
+
+def format_of_target(model: TargetModel) -> WeightFormat:
+    """The format of its packed weights, or "bf16" where there are none. Files hold one beside bf16."""
+    return next((format_of(weight) for weight in packed_weights(model)), "bf16")
 
 
 def hold(model: nn.Module, name: str, weight: Weight) -> None:

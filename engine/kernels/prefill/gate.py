@@ -8,6 +8,8 @@ from torch.nn import functional as F
 
 from ..shared.activation import activate
 from ..toolchain.jit import cdiv, jit, tl
+from ..weights.weight import Weight
+from .products import multiply_many
 
 COLUMNS = 1024
 """Of a program."""
@@ -26,6 +28,14 @@ def gated(x: Tensor) -> Tensor:
     out = torch.empty(n, inter, dtype=x.dtype, device=x.device)
     _gated[(n, cdiv(inter, COLUMNS))](x, out, INTER=inter, COLUMNS=COLUMNS, num_warps=4)
     return out
+
+
+def gated_product(x: Tensor, weight: Weight, ends: Tensor | None = None) -> Tensor:
+    """``gated`` of products of rows x with a weight [2 * inter, depth], gate first, or of experts whose rows end at
+    ``ends``. Packed weights need no pass of their own for it."""
+    if weight.unpacks_inside(x):
+        return multiply_many(x, weight, ends, gate=True)
+    return gated(weight.linear(x) if ends is None else weight.grouped(x, ends))
 
 
 @jit

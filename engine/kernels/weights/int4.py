@@ -187,3 +187,56 @@ def int4_scaled(tile: tl.tensor, scale: tl.tensor, x: tl.tensor) -> tuple[tl.ten
         is_pure=True,
         pack=4,
     )
+
+
+@jit
+def int4_pairs(words: tl.tensor, scale: tl.tensor, rest: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """The two numbers in the lowest nibbles of each half of words, times their scale, in the dtype of rows x: rounded
+    once. A scale is ``scale`` + ``rest``, both bf16; no ``rest``: where scales are bf16."""
+    if SIMULATED:
+        factor = scale.to(tl.float32)
+        if rest is not None:
+            factor += rest.to(tl.float32)
+        first = ((words & 15).to(tl.float32) - 8) * factor
+        second = ((words >> 16 & 15).to(tl.float32) - 8) * factor
+        return first.to(x.dtype.element_ty), second.to(x.dtype.element_ty)
+    elif rest is None:
+        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+            """{
+            .reg .b32 a, s, one, off, z;
+            mov.b32 one, 0x3f803f80;
+            mov.b32 off, 0xc308c308;
+            mov.b32 z, 0x80008000;
+            mov.b32 s, {$3, $3};
+            lop3.b32 a, $2, 0x000f000f, 0x43004300, 0xea;
+            fma.rn.bf16x2 a, a, one, off;
+            fma.rn.bf16x2 a, a, s, z;
+            mov.b32 {$0, $1}, a;
+            }""",
+            "=h,=h,r,h",
+            [words, scale.to(tl.uint16, bitcast=True)],
+            dtype=(tl.bfloat16, tl.bfloat16),
+            is_pure=True,
+            pack=1,
+        )
+    else:
+        return tl.inline_asm_elementwise(  # type: ignore[no-any-return]
+            """{
+            .reg .b32 a, r, s, one, off, z;
+            mov.b32 one, 0x3f803f80;
+            mov.b32 off, 0xc308c308;
+            mov.b32 z, 0x80008000;
+            mov.b32 s, {$3, $3};
+            mov.b32 r, {$4, $4};
+            lop3.b32 a, $2, 0x000f000f, 0x43004300, 0xea;
+            fma.rn.bf16x2 a, a, one, off;
+            fma.rn.bf16x2 r, a, r, z;
+            fma.rn.bf16x2 a, a, s, r;
+            mov.b32 {$0, $1}, a;
+            }""",
+            "=h,=h,r,h,h",
+            [words, scale.to(tl.uint16, bitcast=True), rest.to(tl.uint16, bitcast=True)],
+            dtype=(tl.bfloat16, tl.bfloat16),
+            is_pure=True,
+            pack=1,
+        )

@@ -54,3 +54,11 @@ class Int8Weight(Weight):
 def int8_factor(tile: tl.tensor, x: tl.tensor) -> tl.tensor:
     """A tile of 8-bit values in the dtype of rows x. That is exact: bf16 holds every integer to 256."""
     return tile.to(tl.float32).to(x.dtype.element_ty)
+
+
+@jit
+def int8_pairs(pairs: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """The first and the second values of a tile of neighbours, uint16, in the dtype of rows x."""
+    first = int8_factor((pairs & 255).to(tl.uint8).to(tl.int8, bitcast=True), x)
+    second = int8_factor((pairs >> 8).to(tl.uint8).to(tl.int8, bitcast=True), x)
+    return first, second

@@ -33,3 +33,6 @@ class PlainWeight(Weight):
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
         return F.grouped_mm(x, self.values.mT, offs=ends)
+
+    def unpacks_inside(self, x: Tensor) -> bool:
+        return False

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ..toolchain.jit import HAS_TRITON, INTERPRETED
+
 
 @dataclass(frozen=True, slots=True)
 class Weight(ABC):
@@ -81,8 +83,31 @@ class Weight(ABC):
 
     def linear(self, x: Tensor) -> Tensor:
         """Products [n, rows] of any number of rows x [n, depth], in x's dtype."""
+        if self.unpacks_inside(x):
+            from ..prefill.products import multiply_many  # here: it knows how each kind is unpacked
+
+            return multiply_many(x, self)
         return F.linear(x, self.restored().to(x.dtype))
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
         """Products [n, rows] of x [n, depth] sorted by expert. ``ends`` int32 [experts]: where each's rows end."""
+        if self.unpacks_inside(x):
+            from ..prefill.products import multiply_many
+
+            return multiply_many(x, self, ends)
         return F.grouped_mm(x, self.restored().to(x.dtype).mT, offs=ends)
+
+    def unpacks_inside(self, x: Tensor) -> bool:
+        """Whether one kernel unpacks it and multiplies rows x: on a GPU (or where kernels are compiled for one), in
+        bf16. Elsewhere it is unpacked first, which defines the product."""
+        return _inside and HAS_TRITON and not INTERPRETED and x.dtype is torch.bfloat16 and (x.is_cuda or x.is_meta)
+
+
+_inside = True
+
+
+def unpack_first() -> None:
+    """From now on weights are unpacked before they multiply many rows: where the kernel that does both in one was seen
+    to be wrong."""
+    global _inside
+    _inside = False

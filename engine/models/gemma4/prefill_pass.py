@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...kernels.prefill.attention import chunk_attention
-from ...kernels.prefill.gate import gated
+from ...kernels.prefill.gate import gated_product
 from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_forward, spread
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.prefill.route import route_many, router_scores
@@ -78,7 +78,7 @@ class PrefillPass:
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
         join_attention(layer.output.linear(mixed), x, layer.attention_join, eps, normed, routed)
-        dense = layer.down.linear(gated(layer.gate_up.linear(normed)))
+        dense = layer.down.linear(gated_product(normed, layer.gate_up))
         sparse = None if routed is None else self._run_experts(layer, x, routed, skipped)
         join_feed_forward(dense, sparse, x, layer.feed_forward_join, eps, normed, features)
         return normed
@@ -91,6 +91,6 @@ class PrefillPass:
             scores = router.forced[skipped % len(router.forced) :]
         found = route_many(scores, len(x), router.top_k, router.per_expert_scale)
         rows = spread(x, layer.attention_join.pre_experts, router.eps, found.places)
-        act = gated(layer.routed.gate_up.grouped(rows, found.ends))
+        act = gated_product(rows, layer.routed.gate_up, found.ends)
         out = layer.routed.down.grouped(act, found.ends)
         return ExpertOutputs(out, found.places, found.weights)

@@ -60,7 +60,10 @@ def test_rounds_on_the_device_draft_by_the_plan(
 
     monkeypatch.setattr(runner, "choose_rounds", choose)
     # A copy: the head's 8 bits are of its own weights.
-    made = Runner(Decoder(deepcopy(dense_pair.target), dense_pair.drafter, 512), ChatTokenizer(folders[0]))
+    target, drafter = deepcopy(dense_pair.target), deepcopy(dense_pair.drafter)
+    if way.packed:
+        hold_in_8_bits(drafter)
+    made = Runner(Decoder(target, drafter, 512), ChatTokenizer(folders[0]))
     plan = plan_memory(*folders, 512, CPU)
     made._choose_rounds(plan, lambda _event: None)
     made._choose_rounds(replace(plan, device_rounds=True, draftings=(way,)), lambda _event: None)

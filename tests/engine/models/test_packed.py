@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 import torch
 
 from engine.bench.shapes import read_shape
 from engine.bench.weights import random_pair
 from engine.commands import WeightFormat
+from engine.decoding.pass_check import products_depart
+from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.kinds import weight_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
@@ -44,3 +48,18 @@ def test_packing_a_whole_model_is_as_packing_its_tensors() -> None:
     pack(whole, lambda tensor: type(weight_of(packed.get_submodule("layers.0.mlp.gate_proj"))).of(tensor))  # type: ignore[attr-defined]
     expected = dict(packed.named_parameters())
     assert all(torch.equal(part, expected[name]) for name, part in whole.named_parameters())
+
+
+def test_products_of_packed_weights_are_tried_before_they_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    target, _ = random_pair(read_shape("tiny"), CPU, weights="int4")
+    assert products_depart(target) is None
+    product = Int4Weight.grouped
+    calls = count()
+
+    def wrong_now_and_then(self: Int4Weight, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        found = product(self, x, ends)
+        found[7, 3] += next(calls) == 2
+        return found
+
+    monkeypatch.setattr(Int4Weight, "grouped", wrong_now_and_then)
+    assert "INT4 weights of shape [16, 64, 64] are wrong" in (products_depart(target) or "")

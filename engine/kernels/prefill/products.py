@@ -1,0 +1,252 @@
+"""Products of many rows with packed weights, dense and of rows sorted by expert. A tile of the weight is unpacked in
+registers, where tensor cores take one of their two factors from; so the product computed is weight times rows^T, and
+what is unpacked never passes through shared memory. Sums go over the depth in one order, whatever the tile: a row has
+the same bits beside any other rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from ..shared.activation import activate
+from ..toolchain.card import Card, card_of
+from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
+from ..weights.fp8 import fp8_pairs
+from ..weights.int4 import int4_pairs
+from ..weights.int8 import int8_pairs
+from ..weights.matrix import FP8, INT8
+from ..weights.weight import Weight
+
+
+@dataclass(frozen=True, slots=True)
+class ManyTiles:
+    """How a launch cuts its product."""
+
+    columns: int
+    """Rows of the weight, which are columns of the result."""
+    rows: int
+    few: int
+    """What is left of a prompt's or an expert's rows is a tile of so many, if it is no more."""
+    depth: int
+    warps: int
+    stages: int
+
+    @property
+    def shared_memory(self) -> int:
+        """Bytes of a program, for weights in 8 bits."""
+        return self.depth * (2 * self.rows * self.stages + self.columns * (self.stages - 1))
+
+
+LONG = ManyTiles(columns=128, rows=256, few=64, depth=64, warps=8, stages=4)
+SHORT = ManyTiles(columns=128, rows=128, few=64, depth=64, warps=8, stages=4)
+FROM = 160
+"""Rows of a prompt, or of an expert on average, from which on fewer and larger tiles are faster."""
+
+
+def many_tiles(rows: int, card: Card) -> ManyTiles:
+    """For so many rows, or for experts of so many rows each. A product's machine code is one of two."""
+    tiles = LONG if rows >= FROM and card.multiplies_from_shared_memory else SHORT
+    while card.programs_of(tiles.shared_memory) == 0:
+        tiles = replace(tiles, stages=tiles.stages - 1)
+    return tiles
+
+
+def multiply_many(
+    x: Tensor, weight: Weight, ends: Tensor | None = None, *, gate: bool = False, tiles: ManyTiles | None = None
+) -> Tensor:
+    """Products [n, rows] of x [n, depth] with a weight [rows, depth], in x's dtype; or, for ``ends`` int32 [experts],
+    with a weight [experts, rows, depth]: x is sorted by expert, and each expert's rows end there. ``gate``: the
+    weight's first half are gates, and gelu_tanh(gate) * up, [n, rows / 2], is rounded once."""
+    n, depth = x.shape
+    columns = weight.shape[-2] // 2 if gate else weight.shape[-2]
+    experts = 0 if ends is None else len(ends)
+    tiles = tiles or many_tiles(n // max(1, experts), card_of(x.device))
+    assert x.is_contiguous() and weight.shape[-1] == depth and weight.is_contiguous
+    out = torch.empty(n, columns, dtype=x.dtype, device=x.device)
+    row_tiles = cdiv(n, tiles.rows)
+    if experts:  # at most: each expert's last tile may hold a single row
+        row_tiles = n // tiles.rows + min(n, experts)
+    _multiply_many[(row_tiles * cdiv(weight.shape[-2], tiles.columns),)](
+        x, weight.values, weight.scales, ends, out, n,
+        N=columns, K=depth, FORMAT=weight.format, GATE=gate, EXPERTS=experts, BLOCK_E=power_of_two(experts),
+        BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth,
+        num_warps=tiles.warps, num_stages=tiles.stages,
+    )  # fmt: skip
+    return out
+
+
+@jit
+def _load_tile(
+    weight: tl.tensor,
+    scales: tl.tensor,
+    column: tl.tensor,
+    at: tl.tensor,
+    x: tl.tensor,
+    K: tl.constexpr,
+    FORMAT: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tl.tensor:
+    """Columns at .. at + BLOCK_K - 1 of the weight's rows ``column``, [BLOCK_N, BLOCK_K] in the dtype of rows x."""
+    if FORMAT == INT8:
+        first, second = int8_pairs(_load_pairs(weight, column[:, None] * (K // 2), at, 1, K, BLOCK_K), x)
+    elif FORMAT == FP8:
+        panel = (column // 16 * (8 * K) + column % 16 * 16)[:, None]
+        first, second = fp8_pairs(_load_pairs(weight, panel, at, 16, K, BLOCK_K), x)
+    else:
+        first, second = _load_int4(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
+    return tl.join(first, second).reshape(BLOCK_N, BLOCK_K)
+
+
+@jit
+def _load_pairs(
+    weight: tl.tensor, row: tl.tensor, at: tl.tensor, ROWS: tl.constexpr, K: tl.constexpr, BLOCK_K: tl.constexpr
+) -> tl.tensor:
+    """Pairs of neighbours, uint16 [rows, BLOCK_K / 2], of rows that begin at ``row``; ROWS lie in a panel."""
+    pair = at // 2 + tl.arange(0, BLOCK_K // 2)
+    pointers = weight.to(tl.pointer_type(tl.uint16)) + row + (pair // 16 * (16 * ROWS) + pair % 16)[None, :]
+    return tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(pair < K // 2)[None, :], other=0)
+
+
+@jit
+def _load_int4(
+    weight: tl.tensor,
+    scales: tl.tensor,
+    column: tl.tensor,
+    at: tl.tensor,
+    x: tl.tensor,
+    K: tl.constexpr,
+    FORMAT: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:
+    """The first and the second of all pairs of neighbours, [BLOCK_N, BLOCK_K / 2]."""
+    even: tl.constexpr = K % BLOCK_K == 0
+    blocks: tl.constexpr = BLOCK_K // 32
+    lane = at // 8 + tl.arange(0, BLOCK_K // 8)
+    panel = (column // 16 * (2 * K) + column % 16 * 4)[:, None]
+    pointers = weight.to(tl.pointer_type(tl.uint32)) + panel + (lane // 4 * 64 + lane % 4)[None, :]
+    words = tl.load(pointers) if even else tl.load(pointers, mask=(lane < K // 8)[None, :], other=0)
+    # Of a word's eight numbers two neighbours stand 4 bits higher than the two before; 8 bits, those 16 further on.
+    half = tl.arange(0, 2)[None, None, :, None, None]
+    second = tl.arange(0, 2)[None, None, None, None, :]
+    shifted = words.reshape(BLOCK_N, blocks, 4)[:, :, None, :, None] >> (8 * half + 4 * second).to(tl.uint32)
+    pairs = shifted.reshape(BLOCK_N, BLOCK_K // 2)
+    block = at // 32 + tl.arange(0, blocks)
+    group = (block // (FORMAT // 32))[None, :]
+    place = (column // 16 * (16 * (K // FORMAT)) + column % 16)[:, None] + group * 16
+    scale = _load_scales(scales, place, block < K // 32, even)
+    high = scale.to(tl.bfloat16)
+    if scale.dtype == tl.bfloat16:
+        return int4_pairs(pairs, _for_each_pair(high), None, x)  # type: ignore[no-any-return]
+    else:
+        rest = (scale.to(tl.float32) - high.to(tl.float32)).to(tl.bfloat16)
+        return int4_pairs(pairs, _for_each_pair(high), _for_each_pair(rest), x)  # type: ignore[no-any-return]
+
+
+@jit
+def _load_scales(scales: tl.tensor, at: tl.tensor, exists: tl.tensor, EVEN: tl.constexpr) -> tl.tensor:
+    """Scales [rows, blocks] at ``at``. Those of 16 bits are read in pairs: what is smaller than four bytes can't be
+    copied into shared memory while others are multiplied."""
+    dtype: tl.constexpr = scales.dtype.element_ty
+    wide: tl.constexpr = dtype == tl.float32
+    words = scales + at if wide else scales.to(tl.pointer_type(tl.uint32)) + at // 2
+    word = tl.load(words) if EVEN else tl.load(words, mask=exists[None, :], other=0)
+    if wide:
+        return word
+    else:
+        return (word >> (at % 2 * 16).to(tl.uint32)).to(tl.uint16).to(dtype, bitcast=True)
+
+
+@jit
+def _for_each_pair(scale: tl.tensor) -> tl.tensor:
+    """Scales [rows, blocks of 32], once for every pair of numbers."""
+    spread = tl.broadcast_to(scale[:, :, None], [scale.shape[0], scale.shape[1], 16])
+    return spread.reshape(scale.shape[0], 16 * scale.shape[1])
+
+
+@jit
+def _multiply_tile(
+    x: tl.tensor,
+    weight: tl.tensor,
+    scales: tl.tensor,
+    out: tl.tensor,
+    first: tl.tensor,
+    end: tl.tensor,
+    tile: tl.tensor,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    FORMAT: tl.constexpr,
+    GATE: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    """One tile of the result: rows ``first`` .. ``end`` - 1, BLOCK_M at most."""
+    lane = tl.arange(0, BLOCK_N)
+    if GATE:
+        # Eight gates and what they gate take turns: sums that are eight rows apart lie in one thread.
+        column = tile * (BLOCK_N // 2) + lane // 16 * 8 + lane % 8
+        column = tl.minimum(column, N - 1) + lane // 8 % 2 * N
+    else:
+        column = tl.minimum(tile * BLOCK_N + lane, N - 1)
+    row = tl.arange(0, BLOCK_M)
+    source = x + first.to(tl.int64) * K + tl.minimum(row, end - first - 1)[:, None] * K
+    total = tl.zeros([BLOCK_N, BLOCK_M], dtype=tl.float32)
+    for at in tl.range(0, K, BLOCK_K):
+        depth = at + tl.arange(0, BLOCK_K)
+        factor = _load_tile(weight, scales, column, at, x, K, FORMAT, BLOCK_N, BLOCK_K)
+        pointers = source + depth[None, :]
+        rows = tl.load(pointers) if K % BLOCK_K == 0 else tl.load(pointers, mask=(depth < K)[None, :], other=0.0)
+        total = dot(factor, rows.T, total)
+    if FORMAT <= FP8:
+        total *= tl.load(scales + column)[:, None]
+    out += first.to(tl.int64) * N
+    live = row[None, :] < end - first
+    if GATE:
+        both = total.reshape(BLOCK_N // 16, 2, 8, BLOCK_M).permute(0, 2, 3, 1)
+        gate, up = tl.split(both)
+        act = (activate(gate, False) * up).reshape(BLOCK_N // 2, BLOCK_M)
+        place = tile * (BLOCK_N // 2) + tl.arange(0, BLOCK_N // 2)[:, None]
+        tl.store(out + row[None, :] * N + place, act.to(out.dtype.element_ty), mask=live & (place < N))
+    else:
+        place = tile * BLOCK_N + lane[:, None]
+        tl.store(out + row[None, :] * N + place, total.to(out.dtype.element_ty), mask=live & (place < N))
+
+
+@jit
+def _multiply_many(
+    x: tl.tensor, weight: tl.tensor, scales: tl.tensor, ends: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, EXPERTS: tl.constexpr,
+    BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, FEW: tl.constexpr, BLOCK_K: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
+    rows: tl.constexpr = 2 * N if GATE else N
+    tiles: tl.constexpr = (rows + BLOCK_N - 1) // BLOCK_N
+    if EXPERTS > 0:
+        # Neighbours share an expert's rows; its weight is read once.
+        tile = tl.program_id(0) % tiles
+        number = tl.program_id(0) // tiles
+        expert = tl.arange(0, BLOCK_E)
+        until = tl.load(ends + expert, mask=expert < EXPERTS, other=0)
+        since = tl.load(ends + expert - 1, mask=(expert > 0) & (expert < EXPERTS), other=0)
+        count = (until - since + BLOCK_M - 1) // BLOCK_M
+        behind = tl.cumsum(count, axis=0)
+        mine = (behind - count <= number) & (number < behind)
+        first = tl.sum(tl.where(mine, since + (number - behind + count) * BLOCK_M, 0))
+        end = tl.sum(tl.where(mine, tl.minimum(until, since + (number - behind + count + 1) * BLOCK_M), 0))
+        chosen = tl.sum(tl.where(mine, expert, 0)).to(tl.int64)
+        weight += chosen * rows * (K if FORMAT <= FP8 else K // 2)
+        scales += chosen * rows * (1 if FORMAT <= FP8 else K // FORMAT)
+    else:
+        # Neighbours share a tile of the weight; the rows stay near.
+        row_tiles = (max_rows + BLOCK_M - 1) // BLOCK_M
+        tile = tl.program_id(0) // row_tiles
+        first = tl.program_id(0) % row_tiles * BLOCK_M
+        end = tl.minimum(max_rows, first + BLOCK_M)
+    if end - first > FEW:
+        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, BLOCK_N, BLOCK_M, BLOCK_K)
+    elif end > first:
+        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, BLOCK_N, FEW, BLOCK_K)

@@ -1,0 +1,291 @@
+"""Products of a prompt's rows with packed weights, at the real shapes: ``python -m measure.gpu.check_prefill``.
+
+Values against the definition, the same bits twice and in any company, and times beside PyTorch's products in bf16, in
+turns. ``--sweep`` tries other tiles; whole prompts are measured by ``engine.bench --weights fp8 --prompts 2048 8000``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from statistics import median
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from engine.bench.shapes import SHAPES, read_shape
+from engine.kernels.prefill.gate import gated_product, reference_gated
+from engine.kernels.prefill.products import LONG, SHORT, ManyTiles, multiply_many
+from engine.kernels.toolchain.card import representative
+from engine.kernels.weights.fp8 import Fp8Weight
+from engine.kernels.weights.int4 import Int4Weight
+from engine.kernels.weights.plain import PlainWeight
+from engine.kernels.weights.weight import Weight
+from engine.models.gemma4.config import Gemma4Config
+from measure.gpu.report import Report
+
+FORMATS: dict[str, type[Fp8Weight | Int4Weight]] = {"fp8": Fp8Weight, "int4": Int4Weight}
+COPIES = 4
+"""Weights that take turns, so that none is still in the cache."""
+TURNS = 5
+ERROR = 2.0**-8
+"""Relative, of a product whose weight or result is rounded to bf16."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One product of a layer."""
+
+    name: str
+    columns: int
+    depth: int
+    experts: int = 0
+    top_k: int = 1
+    gate: bool = False
+    """Whether a gate follows."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.experts, self.columns, self.depth) if self.experts else (self.columns, self.depth)
+
+    def flops(self, rows: int) -> float:
+        return 2.0 * rows * self.top_k * self.columns * self.depth
+
+
+def products_of(config: Gemma4Config) -> list[Product]:
+    """Every product of a layer of each kind, once."""
+    hidden, found = config.hidden_size, {}
+    for layer in config.layers:
+        heads = layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads
+        for each in (
+            Product("qkv", heads * layer.head_dim, hidden),
+            Product("output", hidden, layer.num_heads * layer.head_dim),
+        ):
+            found[each.shape] = each
+    inter = config.intermediate_size
+    dense = [Product("gate/up", 2 * inter, hidden, gate=True), Product("down", hidden, inter)]
+    moe = config.moe
+    if moe is not None:
+        both = 2 * moe.intermediate_size
+        dense.append(Product("experts' gate/up", both, hidden, moe.num_experts, moe.top_k, gate=True))
+        dense.append(Product("experts' down", hidden, moe.intermediate_size, moe.num_experts, moe.top_k))
+    return [*found.values(), *dense]
+
+
+class Measured:
+    """One product on one device: rows, weights of each format that stand for the same, and experts' ends."""
+
+    def __init__(self, what: Product, device: torch.device):
+        self.what, self.device = what, device
+        self.copies = 1 if what.experts else COPIES
+        generator = torch.Generator(device).manual_seed(what.columns + what.depth)
+        plain = torch.randn(what.shape, generator=generator, device=device, dtype=torch.bfloat16) * what.depth**-0.5
+        self.weights: dict[str, list[Weight]] = {"bf16": [PlainWeight(plain.clone()) for _ in range(self.copies)]}
+        for name, kind in FORMATS.items():
+            packed = kind.of(plain)
+            self.weights[name] = [type(packed)(packed.values.clone(), packed.scales) for _ in range(self.copies)]
+
+    def rows(self, n: int) -> Tensor:
+        generator = torch.Generator(self.device).manual_seed(n)
+        shape = (n * self.what.top_k, self.what.depth)
+        return torch.randn(shape, generator=generator, device=self.device, dtype=torch.bfloat16)
+
+    def ends(self, n: int, *, ragged: bool = False) -> Tensor | None:
+        """Where experts' rows end, chosen evenly; ``ragged``: a few experts have most, some none."""
+        if not self.what.experts:
+            return None
+        generator = torch.Generator().manual_seed(n)
+        chances = torch.rand(self.what.experts, generator=generator)
+        chances = chances.pow(8).where(chances > 0.1, 0.0) if ragged else torch.ones(self.what.experts)
+        chosen = torch.multinomial(chances, n * self.what.top_k, replacement=True, generator=generator)
+        return torch.bincount(chosen, minlength=self.what.experts).cumsum(0).to(torch.int32).to(self.device)
+
+
+def defined(x: Tensor, weight: Weight, ends: Tensor | None) -> Tensor:
+    """fp32 products with what the weight stands for."""
+    if ends is None:
+        return F.linear(x.float(), weight.restored())
+    out = torch.empty(len(x), weight.shape[-2], device=x.device)
+    since = 0
+    for number, until in enumerate(ends.tolist()):
+        if until > since:
+            part = type(weight)(weight.values[number], None if weight.scales is None else weight.scales[number])
+            out[since:until] = F.linear(x[since:until].float(), part.restored())
+        since = until
+    return out
+
+
+def check_values(measured: Measured, report: Report, n: int) -> None:
+    """Against the definition, twice the same bits, and those of fewer rows."""
+    what = measured.what
+    for name, ragged in product(FORMATS, (False, True) if what.experts else (False,)):
+        weight, x, ends = measured.weights[name][0], measured.rows(n), measured.ends(n, ragged=ragged)
+        found, wanted = multiply_many(x, weight, ends), defined(x, weight, ends)
+        error = float((found.float() - wanted).norm() / wanted.norm())
+        worst = float((found.float() - wanted).abs().max() / wanted.abs().max())
+        where = f"{what.name} {name}{' ragged' if ragged else ''}, {n} rows"
+        report.line(where, f"error {error:.1e}, worst {worst:.1e}", error <= ERROR and worst <= ERROR)
+        if what.gate:
+            wanted = reference_gated(wanted)
+            error = float((multiply_many(x, weight, ends, gate=True).float() - wanted).norm() / wanted.norm())
+            report.line(f"{where}, gated", f"error {error:.1e}", error <= ERROR)
+        same = torch.equal(found, multiply_many(x, weight, ends))
+        if ends is None:
+            parts = [(0, 1), (3, 40), (0, min(100, n)), (max(0, n - 300), n)]
+            company = all(torch.equal(multiply_many(x[a:b].contiguous(), weight), found[a:b]) for a, b in parts)
+        else:
+            kept = ends.clamp(max=int(ends[len(ends) // 2]))  # half of the experts have no rows any more
+            company = torch.equal(multiply_many(x, weight, kept)[: int(kept[-1])], found[: int(kept[-1])])
+            dense = type(weight)(weight.values[-1], weight.scales[-1] if weight.scales is not None else None)
+            since = int(ends[-2])
+            if since < len(x):
+                company &= torch.equal(multiply_many(x[since:].contiguous(), dense), found[since:])
+        report.line(f"{where}, bits", f"twice the same: {same}, in other company: {company}", same and company)
+
+
+def microseconds(runs: Sequence[Callable[[], object]], device: torch.device, repeat: int = 2) -> float:
+    """Of one run, replayed as a graph, one after the other."""
+    if device.type != "cuda":
+        return float("nan")
+    for run in runs:
+        run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(repeat):
+            for run in runs:
+                run()
+    graph.replay()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    graph.replay()
+    end.record()
+    torch.cuda.synchronize()
+    return 1e3 * start.elapsed_time(end) / (repeat * len(runs))
+
+
+def check_times(measured: Measured, report: Report, n: int) -> None:
+    """Beside PyTorch's bf16, in turns."""
+    what, x, ends = measured.what, measured.rows(n), measured.ends(n)
+    runs: dict[str, list[Callable[[], object]]] = {
+        "bf16": [
+            partial(w.linear, x) if ends is None else partial(w.grouped, x, ends) for w in measured.weights["bf16"]
+        ]
+    }
+    for name in FORMATS:
+        runs[name] = [partial(multiply_many, x, weight, ends) for weight in measured.weights[name]]
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(TURNS):
+        for name, these in runs.items():
+            taken[name].append(microseconds(these, measured.device))
+    rate = {name: what.flops(n) / median(times) / 1e6 for name, times in taken.items()}
+    value = ", ".join(f"{name} {median(times):.0f} us ({rate[name]:.0f} TFLOPS)" for name, times in taken.items())
+    report.line(f"{what.name} {'x'.join(map(str, what.shape))}, {n} rows", value)
+
+
+def product_of(what: Product) -> Callable[[Tensor, Weight, Tensor | None], Tensor]:
+    """As a prompt's pass runs it."""
+    if what.gate:
+        return gated_product
+    return lambda x, weight, ends: weight.linear(x) if ends is None else weight.grouped(x, ends)
+
+
+def tile_choices(what: Product) -> Iterator[ManyTiles]:
+    yield LONG
+    yield SHORT
+    for columns, rows, depth, warps, stages in (
+        (128, 256, 64, 8, 3),
+        (128, 128, 64, 8, 3),
+        (128, 128, 64, 4, 4),
+        (128, 256, 128, 8, 3),
+        (64, 256, 64, 4, 4),
+        (256, 128, 64, 8, 4),
+    ):
+        yield ManyTiles(columns, rows, min(64, rows), depth, warps, stages)
+    if what.experts:
+        yield replace(LONG, few=128)
+        yield replace(SHORT, few=32)
+
+
+def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
+    """Microseconds of other tiles, the best first."""
+    what = measured.what
+    for name, n in product(FORMATS, lengths):
+        x, ends, tried = measured.rows(n), measured.ends(n), []
+        expected = multiply_many(x, measured.weights[name][0], ends, gate=what.gate)
+        for tiles in tile_choices(what):
+            runs = [partial(multiply_many, x, w, ends, gate=what.gate, tiles=tiles) for w in measured.weights[name]]
+            try:
+                if not torch.equal(runs[0](), expected):
+                    report.line(f"{what.name} {name} {tiles}", "OTHER BITS", False)
+                tried.append((min(microseconds(runs, measured.device) for _ in range(3)), tiles))
+            except Exception as error:  # what does not fit is no choice
+                print(f"  {what.name} {name} {tiles}: {str(error)[:90]}")
+        tried.sort(key=lambda each: each[0])
+        best = ", ".join(f"{t.columns}x{t.rows}x{t.depth}/{t.warps}w{t.stages}s{t.few} {us:.0f}" for us, t in tried[:8])
+        report.line(f"sweep {what.name} {name}, {n} rows", best)
+
+
+def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
+    """Puts the machine code of all that will be launched into Triton's cache. Needs a process without a GPU."""
+    from engine.kernels.toolchain import compile_ahead as ahead
+
+    ahead.get_ready()
+    ahead.compile_for(representative(capability))
+    meta = torch.device("meta")
+
+    def launch() -> None:
+        for what, kind in product(products_of(config), FORMATS.values()):
+            weight = kind.allocate(*what.shape, device=meta)
+            x = torch.empty(32, what.depth, dtype=torch.bfloat16, device=meta)
+            ends = torch.empty(what.experts, dtype=torch.int32, device=meta) if what.experts else None
+            for tiles in (LONG, SHORT):
+                multiply_many(x, weight, ends, tiles=tiles)
+            for tiles in tile_choices(what) if swept else (LONG, SHORT):
+                multiply_many(x, weight, ends, gate=what.gate, tiles=tiles)
+
+    ahead.compile_all(ahead.noted_launches(launch), processes=16)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m measure.gpu.check_prefill")
+    parser.add_argument("--shape", choices=SHAPES, default="26B-A4B")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--rows", type=int, nargs="+", default=[2048, 4096])
+    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--compile", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    config = read_shape(options.shape).target
+    assert isinstance(config, Gemma4Config)
+    if options.compile:
+        compile_all(config, options.compile, options.sweep)
+        return 0
+    device, report = torch.device(options.device), Report()
+    if device.type == "cuda":
+        major, minor = torch.cuda.get_device_capability()
+        print(torch.cuda.get_device_name(), flush=True)
+        again = [sys.executable, "-m", "measure.gpu.check_prefill", *sys.argv[1:], "--compile", f"{10 * major + minor}"]
+        subprocess.run(again, check=True)
+    for what in products_of(config):
+        measured = Measured(what, device)
+        check_values(measured, report, options.rows[0] - 5)
+        if device.type == "cuda":
+            for n in options.rows:
+                check_times(measured, report, n)
+            if options.sweep:
+                sweep(measured, report, options.rows)
+    report.write(options.json)
+    print("all holds" if report.ok else "NOT ALL HOLDS")
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
