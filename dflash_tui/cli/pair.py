@@ -61,7 +61,6 @@ class ServerName(click.ParamType):  # type: ignore[type-arg]  # older clicks hav
 SERVER = flag(
     "--server",
     topic="servers",
-    common=True,
     type=ServerName(),
     metavar="NAME",
     help="Attach to [servers.NAME] of config.toml.",

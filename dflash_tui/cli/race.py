@@ -206,7 +206,7 @@ class _Track:
     def _take(self, held: Race, event: Event) -> None:
         if isinstance(event, EngineReady):
             self._status.show(event)
-            if len(self._ready) == len(self._sides):
+            if len(self._ready) == len(self._sides) and not held.sides:
                 self._begin(held)
         elif len(self._ready) < len(self._sides) and not isinstance(event, EngineError):
             self._status.show(event)

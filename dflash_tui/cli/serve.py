@@ -14,7 +14,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
-from engine.commands import AUTO, BlockSize, EngineOptions, GenerationSettings
+from engine.commands import AUTO, BlockSize, EngineOptions, GenerationSettings, WeightChoice
 from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
 from engine.hub.pairs import NO_DRAFTER
 
@@ -70,6 +70,7 @@ def serve(
     model: str | None,
     draft: str | None,
     device: str,
+    weights: WeightChoice,
     offline: bool,
     context: int | None,
     host: str,
@@ -98,7 +99,7 @@ def serve(
 
     served = ServeOptions(host, port, _key_to_ask_for(host, api_key, no_api_key), queue, settings)
     drafter = NO_DRAFTER if no_speculation else draft
-    pair = EngineOptions(model, drafter, device, context, offline, time_rounds=block_size == AUTO)
+    pair = EngineOptions(model, drafter, device, context, offline, time_rounds=block_size == AUTO, weights=weights)
     source = invocation.engine(pair)
     return _watch(source, served, theme) if watch else _Server(source, served).run()
 

@@ -92,7 +92,7 @@ def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
         ends = torch.arange(1, experts[0] + 1, device=x.device, dtype=torch.int32) * MANY_ROWS
         found = [weight.grouped(x, ends) for _ in range(TIMES)]
         whole = weight.restored().to(dtype)
-        wanted = torch.cat([part @ each.T for part, each in zip(x.split(MANY_ROWS), whole, strict=True)])
+        wanted = torch.cat([part @ each.T for part, each in zip(torch.split(x, MANY_ROWS), whole, strict=True)])
     else:
         found = [weight.linear(x) for _ in range(TIMES)]
         wanted = x @ weight.restored().to(dtype).T

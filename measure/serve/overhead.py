@@ -1,10 +1,12 @@
-"""What the socket costs: the same questions to an engine in its own process and to ``dflash-chat serve``, in turns.
+"""What the socket costs: the same questions to one engine, with ``dflash-chat serve``'s server around it, in turns
+directly and through HTTP.
 
     python -m measure.serve.overhead                          the bundled pair
-    python -m measure.serve.overhead FOLDER --device cuda     another; both processes load it
+    python -m measure.serve.overhead FOLDER --device cuda     another
 
 Rates are of the tokens behind the first, as whoever asked sees them arrive: from the engine's thread through a queue,
-as headless mode has them, and through HTTP. Bounds: 97 % of the rate, 5 ms more to the first token (medians of pairs).
+as headless mode has them, the server hearing nothing of it; and through HTTP, in another process. Bounds: 97 % of the
+rate, 5 ms more to the first token (medians of pairs). Processor seconds are the engine's process's, server included.
 """
 
 from __future__ import annotations
@@ -13,28 +15,25 @@ import argparse
 import http.client
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from dflash_tui.cli.serve import use_short_turns
+from dflash_tui.core.source import Emit, Happening, Source
+from dflash_tui.serve.server import ServeOptions, Serving
+from dflash_tui.sources import engine_source
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
-from engine.events import EngineReady, Event, Step, TurnFinished
-from engine.service import EngineService
+from engine.events import EngineReady, Step, TurnFinished
 
 QUESTIONS = ("Write a quicksort in Python", "create a single-file HTML animation of a drone swarm")
 BLOCK = 16
-"""Fixed: two processes that time their own rounds would choose other widths."""
 LEAST_RATE, MOST_MS = 0.97, 5.0
-PROGRAM = [sys.executable, "-c", "from dflash_tui.cli.main import program; program()"]
-"""Whether it is installed or not."""
 
 
 @dataclass(frozen=True)
@@ -46,75 +45,24 @@ class Run:
     tokens: int
 
 
-class Library:
-    """The engine in a process of its own, asked through its standard input."""
+class Host:
+    """The process with engine and server: asked directly through its standard input, and through its socket."""
 
-    def __init__(self, model: str | None, device: str) -> None:
-        command = [sys.executable, "-m", "measure.serve.overhead", "--answering", "--device", device]
+    def __init__(self, model: str | None, device: str, more: dict[str, Any]) -> None:
+        """``more`` goes into every request."""
+        command = [sys.executable, "-m", "measure.serve.overhead", "--hosting", "--device", device]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen([*command, *([model] if model else [])], stdin=pipe, stdout=pipe, text=True)
-        self._read()
+        host, _, port = self._read()["url"].removeprefix("http://").partition(":")
+        self._connection = http.client.HTTPConnection(host, int(port))
+        self._more = more
 
-    def ask(self, question: str, tokens: int) -> Run:
+    def ask_directly(self, question: str, tokens: int) -> Run:
         assert self.process.stdin is not None
         print(json.dumps([question, tokens]), file=self.process.stdin, flush=True)
         return Run(**self._read())
 
-    def _read(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        told: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return told
-
-
-def answering(model: str | None, device: str) -> None:
-    """What that process runs."""
-    told: SimpleQueue[Event] = SimpleQueue()
-    service = EngineService(EngineOptions(model, device=device, time_rounds=False), told.put)
-    service.start()
-    while not isinstance(told.get(), EngineReady):
-        pass
-    print(json.dumps({}), flush=True)
-    for turn, line in enumerate(sys.stdin, 1):
-        question, tokens = json.loads(line)
-        asked = time.perf_counter()
-        settings = GenerationSettings(BLOCK, max_new_tokens=tokens)
-        service.send(Ask(turn, (Message("user", question),), settings))
-        times, counts = [], []
-        while not isinstance(event := told.get(), TurnFinished):
-            if isinstance(event, Step):
-                times.append(time.perf_counter())
-                counts.append(len(event.emitted))
-        print(json.dumps(figures(asked, times, sum(counts), counts[0])), flush=True)
-
-
-def processor_seconds(process: subprocess.Popen[str]) -> float:
-    """What a process has used so far; 0 where nobody says."""
-    path = Path(f"/proc/{process.pid}/stat")
-    fields = path.read_text().rpartition(") ")[2].split() if path.exists() else ["0"] * 13
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def figures(asked: float, times: list[float], tokens: int, first: int) -> dict[str, float]:
-    rate = (tokens - first) / (times[-1] - times[0])
-    return {"first_ms": 1000 * (times[0] - asked), "rate": rate, "tokens": tokens}
-
-
-class Server:
-    """``dflash-chat serve``, asked as a client does; ``more`` goes into every request."""
-
-    def __init__(self, model: str | None, device: str, more: dict[str, Any]) -> None:
-        command = [*PROGRAM, "serve", *([model] if model else []), "--device", device, "--port", "0"]
-        command += ["--block-size", str(BLOCK)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        assert self.process.stdout is not None
-        said = (re.search(r"http://([\d.]+):(\d+)/v1", line) for line in self.process.stdout)
-        found = next(filter(None, said), None)
-        if found is None:
-            sys.exit(f"The server did not start: {' '.join(map(str, command[-8:]))}")
-        self._connection = http.client.HTTPConnection(found[1], int(found[2]))
-        self._more = more
-
-    def ask(self, question: str, tokens: int) -> Run:
+    def ask_server(self, question: str, tokens: int) -> Run:
         messages = [{"role": "user", "content": question}]
         body = {"messages": messages, "max_tokens": tokens, "stream": True, "stream_options": {"include_usage": True}}
         asked = time.perf_counter()
@@ -130,20 +78,61 @@ class Server:
                         times.append(now)
         return Run(**figures(asked, times, usage["completion_tokens"], 1))  # type: ignore[arg-type]
 
+    def _read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("The engine did not start.")
+        told: dict[str, Any] = json.loads(line)
+        return told
 
-@contextmanager
-def both(model: str | None, device: str, more: dict[str, Any]) -> Iterator[tuple[Library, Server]]:
-    library = Library(model, device)
-    try:
-        server = Server(model, device, more)
-        try:
-            yield library, server
-        finally:
-            server.process.terminate()
-            server.process.wait()
-    finally:
-        library.process.kill()
-        library.process.wait()
+
+def hosting(model: str | None, device: str) -> None:
+    """What that process runs."""
+    told: SimpleQueue[Happening] = SimpleQueue()
+    engines: list[Source] = []
+    direct = False
+
+    def source(emit: Emit) -> Source:
+        def hear(event: Happening) -> None:
+            if direct or isinstance(event, EngineReady):
+                told.put(event)
+            if not direct:
+                emit(event)
+
+        engines.append(engine_source(EngineOptions(model, device=device, time_rounds=False))(hear))
+        return engines[0]
+
+    use_short_turns()
+    settings = GenerationSettings(BLOCK)
+    serving = Serving(source, ServeOptions(port=0, defaults=settings), lambda _: None, lambda *_: None)
+    serving.start()
+    told.get()
+    print(json.dumps({"url": serving.url}), flush=True)
+    for turn, line in enumerate(sys.stdin, 1):
+        question, tokens = json.loads(line)
+        direct = True
+        asked = time.perf_counter()
+        engines[0].send(Ask(-turn, (Message("user", question),), replace(settings, max_new_tokens=tokens)))
+        times, counts = [], []
+        while not isinstance(event := told.get(), TurnFinished):
+            if isinstance(event, Step):
+                times.append(time.perf_counter())
+                counts.append(len(event.emitted))
+        direct = False
+        print(json.dumps(figures(asked, times, sum(counts), counts[0])), flush=True)
+
+
+def processor_seconds(process: subprocess.Popen[str]) -> float:
+    """What a process has used so far; 0 where nobody says."""
+    path = Path(f"/proc/{process.pid}/stat")
+    fields = path.read_text().rpartition(") ")[2].split() if path.exists() else ["0"] * 13
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def figures(asked: float, times: list[float], tokens: int, first: int) -> dict[str, float]:
+    rate = (tokens - first) / (times[-1] - times[0])
+    return {"first_ms": 1000 * (times[0] - asked), "rate": rate, "tokens": tokens}
 
 
 def main() -> int:
@@ -153,40 +142,43 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--events", action="store_true", help="ask for the engine's events too")
-    parser.add_argument("--answering", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--hosting", action="store_true", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
-    if wanted.answering:
-        answering(wanted.model, wanted.device)
+    if wanted.hosting:
+        hosting(wanted.model, wanted.device)
         return 0
-    more = {"return_dflash_events": True} if wanted.events else {}
-    fine = True
-    with both(wanted.model, wanted.device, more) as (library, server):
-        for question in QUESTIONS:
-            fine &= compare(library, server, question, wanted.tokens, wanted.pairs)
-    return 0 if fine else 1
+    host = Host(wanted.model, wanted.device, {"return_dflash_events": True} if wanted.events else {})
+    try:
+        kept = [compare(host, question, wanted.tokens, wanted.pairs) for question in QUESTIONS]
+        return 0 if all(kept) else 1
+    finally:
+        host.process.kill()
+        host.process.wait()
 
 
-def compare(library: Library, server: Server, question: str, tokens: int, pairs: int) -> bool:
+def compare(host: Host, question: str, tokens: int, pairs: int) -> bool:
     """Prints a line; whether the bounds were kept."""
-    for each in (library, server):
-        each.ask(question, tokens)
-    runs = []
-    before = [processor_seconds(each.process) for each in (library, server)]
+    ways = (host.ask_directly, host.ask_server)
+    for ask in ways:
+        ask(question, tokens)
+    runs: list[tuple[Run, ...]] = []
+    used = [0.0, 0.0]
     for number in range(pairs):
-        order = (library, server) if number % 2 == 0 else (server, library)
-        told = {each: each.ask(question, tokens) for each in order}
-        runs.append((told[library], told[server]))
+        told: dict[int, Run] = {}
+        for way in (0, 1) if number % 2 == 0 else (1, 0):
+            before = processor_seconds(host.process)
+            told[way] = ways[way](question, tokens)
+            used[way] += processor_seconds(host.process) - before
+        runs.append((told[0], told[1]))
     assert all(alone.tokens == served.tokens for alone, served in runs), "not the same answer"
     rate = statistics.median(served.rate / alone.rate for alone, served in runs)
     more_ms = statistics.median(served.first_ms - alone.first_ms for alone, served in runs)
-    used = [processor_seconds(each.process) - so_far for each, so_far in zip((library, server), before, strict=True)]
-    alone_rate, served_rate = (statistics.median(pair[place].rate for pair in runs) for place in (0, 1))
-    alone_ms, served_ms = (statistics.median(pair[place].first_ms for pair in runs) for place in (0, 1))
+    rates = [statistics.median(pair[way].rate for pair in runs) for way in (0, 1)]
+    first = [statistics.median(pair[way].first_ms for pair in runs) for way in (0, 1)]
     print(
-        f"{question[:32]!r}, {runs[0][0].tokens} tokens, {pairs} pairs: {alone_rate:.0f} tok/s alone, "
-        f"{served_rate:.0f} through the socket ({rate:.1%}); "
-        f"first token {alone_ms:.1f} ms alone, {served_ms:.1f} ({more_ms:+.1f} ms); "
-        f"processor seconds {used[0]:.2f} alone, {used[1]:.2f} served",
+        f"{question[:32]!r}, {runs[0][0].tokens} tokens, {pairs} pairs: {rates[0]:.0f} tok/s directly, {rates[1]:.0f} "
+        f"through the socket ({rate:.1%}); first token {first[0]:.1f} ms directly, {first[1]:.1f} ({more_ms:+.1f} ms); "
+        f"processor seconds {used[0]:.2f} and {used[1]:.2f}",
         flush=True,
     )
     return rate >= LEAST_RATE and more_ms <= MOST_MS

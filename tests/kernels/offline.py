@@ -23,6 +23,7 @@ from triton.runtime.jit import JITFunction
 
 from engine.kernels.toolchain.card import Card
 from engine.kernels.toolchain.compile_ahead import compile_for
+from tests.kernels.register_factors import overwritten
 
 TYPES = {
     torch.bfloat16: "bf16",
@@ -80,6 +81,8 @@ class Compiled:
     """Arguments read before it waits for the kernel in front of it."""
     waits: bool
     """Whether every program of it waits, and writes nothing before."""
+    overwritten: int
+    """Operations that write where tensor cores may have yet to read."""
     warps_side_by_side: bool
     """Whether its warps share the columns of products, not their rows: then a row's sums are the same in any tile."""
     in_tensor_memory: bool
@@ -133,6 +136,7 @@ def compile_launch(launch: Launch) -> Compiled:
             rows == "1" for rows in re.findall(r"nvidia_mma<.*warpsPerCTA = \[(\d+),", built.asm["ttgir"])
         ),
         in_tensor_memory="tc_gen5_mma" in built.asm["ttgir"],
+        overwritten=len(overwritten(built.asm["cubin"])) if "wgmma" in ptx else 0,
     )
 
 

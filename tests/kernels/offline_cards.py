@@ -72,6 +72,8 @@ def why_not(one: Compiled, card: Card) -> str | None:
         return f"needs {one.shared} bytes of shared memory"
     if one.registers > MOST_REGISTERS or one.local > (0 if measured else SPILLED_BY_PROMPTS if prompt else SPILLED):
         return f"has {one.registers} registers and {one.local} bytes in local memory"
+    if one.overwritten:
+        return f"writes {one.overwritten} times where tensor cores may have yet to read"
     if one.name in STREAMS and one.wide_loads == 0:
         return "reads weights in small pieces"
     if one.in_tensor_memory:

@@ -28,7 +28,8 @@ from tests.kernels.offline import Launch, compile_launch, distinct, record, tabl
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 META = torch.device("meta")
 CONTEXT = 32768
-PROMPT = 2048
+PROMPTS = (32, 4096)
+"""Rows. Which tiles a product has depends on them."""
 
 
 def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") -> list[Launch]:
@@ -49,7 +50,8 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
         passes.forward(max_rows=1)
         if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap
             passes.forward(tree=TreeRows.allocate(META))
-        PrefillPass(target, cache)(torch.zeros(PROMPT, dtype=torch.int64, device=META), 0, cache, taps=(1,))
+        for rows in PROMPTS:
+            PrefillPass(target, cache)(torch.zeros(rows, dtype=torch.int64, device=META), 0, cache, taps=(1,))
         _launch_draft_head(config, draft_tiles(True, card).head)
     return distinct(launches)
 

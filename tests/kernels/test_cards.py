@@ -21,6 +21,7 @@ from engine.kernels.decode.tiles import (
     target_tiles,
 )
 from engine.kernels.prefill.attention import ChunkTiles, chunk_tiles
+from engine.kernels.prefill.products import LONG, SHORT, many_tiles
 from engine.kernels.toolchain import card as cards
 from engine.kernels.toolchain.card import HOPPER, REPRESENTATIVES, Card, card_of, representative, stand_in
 from engine.layer_config import MoeConfig
@@ -82,6 +83,14 @@ def test_attention_fits_a_card_and_has_one_order_of_sums_for_all_widths(card: Ca
     assert isinstance(window, WindowTiles) and window.split == WINDOW_TILES[256].split
     programs = card.programs_of(window.shared_memory(256))
     assert programs > 0 and window.registers * 32 * window.warps * min(2, programs) <= 65536
+
+
+@pytest.mark.parametrize("card", REPRESENTATIVES, ids=lambda card: f"sm_{card.capability}")
+def test_products_of_many_rows_fit_a_card_and_add_up_in_one_order(card: Card) -> None:
+    few, many = many_tiles(10, card), many_tiles(4096, card)
+    assert card.programs_of(few.shared_memory) > 0 and card.programs_of(many.shared_memory) > 0
+    assert few.depth == many.depth and min(few.stages, many.stages) >= 2
+    assert (few, many) == (SHORT, LONG) or card != HOPPER
 
 
 def test_a_smaller_hopper_has_as_many_programs_for_each_multiprocessor() -> None:

@@ -25,6 +25,7 @@ OF_ROUNDS = {
     *("_begin", "_attend_window", "_attend_full", "_combine_splits", "_count_digits", "_draw", "_accept", "_gate_up"),
     *("_pick_choices", "_grow", "_move_accepted", "_store_context", "_choose", "_keep_features"),
 }
+OF_PACKED = "_multiply_many"
 LARGE = ("_attend_full", "_attend_chunk", "_gate_up_and_route", "_expert_gate_up", "_expert_down")
 
 
@@ -49,6 +50,7 @@ def test_what_needs_most_fits_the_smallest_card() -> None:
 def test_kernels_compile_for_every_card(capability: int) -> None:
     found = compiled(capability, "--sizes", "26B-A4B")
     assert all(found[f"26B-A4B {weights}"] >= OF_ALL | OF_EXPERTS for weights in MAKERS)
+    assert {"26B-A4B fp8", "26B-A4B int4"} == {what for what, names in found.items() if OF_PACKED in names}
     assert found["rounds"] >= OF_ROUNDS
 
 

@@ -145,7 +145,6 @@ def test_stop_texts_and_tokens_end_an_answer_and_the_engine_s_work(serve: Serve)
 
 
 def test_thoughts_are_no_content(serve: Serve) -> None:
-    from dflash_tui.cli.main import engine_source  # noqa: F401  (the script player belongs to the command line's tests)
     from tests.cli.scripted import Script, ScriptPlayer
 
     def player(emit: Any, **_: Any) -> ScriptPlayer:

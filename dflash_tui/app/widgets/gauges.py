@@ -148,7 +148,7 @@ class RateGauge(Gauge):
         if not self.facts.speculation:
             words = "the target alone: no speculation"
         elif self.facts.times != "engine":
-            words = f"times{CLOCKS[self.facts.times]}"
+            words = f"times{CLOCKS['arrival']}"
         elif plain is not None:
             words = "speed-up: from the next answer on"
         else:

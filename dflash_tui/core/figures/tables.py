@@ -58,7 +58,7 @@ def tables(facts: GaugeFacts) -> tuple[Table, ...]:
 
 CLOCK_NOTES: dict[Clock, str] = {
     "engine": "",
-    "server": "The server's own clock took these times.",
+    "server": "What a round took is by the server's own clock, everything else by when tokens arrived here.",
     "arrival": "Times are those at which tokens arrived here: the way from the server is part of them.",
 }
 

@@ -33,8 +33,8 @@ def _told_of(side: EngineReady) -> str:
     if not side.server:
         who = f"{side.dialect} here" if side.dialect else "This machine's engine"
         return f"{who} runs {side.target} on {side.device}."
-    clock = {"engine": "", "server": "; its own clock took its times", "arrival": "; its times are arrivals here"}
-    return f"{host_of(side.server)} is {side.dialect or 'a server'} with {side.target}{clock[side.times]}."
+    clock = "" if side.times == "engine" else "; its times are arrivals here"
+    return f"{host_of(side.server)} is {side.dialect or 'a server'} with {side.target}{clock}."
 
 
 def host_of(server: str) -> str:

@@ -1,0 +1,36 @@
+"""Loops that must finish their products before they begin anew, and those that are left as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.kernels.toolchain.jit import HAS_TRITON
+
+pytestmark = pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
+
+FACTOR = "\twgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%r1,%r2}, {%r3,%r4}, %rd1, %p1, 1, 1, 0;\n"
+SHARED = "\twgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%r1,%r2}, %rd2, %rd1, %p1, 1, 1, 0, 0;\n"
+LEFT = "\twgmma.wait_group.sync.aligned 3;\n"
+DONE = "\twgmma.wait_group.sync.aligned 0;\n"
+
+
+def loop(label: str, body: str) -> str:
+    return f"{label}:\n{body}\t@%p2 bra \t{label};\n"
+
+
+def test_products_are_finished_before_a_loop_begins_anew() -> None:
+    from engine.kernels.toolchain.finished_products import finished_in_loops
+
+    first, second = loop("$L__BB0_1", FACTOR + LEFT), loop("$L__BB0_12", FACTOR + LEFT + SHARED + LEFT)
+    found = finished_in_loops(f"\tbra \t$L__BB0_12;\n{first}\tret;\n{second}")
+    assert found == (
+        f"\tbra \t$L__BB0_12;\n{loop('$L__BB0_1', FACTOR + LEFT + DONE)}\tret;\n"
+        f"{loop('$L__BB0_12', FACTOR + LEFT + SHARED + LEFT + DONE)}"
+    )
+
+
+@pytest.mark.parametrize("body", [SHARED + LEFT, FACTOR + DONE, "\tadd.s32 %r1, %r1, 1;\n"])
+def test_other_kernels_stay_as_they_are(body: str) -> None:
+    from engine.kernels.toolchain.finished_products import finished_in_loops
+
+    assert finished_in_loops(loop("$L__BB0_1", body)) == loop("$L__BB0_1", body)
