@@ -22,7 +22,7 @@ from engine.statistics import TurnMeter
 
 from .chunks import Chunk, Piece, Prompt
 
-WIDEST = 1000
+WIDEST = 255
 """No round drafts more tokens, and no event stands for more of them."""
 
 

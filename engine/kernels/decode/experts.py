@@ -28,7 +28,7 @@ class DenseDown:
     out: Tensor
     """``partial_sums``."""
     tiles: Tiles
-    """Only their columns, depth and splits count: warps and stages are those of the launch."""
+    """Stages are those of the launch, and so are warps; these say how many parts a packed weight's depth has."""
 
     @property
     def programs(self) -> int:
@@ -57,6 +57,7 @@ def expert_gate_up_rows(
         EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth, DENSE_FORMAT=dense.weight.format,
         DENSE_SPLITS=dense.tiles.splits, DENSE_BLOCK_N=dense.tiles.columns, DENSE_BLOCK_K=dense.tiles.depth,
+        DENSE_PARTS=dense.tiles.warps,
         PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
@@ -101,7 +102,7 @@ def _expert_gate_up(
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr, DENSE_K: tl.constexpr,
     DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr, DENSE_BLOCK_K: tl.constexpr,
-    PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    DENSE_PARTS: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
@@ -111,7 +112,7 @@ def _expert_gate_up(
         split = tl.program_id(0) // dense_tiles
         project_tile(
             dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_out, tile, split,
-            max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, PARTS, AHEAD,
+            max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
         )  # fmt: skip
     else:
         tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
