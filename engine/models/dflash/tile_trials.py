@@ -1,4 +1,4 @@
-"""The products of a draft pass, launched with any tiles: see ``gemma4/tile_trials.py``."""
+"""The products of a draft pass, launched with any tiles: as a family's ``tile_trials.py`` does for its decode pass."""
 
 from __future__ import annotations
 

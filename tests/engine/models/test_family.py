@@ -162,11 +162,11 @@ def test_conversations_have_the_family_s_format(pair: PlainPair) -> None:
 
 def test_its_memory_and_its_floor_count_both_matrices(pair: PlainPair) -> None:
     plan = plan_memory(pair.folder / "target", None, 128, CPU)
-    assert plan.weights == 4 * sum(parameter.numel() for parameter in pair.reference.parameters())
+    assert plan.target_bytes == 4 * sum(parameter.numel() for parameter in pair.reference.parameters())
     assert not plan.device_rounds
     shape = shape_of_checkpoint(pair.folder / "target", pair.folder / "drafter")
     floor = floor_of(shape, shape_of(shape.target, torch.float32, "bf16"))
-    assert floor.head == 4 * 512 * 64 and floor.body == plan.weights - 2 * floor.head and floor.expert == 0
+    assert floor.head == 4 * 512 * 64 and floor.body == plan.target_bytes - 2 * floor.head and floor.expert == 0
     target, drafter = random_pair(shape, CPU)
     assert isinstance(target, PlainTarget) and drafter is not None
     answer = run_turn(Decoder(target, drafter, 128), prompt_ids(9), settings(max_new_tokens=8))
