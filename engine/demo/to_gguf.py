@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from ..hub.pairs import BUNDLED_PAIR
+from ..models.gemma4.gguf_names import LAYER_NAMES, NAMES
 
 Json = dict[str, Any]
 Tensors = Iterator[tuple[str, torch.Tensor]]
@@ -24,36 +25,11 @@ Tensors = Iterator[tuple[str, torch.Tensor]]
 UNROTATED = 1e30
 """A divisor of a frequency that leaves its dimensions as they are."""
 
-TARGET_LAYER = {
-    "input_layernorm.weight": "attn_norm.weight",
-    "self_attn.q_proj.weight": "attn_q.weight",
-    "self_attn.k_proj.weight": "attn_k.weight",
-    "self_attn.v_proj.weight": "attn_v.weight",
-    "self_attn.o_proj.weight": "attn_output.weight",
-    "self_attn.q_norm.weight": "attn_q_norm.weight",
-    "self_attn.k_norm.weight": "attn_k_norm.weight",
-    "post_attention_layernorm.weight": "post_attention_norm.weight",
-    "pre_feedforward_layernorm.weight": "ffn_norm.weight",
-    "mlp.gate_proj.weight": "ffn_gate.weight",
-    "mlp.up_proj.weight": "ffn_up.weight",
-    "mlp.down_proj.weight": "ffn_down.weight",
-    "post_feedforward_layernorm.weight": "post_ffw_norm.weight",
-    "post_feedforward_layernorm_1.weight": "post_ffw_norm_1.weight",
-    "pre_feedforward_layernorm_2.weight": "pre_ffw_norm_2.weight",
-    "post_feedforward_layernorm_2.weight": "post_ffw_norm_2.weight",
-    "router.proj.weight": "ffn_gate_inp.weight",
-    "router.scale": "ffn_gate_inp.scale",
-    "router.per_expert_scale": "ffn_down_exps.scale",
-    "experts.gate_up_proj": "ffn_gate_up_exps.weight",
-    "experts.down_proj": "ffn_down_exps.weight",
-    "layer_scalar": "layer_output_scale.weight",
-}
 _ALIKE = ("input_layernorm", "self_attn", "mlp")
 DRAFTER_LAYER = {
-    **{theirs: ours for theirs, ours in TARGET_LAYER.items() if theirs.startswith(_ALIKE)},
+    **{theirs: ours for theirs, ours in LAYER_NAMES.items() if theirs.startswith(_ALIKE)},
     "post_attention_layernorm.weight": "ffn_norm.weight",
 }
-TARGET_TOP = {"embed_tokens.weight": "token_embd.weight", "norm.weight": "output_norm.weight"}
 DRAFTER_TOP = {
     "fc.weight": "fc.weight",
     "hidden_norm.weight": "enc.output_norm.weight",
@@ -132,7 +108,7 @@ def drafter_keys(config: Json, target: Json) -> Json:
 
 def target_tensors(folder: Path, config: Json) -> Tensors:
     for name, tensor in load_file(folder / "model.safetensors").items():
-        yield _renamed(name.removeprefix("model.language_model."), TARGET_TOP, TARGET_LAYER), tensor
+        yield _renamed(name.removeprefix("model.language_model."), NAMES, LAYER_NAMES), tensor
     # Rotating a part of a wide head: the other frequencies are divided away.
     half = config["global_head_dim"] // 2
     rotated = int(half * config["rope_parameters"]["full_attention"]["partial_rotary_factor"])

@@ -35,9 +35,8 @@ def multiply_packed(
     INTER: tl.constexpr = 0,
 ) -> tl.tensor:
     """fp32 [16, BLOCK_N]: rows (pointers [16, 1], those that are ``live``) times the weight's rows from ``first`` +
-    ``column`` on, over depth start .. start + DEPTH - 1. With INTER, every second panel is one of
-    as many rows further on: up beside the gate. Lets the next kernel start, if ``last``, when it asks for its last
-    tiles."""
+    ``column`` on, over depth start .. start + DEPTH - 1. With INTER, every second panel is one of as many rows further
+    on: up beside the gate. Lets the next kernel start, if ``last``, when it asks for its last tiles."""
     even: tl.constexpr = DEPTH % BLOCK_K == 0 and weight.K == DEPTH * SPLITS
     aligned: tl.constexpr = even and weight.N % BLOCK_N == 0
     parts: tl.constexpr = min(PARTS, BLOCK_K // 32)
