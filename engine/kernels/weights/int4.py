@@ -152,7 +152,7 @@ def int4_factors(tile: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
 @jit
 def int4_scaled(tile: tl.tensor, scale: tl.tensor, x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
     """``int4_factors`` times scales of the tile's shape, rounded once to the dtype of rows x: what PyTorch unpacks to.
-    Scales that aren't bf16 take half as long again."""
+    Scales that aren't bf16 take more instructions."""
     if SIMULATED or scale.dtype != tl.bfloat16:
         first, second = int4_factors(tile, x)
         return (
