@@ -19,9 +19,6 @@ from .target import TargetModel
 
 META = torch.device("meta")
 
-SCALES = "_scale"
-"""How the names of packed weights' scales end."""
-
 
 class PackedLinear(nn.Module):
     """A projection without bias by a weight of any kind, whose tensors are its parameters."""
@@ -44,14 +41,11 @@ def packable(model: TargetModel) -> Iterator[str]:
 
 
 def packed_weights(model: TargetModel) -> Iterator[Weight]:
-    """Those that aren't floats as they are."""
-    for name in packable(model):
-        path, _, last = name.rpartition(".")
-        if last.endswith(SCALES):
-            continue
-        weight = weight_of(model.get_submodule(path), last.removesuffix(Int4Weight.endings[0]))
-        if not isinstance(weight, PlainWeight):
-            yield weight
+    """Those that aren't floats as they are: their values are whole numbers."""
+    for name, parameter in model.layers.named_parameters():
+        if not parameter.is_floating_point():
+            path, _, last = name.rpartition(".")
+            yield weight_of(model.layers.get_submodule(path), last.removesuffix(Int4Weight.endings[0]))
 
 
 def format_of_target(model: TargetModel) -> WeightFormat:
