@@ -44,7 +44,26 @@ class Talk:
 
     def note(self, text: str) -> None:
         """A remark of the program's own in the transcript."""
-        self._log.append([Span(f"{text}\n\n", "note")])
+        self._log.append([Span(f"{self._screen.said(text)}\n\n", "note")])
+
+    def introduce(self, banner: str) -> None:
+        """What a pair says of itself, above a question that waited for it; and what to ask it."""
+        waiting = [exchange.question for exchange in self._screen.chat.exchanges if not exchange.answered]
+        if banner and len(waiting) == len(self._screen.chat.exchanges):
+            self._log.clear()
+            self.note(banner)
+            for question in waiting:
+                self._show_question(question)
+        self._offer_starters()
+
+    def _offer_starters(self) -> None:
+        """To whoever begins a chat with a pair that is good at few things."""
+        screen, ready = self._screen, self._screen.chat.reducer.ready
+        begins = ready is not None and bool(ready.banner) and not screen.chat.exchanges
+        screen.query_one(Starters).display = begins and screen.source.capabilities.can("ask")
+
+    def _show_question(self, text: str) -> None:
+        self._log.append([Span(text, "prompt"), Span("\n\n", "plain")])
 
     def require_idle(self) -> None:
         """Raises ``SlashError`` while an answer runs, and where no question can be asked."""
@@ -73,7 +92,7 @@ class Talk:
         self._edited = None
         self.show_tokens()
         screen.query_one(Starters).display = False
-        self._log.append([Span(text, "prompt"), Span("\n\n", "plain")])
+        self._show_question(text)
         self._log.follow()
         # Before the engine hears of it: the record must not miss the question of an answer.
         screen.queue.log.user(screen.chat.next_turn, text, screen.chat.system)
@@ -155,6 +174,7 @@ class Talk:
         self._screen.queue.renew_log(self._screen.chat.reducer.ready)
         self._screen.chat.new()
         self._begin()
+        self._offer_starters()
         self._screen.drawing.draw_gauges()
         self._screen.drawing.draw_status()
 

@@ -25,7 +25,7 @@ class Output(Protocol):
 
 
 class StandardOutput:
-    """UTF-8, its last line ended. On a terminal control characters are replaced. :class:`Problem` where it is closed."""
+    """UTF-8, its last line ended; on a terminal without control characters. :class:`Problem` where it is closed."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()

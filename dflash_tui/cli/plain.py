@@ -9,7 +9,7 @@ from queue import SimpleQueue
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import TurnState, turn_summary
-from dflash_tui.core.conversation.slash import Argument, SlashError, parse_slash
+from dflash_tui.core.conversation.slash import Argument, SlashError, WaysOut, parse_slash
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -23,6 +23,7 @@ from .status import describe_models
 from .turn import lacking
 
 JOIN_SECONDS = 3.0
+WAYS_OUT = WaysOut("/quit leaves; so does Ctrl+D.", "/help lists them all.")
 PROMPT = "You: "
 GREETING = "Ready. Type a question and press Enter; a backslash at the end of a line goes on in the next. /help helps."
 
@@ -100,7 +101,7 @@ class PlainChat:
         if not text.strip():
             return
         try:
-            parsed = parse_slash(text, self._commands)
+            parsed = parse_slash(text, self._commands, WAYS_OUT)
             if isinstance(parsed, str):
                 self._ask(parsed)
             else:

@@ -210,4 +210,5 @@ def _refuse_nan(sums: dict[str, Tensor]) -> None:
     finite = torch.stack(list(sums.values())).isfinite().tolist() if sums else []
     if wrong := [name for name, fine in zip(sums, finite, strict=True) if not fine]:
         more = f", as {len(wrong) - 1} others do" if len(wrong) > 1 else ""
-        raise WeightsFailure(f"The weights are damaged: {wrong[0]} holds values that are no numbers{more}.", DOWNLOAD_AGAIN)
+        what = f"The weights are damaged: {wrong[0]} holds values that are no numbers{more}."
+        raise WeightsFailure(what, DOWNLOAD_AGAIN)

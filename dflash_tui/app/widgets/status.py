@@ -97,6 +97,7 @@ class StatusLine(Widget):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.facts = StatusFacts("starting")
+        self.keys: tuple[str, ...] = self.KEYS
 
     def show(self, facts: StatusFacts) -> None:
         if facts != self.facts:
@@ -108,7 +109,7 @@ class StatusLine(Widget):
         dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
         says = [facts.state, *([facts.hint] if facts.hint else _figures(facts))]
         parts = Content.assemble(dot, (" · ".join(says), "$foreground"))
-        for keys in self.KEYS:
+        for keys in self.keys:
             gap = self.size.width - parts.cell_length - len(keys)
             if gap >= 2:
                 return parts + " " * gap + keys
