@@ -107,7 +107,7 @@ async def test_a_question_asked_while_loading_is_answered(launch: Launch) -> Non
         assert not chat.screen.query_one(LoadPanel).display
         transcript = chat.log.text
         assert transcript.index("little model") < transcript.index("early bird"), (
-            "the intro parts nobody from an answer"
+            "the intro stands above"
         )
 
 
