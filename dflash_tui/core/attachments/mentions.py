@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -55,11 +55,13 @@ def mentions(text: str) -> list[Mention]:
     return [mention for mention in _written(text) if _exists(mention.path) or mention.path.startswith(_PATHS)]
 
 
-def attach(text: str, folder: Path | None = None) -> Mentioned:
-    """Read what ``text`` mentions, paths from ``folder`` (default: the current one) on. :class:`AttachmentError`."""
-    here = folder or Path()
+Read = Callable[[Path, str], Attachment]
+
+
+def attach(text: str, read: Read = read_file) -> Mentioned:
+    """Read what ``text`` mentions. Raises ``AttachmentError``."""
     found = dict.fromkeys(mention.path for mention in mentions(text))
-    files = tuple(read_file(here / Path(path).expanduser(), path) for path in islice(found, MAX_FILES + 1))
+    files = tuple(read(Path(path), path) for path in islice(found, MAX_FILES + 1))
     strange = [
         each.path for each in _written(text) if each.path not in found and re.fullmatch(r"[\w./-]+\.\w{1,4}", each.path)
     ]
@@ -120,7 +122,7 @@ def pasted_paths(text: str) -> list[str]:
     return paths if paths and len(paths) <= MAX_FILES and whole else []
 
 
-def completions(text: str, folder: Path | None = None) -> list[str]:
+def completions(text: str) -> list[str]:
     """What the prompt could become where its last word begins with @: folders first. Hidden files only if asked for."""
     begun = _BEGUN.search(text)
     if begun is None:
@@ -128,8 +130,9 @@ def completions(text: str, folder: Path | None = None) -> list[str]:
     typed = _ESCAPE.sub(r"\1", begun["quoted"] if begun["quoted"] is not None else begun["bare"] or "")
     parent, _, stem = typed.rpartition("/")
     head = f"{parent}/" if parent or typed.startswith("/") else ""
-    where = (folder or Path()) / Path(head or ".").expanduser()
-    found = sorted(_entries(where, stem), key=lambda entry: (not entry[1], entry[0].casefold()))[:OFFERED]
+    found = sorted(
+        _entries(os.path.expanduser(head or "."), stem), key=lambda entry: (not entry[1], entry[0].casefold())
+    )[:OFFERED]
     before = text[: begun.start()]
     return [
         f"{before}{_unfinished(head + name)}" if is_folder else f"{before}{mention_of(head + name)} "
@@ -142,7 +145,7 @@ def _unfinished(folder: str) -> str:
     return mention_of(f"{folder}/").removesuffix('"')
 
 
-def _entries(folder: Path, stem: str) -> Iterator[tuple[str, bool]]:
+def _entries(folder: str, stem: str) -> Iterator[tuple[str, bool]]:
     """Names that begin like ``stem``, and whether they are folders."""
     try:
         with os.scandir(folder) as entries:

@@ -17,6 +17,8 @@ MAX_BYTES = 1024 * 1024
 """Of one file: more than the longest contexts hold."""
 MAX_FILES = 64
 """With one question."""
+OBVIOUSLY = 4
+"""Times the context that a guess has to be, not to be counted."""
 _BINARY = (
     (b"%PDF-", "a PDF: save its text (pdftotext) and attach that"),
     (b"\x89PNG", "a picture, and this model reads text"),
@@ -96,6 +98,33 @@ def _decoded(data: bytes, shown: str) -> str:
         ) from None
 
 
+class Reader:
+    """Reads a file once for as long as it is the same, with its tokens counted. From any thread."""
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._known: dict[tuple[str, str, int, int], Attachment] = {}
+
+    def read(self, path: Path, name: str) -> Attachment:
+        """As :func:`read_file`."""
+        try:
+            status = os.stat(os.path.expanduser(path))
+        except (OSError, ValueError):
+            return read_file(path, name)
+        key = (str(path), name, status.st_mtime_ns, status.st_size)
+        if key not in self._known:
+            self._known[key] = read_file(path, name)
+        return self._known[key]
+
+    def counted(self, files: Sequence[Attachment], limit: int) -> tuple[Attachment, ...]:
+        """As :func:`checked`."""
+        done = checked(files, limit, self._count)
+        for key, file in list(self._known.items()):
+            if match := next((each for each in done if (each.digest, each.name) == (file.digest, file.name)), None):
+                self._known[key] = match
+        return done
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         if error.errno == errno.ELOOP:
@@ -110,7 +139,12 @@ def checked(files: Sequence[Attachment], limit: int, count: Count) -> tuple[Atta
     different = list({file.digest: file for file in files}.values())
     if len(different) > MAX_FILES:
         raise AttachmentError(f"{len(different)} files are too many: {MAX_FILES} go with a question.", "Name fewer.")
-    done = [replace(file, num_tokens=count(file.text)) for file in different]
+    guessed = sum(about_tokens(file.text) for file in different)
+    obvious = bool(limit) and guessed > OBVIOUSLY * limit  # counting a megabyte takes a second
+    done = [
+        file if obvious or file.num_tokens is not None else replace(file, num_tokens=count(file.text))
+        for file in different
+    ]
     total = sum(about_tokens(file.text) if file.num_tokens is None else file.num_tokens for file in done)
     if limit and total >= limit:
         what = done[0].name if len(done) == 1 else f"These {len(done)} files"

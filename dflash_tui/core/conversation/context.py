@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from engine.commands import Ask, GenerationSettings, Message
 
 from ..attachments.attachment import CHARACTERS, counted
-from .question import Question, Said, left_out_of, messages_of
+from .beside import NOTHING, Beside, Said, left_out_of, messages_of
 
 NEARLY_FULL, ALMOST_FULL = 0.8, 0.95
 """Shares of the context from which the screen says so, in two colours."""
@@ -82,9 +82,16 @@ def answer_room(limit: int) -> int:
     return min(LEAST_ANSWER, limit // 16)
 
 
-def fit(said: Sequence[Said], question: Question, system: str | None, limit: int, measure: Measure) -> Fit:
+def fit(
+    said: Sequence[Said],
+    system: str | None,
+    question: str,
+    limit: int,
+    measure: Measure,
+    beside: Beside = NOTHING,
+) -> Fit:
     """Measured as rarely as possible; a ``limit`` of 0 is not known, and everything fits."""
-    messages = messages_of(said, system, question)
+    messages = messages_of(said, system, question, beside)
     bound = bytes_of(messages) + MARKUP * (len(messages) + 1)
     most = limit - answer_room(limit)
     if not limit or bound <= most:
@@ -92,11 +99,12 @@ def fit(said: Sequence[Said], question: Question, system: str | None, limit: int
     tokens = measure(messages)
     if tokens <= most:
         return Fit(tokens, limit, ())
-    gone = left_out_of(said, question)
+    gone = left_out_of(said, beside)
     read = [each.number for each in said if each.number not in gone and each.answer]
 
     def left(count: int) -> int:
-        return measure(messages_of(said, system, replace(question, left_out=(*question.left_out, *read[:count]))))
+        lighter = replace(beside, left_out=(*beside.left_out, *read[:count]))
+        return measure(messages_of(said, system, question, lighter))
 
     return Fit(tokens, limit, _oldest(read, left, LIGHTER * limit, most))
 
@@ -127,7 +135,7 @@ def summary_request(
 
 def _for_summary(said: Sequence[Said], chosen: Sequence[Said], system: str | None) -> tuple[Message, ...]:
     others = tuple(each.number for each in said if each not in chosen)
-    return messages_of(said, system, Question(SUMMARY_PROMPT, left_out=others))
+    return messages_of(said, system, SUMMARY_PROMPT, Beside(left_out=others))
 
 
 def room_words(used: int, limit: int) -> str:

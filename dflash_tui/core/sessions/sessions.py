@@ -2,7 +2,7 @@
 SIGKILL loses at most the round in flight. Nothing raises into the engine thread: a full disk ends the log, not the
 answer. A file holds ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``,
 ``prefilled``, ``text`` (one per round, with the round packed), ``settled``, ``finished`` and ``error`` lines, between
-them ``title``, ``taken_back``, ``put_back`` and ``resumed``; other types are skipped."""
+them ``file`` (a content), ``ran``, ``title``, ``taken_back``, ``put_back`` and ``resumed``; others are skipped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ from engine.events import (
     TurnStatistics,
 )
 
+from ..attachments.attachment import Attachment, content_line
+from ..conversation.beside import NOTHING, Beside, messages_of
 from ..files.places import sessions_directory
+from ..files.running import RunResult
 from ..rounds.numbers import PackingError
 from .session_lines import EventLines, SettledLine, StepText, settled_line, step_text, unpack
 
@@ -50,6 +53,8 @@ class SessionLog:
         self._lines = EventLines()
         self._descriptor: int | None = None
         self._closed = False
+        self._contents: set[str] = set()
+        """Digests of the files whose content was written."""
         self._waiting: list[dict[str, Any]] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
 
     @classmethod
@@ -84,12 +89,25 @@ class SessionLog:
         """A question was written since this log was opened, and the file is still open."""
         return self.started and not self._waiting
 
-    def user(self, turn: int, text: str, system: str | None = None) -> None:
-        """Write what the user asked, under which system prompt, and with the first question the head of the file."""
+    def user(self, turn: int, text: str, system: str | None = None, *, beside: Beside = NOTHING) -> None:
+        """Write what the user asked, under which system prompt, and with the first question the head of the file. What
+        is in its files is written once."""
         line = {"type": "user", "turn": turn, "text": text, "time": _now()} | ({"system": system} if system else {})
+        line |= beside.to_line()
         with self._lock:
+            new = {file.digest: file for file in beside.files if file.digest not in self._contents}
+            self._contents.update(new)
             head, self._waiting = self._waiting, []
-            self._write([*head, line])
+            self._write([*head, *map(content_line, new.values()), line])
+
+    def ran(self, turn: int, result: RunResult) -> None:
+        """Write what came of running a code block of that turn's answer."""
+        with self._lock:
+            self._write([{"type": "ran", "turn": turn, **result.to_line()}])
+
+    def knows(self, files: Iterable[Attachment]) -> None:
+        """The file holds the contents of these already."""
+        self._contents.update(file.digest for file in files)
 
     def title(self, text: str) -> None:
         """Give the conversation a name, now or with its first question."""
@@ -161,6 +179,10 @@ class Turn:
     error: str | None = None
     hint: str = ""
     statistics: dict[str, Any] = field(default_factory=dict)
+    runs: list[RunResult] = field(default_factory=list)
+    """Of code blocks of its answer."""
+    beside: Beside = NOTHING
+    """What went with the question."""
 
     @property
     def answer(self) -> str:
@@ -229,12 +251,7 @@ class Conversation:
 
     def messages(self) -> tuple[Message, ...]:
         """The conversation as the engine takes it; a turn without an answer is left out."""
-        answered = [(turn.question, answer) for turn in self.turns if (answer := turn.answer)]
-        return tuple(
-            message
-            for question, answer in answered
-            for message in (Message("user", question), Message("assistant", answer))
-        )
+        return messages_of(self.turns, None)
 
 
 def load_session(path: Path) -> Conversation:
@@ -249,6 +266,7 @@ def load_session(path: Path) -> Conversation:
     model: dict[str, Any] = {}
     turns: dict[int, Turn] = {}
     taken_back: dict[int, Turn] = {}
+    contents: dict[str, str] = {}
     title, last_turn = None, 0
     for line in lines[1:]:
         match line["type"]:
@@ -259,6 +277,9 @@ def load_session(path: Path) -> Conversation:
             case "user":
                 last_turn = max(last_turn, line["turn"])
                 turns[line["turn"]] = Turn(line["turn"], line["text"], line.get("time", ""), line.get("system"))
+                turns[line["turn"]].beside = Beside.from_line(line, contents)
+            case "file":
+                contents[line["digest"]] = line["text"]
             case "taken_back":
                 if line["turn"] in turns:
                     taken_back[line["turn"]] = turns.pop(line["turn"])
@@ -299,6 +320,8 @@ def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
             turn.settled = settled_line(line)
         case "finished":
             turn.reason, turn.statistics = line["reason"], line["statistics"]
+        case "ran":
+            turn.runs.append(RunResult.from_line(line))
         case "error":
             turn.error, turn.hint = line["message"], line["hint"]
 

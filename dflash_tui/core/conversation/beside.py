@@ -1,4 +1,4 @@
-"""A question with what goes with it, and what the model reads of a conversation. No Textual."""
+"""What goes with a question beside its words, and what the model reads of a conversation. No Textual."""
 
 from __future__ import annotations
 
@@ -31,21 +31,18 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked."""
+class Beside:
+    """What goes with a question."""
 
-    text: str
-    """The user's words."""
     files: tuple[Attachment, ...] = ()
     left_out: tuple[int, ...] = ()
     """The numbers of earlier questions that the model reads no more, from this one on."""
     carried: Carried | None = None
     """What it reads in their place."""
 
-    @property
-    def prompt(self) -> str:
-        """What the model reads."""
-        return with_files(self.text, self.files) if self.files else self.text
+    def prompt(self, question: str) -> str:
+        """What the model reads in the place of the user's words."""
+        return with_files(question, self.files) if self.files else question
 
     def to_line(self) -> dict[str, Any]:
         """What a session's line has beside the text; nothing for most."""
@@ -59,12 +56,15 @@ class Question:
         return line
 
     @classmethod
-    def from_line(cls, line: Mapping[str, Any], contents: Mapping[str, str]) -> Question:
+    def from_line(cls, line: Mapping[str, Any], contents: Mapping[str, str]) -> Beside:
         """The inverse; ``contents``: of files, by digest. Raises ``ValueError``, ``KeyError`` or ``TypeError``."""
         told = line.get("carried")
         carried = Carried("answer" if told["kind"] == "answer" else "summary", str(told["text"])) if told else None
         left_out = tuple(number for number in line.get("left_out", ()) if isinstance(number, int))
-        return cls(line["text"], referred(line, contents), left_out, carried)
+        return cls(referred(line, contents), left_out, carried)
+
+
+NOTHING = Beside()
 
 
 class Said(Protocol):
@@ -74,29 +74,33 @@ class Said(Protocol):
     def number(self) -> int: ...
 
     @property
-    def asked(self) -> Question: ...
+    def question(self) -> str: ...
+
+    @property
+    def beside(self) -> Beside: ...
 
     @property
     def answer(self) -> str: ...
 
 
-def left_out_of(said: Sequence[Said], question: Question | None = None) -> set[int]:
-    """The numbers of what the model no longer reads at the end of ``said``, or with ``question`` behind it."""
-    asked = [*(each.asked for each in said), *([question] if question else [])]
-    return {number for each in asked for number in each.left_out}
+def left_out_of(said: Sequence[Said], beside: Beside = NOTHING) -> set[int]:
+    """The numbers of what the model no longer reads at the end of ``said``, or of a question behind it."""
+    return {number for each in (*(each.beside for each in said), beside) for number in each.left_out}
 
 
-def messages_of(said: Sequence[Said], system: str | None, question: Question | None = None) -> tuple[Message, ...]:
+def messages_of(
+    said: Sequence[Said], system: str | None, question: str | None = None, beside: Beside = NOTHING
+) -> tuple[Message, ...]:
     """What the model reads of a path through the conversation, with ``question`` behind it. A question without an
     answer is left out: no chat template takes two of them in a row."""
-    gone = left_out_of(said, question)
-    carried = [each.asked.carried for each in said] + [question.carried if question else None]
+    gone = left_out_of(said, beside)
+    carried = [each.carried for each in (*(each.beside for each in said), beside)]
     stands_for = next((each.words for each in reversed(carried) if each), None)
     head = "\n\n".join(filter(None, (system, stands_for)))
     messages = [Message("system", head)] if head else []
     for each in said:
         if each.number not in gone and (answer := each.answer):
-            messages += [Message("user", each.asked.prompt), Message("assistant", answer)]
+            messages += [Message("user", each.beside.prompt(each.question)), Message("assistant", answer)]
     if question is not None:
-        messages.append(Message("user", question.prompt))
+        messages.append(Message("user", beside.prompt(question)))
     return tuple(messages)
