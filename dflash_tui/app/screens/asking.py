@@ -45,7 +45,7 @@ class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
         border-title-color: $primary;
     }
     AskScreen .detail { color: $verdict-pending; max-height: 8; margin: 0 0 0 2; }
-    AskScreen OptionList { height: auto; max-height: 8; border: none; padding: 0; background: $surface; margin: 1 0 0 0 }
+    AskScreen OptionList { height: auto; max-height: 8; border: none; padding: 0; background: $surface; margin-top: 1; }
     AskScreen OptionList:focus { border: none; }
     AskScreen .keys { color: $verdict-pending; }
     """

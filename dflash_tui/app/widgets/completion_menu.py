@@ -31,9 +31,8 @@ class CompletionMenu(Static):
         if not candidates:
             return
         first = min(max(chosen - ROWS // 2, 0), max(len(candidates) - ROWS, 0))
-        name_width = min(
-            max(cell_len(candidate.shown) for candidate in candidates) + 2, max(self.app.size.width - 20, 10)
-        )
+        widest = max(cell_len(candidate.shown) for candidate in candidates) + 2
+        name_width = min(widest, max(self.app.size.width - 20, 10))
         rows = [
             _row(candidate, first + place == chosen, name_width)
             for place, candidate in enumerate(candidates[first : first + ROWS])

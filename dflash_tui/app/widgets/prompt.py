@@ -117,7 +117,7 @@ class Prompt(TextArea):
     def fill(self, text: str) -> None:
         """Put ``text`` in the place of what is there, and the cursor behind it."""
         self._pastes.clear()
-        self._quiet = text
+        self._quiet = text if text.startswith("/") else text.rpartition("\n")[2]
         self.text = self._fold(text)
         self.move_cursor(self.document.end)
         self.focus()
