@@ -99,7 +99,7 @@ class Drawing:
             screen.viewer.lenses.choose("plain")
         if ready.banner and screen.begin.conversation is None:
             screen.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
-            screen.query_one(Starters).display = not screen.chat.exchanges and can.can("ask")
+            screen.query_one(Starters).display = not screen.chat.tree and can.can("ask")
         screen.talk.tell_other_model()
         if not self._settled:
             self._settled = True

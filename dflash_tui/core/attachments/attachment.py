@@ -96,7 +96,9 @@ def referred(line: Mapping[str, Any], contents: Mapping[str, str]) -> tuple[Atta
     for each in line.get("files", ()):
         if each["digest"] not in contents:
             raise ValueError(f"The content of {one_line(str(each['name']))} is missing in this conversation.")
-        files.append(Attachment(one_line(str(each["name"])), contents[each["digest"]], each.get("tokens")))
+        tokens = each.get("tokens")
+        name = one_line(str(each["name"]))
+        files.append(Attachment(name, contents[each["digest"]], tokens if isinstance(tokens, int) else None))
     return tuple(files)
 
 

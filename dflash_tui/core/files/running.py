@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from uuid import uuid4
 
 from ..failures import Failure
@@ -88,8 +88,11 @@ class RunResult:
 
     @classmethod
     def from_line(cls, line: Mapping[str, Any]) -> RunResult:
-        """The inverse. Raises ``KeyError``."""
-        return cls(line["block"], line["ending"], line["exit_code"], line["seconds"], line["output"])
+        """The inverse. Raises ``KeyError``, ``TypeError`` or ``ValueError``."""
+        code, output = line["exit_code"], line["output"]
+        if line["ending"] not in get_args(Ending) or not isinstance(output, str) or not isinstance(code, int | None):
+            raise TypeError("that is no program's end")
+        return cls(int(line["block"]), line["ending"], code, float(line["seconds"]), output)
 
 
 def runnable(block: CodeBlock) -> bool:
