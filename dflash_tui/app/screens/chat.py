@@ -90,7 +90,7 @@ class ChatScreen(Screen[None]):
         self.out_dir = out_dir
         self.queue = queue
         self.source = source(queue.put)
-        self.chat = Chat(settings, self.source.send)
+        self.chat = Chat(settings, self.source.send, lambda: self.queue.log)
         self.drawing = Drawing(self)
         self.pump = FramePump(
             self.chat, queue, self.drawing.draw, lambda: getattr(self.app._driver, "backed_up", False)
@@ -276,6 +276,13 @@ class ChatScreen(Screen[None]):
     @on(TokenLog.Picked)
     def pick_token(self, message: TokenLog.Picked) -> None:
         self._go(lambda: self.viewer.pick(message.turn, message.token))
+
+    @on(TokenLog.Turned)
+    def turn_version(self, message: TokenLog.Turned) -> None:
+        """The ends of a version mark turn it over, the number between them opens the tree."""
+        marked = self.talk.marked(message.place)
+        if marked is not None:
+            self._go(lambda: self.talk.turn_over(*marked, message.by) if message.by else self.action_act("tree"))
 
     @on(TokenLog.Released)
     def follow_again(self) -> None:
