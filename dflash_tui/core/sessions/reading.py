@@ -14,6 +14,8 @@ from ..files.running import RunResult
 from .session_lines import settled_line, step_text
 from .turn import Turn
 
+_OF_TURNS = ("started", "prefilled", "text", "settled", "finished", "error", "ran")
+
 
 class Reading:
     """What the lines of a file have told so far."""
@@ -52,9 +54,7 @@ class Reading:
                 self.tree[self._place(line["turn"])].name = _text(line, "name")
             case "file":
                 self._contents[_text(line, "digest")] = _text(line, "text")
-            case "started" | "prefilled" | "text" | "settled" | "finished" | "error" | "ran" if (
-                line.get("turn") is not None
-            ):
+            case kind if kind in _OF_TURNS and line.get("turn") is not None:
                 number = self._place(line["turn"])
                 if number not in self._withdrawn:
                     self._continue(self.tree[number], line)
