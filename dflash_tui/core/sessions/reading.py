@@ -12,6 +12,9 @@ from ..conversation.tree import ROOT, Tree
 from .session_lines import settled_line, step_text
 from .turn import Turn
 
+MODEL = ("target", "drafter", "server", "dialect", "times")
+"""What a ``model`` line tells."""
+
 
 class Reading:
     """What the lines of a file have told so far."""
@@ -30,7 +33,7 @@ class Reading:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
         match line["type"]:
             case "model":
-                known = {key: line[key] for key in ("target", "drafter", "server", "dialect", "times") if key in line}
+                known: dict[str, Any] = {key: line[key] for key in MODEL if key in line}
                 if not all(isinstance(value, str | None) for value in known.values()):
                     raise TypeError("a model's name is text")
                 self.model |= known
