@@ -242,6 +242,7 @@ class Talk:
 
     def turnable(self) -> tuple[int, Part]:
         """What the keys for versions turn over: the lowest mark of the transcript. Raises ``SlashError``."""
+        self.require_idle()
         found = marks(self._screen.chat)
         if not found:
             raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, OpeningError, copy_locally, open_file
+from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, OpeningError, copy_locally, open_file, why_not_opened
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 

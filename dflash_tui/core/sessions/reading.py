@@ -15,6 +15,8 @@ from .session_lines import settled_line, step_text
 from .turn import Turn
 
 _OF_TURNS = ("started", "prefilled", "text", "settled", "finished", "error", "ran")
+MODEL = ("target", "drafter", "server", "dialect", "times")
+"""What a ``model`` line tells."""
 
 
 class Reading:
@@ -36,7 +38,7 @@ class Reading:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
         match line["type"]:
             case "model":
-                known = {key: line[key] for key in ("target", "drafter", "server", "dialect", "times") if key in line}
+                known: dict[str, Any] = {key: line[key] for key in MODEL if key in line}
                 if not all(isinstance(value, str | None) for value in known.values()):
                     raise TypeError("a model's name is text")
                 self.model |= known
