@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from textual.timer import Timer
 from textual.worker import get_current_worker
 
 from dflash_tui.core.attachments.attachment import Attachment
-from dflash_tui.core.attachments.mentions import as_asked, attach
+from dflash_tui.core.attachments.mentions import as_asked, attach, mention_of
 from dflash_tui.core.attachments.reading import AttachmentError, Reader
 from dflash_tui.core.conversation.slash import SlashError
 
@@ -32,6 +33,11 @@ class Attaching:
         self._reader = Reader(lambda text: screen.room.ruler.text(text))
         self._kept: dict[str, tuple[Attachment, ...]] = {}
         self._due: Timer | None = None
+
+    def begin(self, paths: Sequence[str]) -> None:
+        """Files that were named before the chat opened go with the first question."""
+        if paths:
+            self._screen.query_one(Prompt).fill("".join(f"{mention_of(path)} " for path in paths))
 
     def look(self, typed: str) -> None:
         """The prompt has changed: show what it mentions, soon."""

@@ -177,7 +177,7 @@ class Drawing:
         screen = self._screen
         screen.query_one(Prompt).cursor_blink = not screen.chat.busy and screen.viewer.motion.moves
         screen.query_one(StatusLine).show(self._facts())
-        screen.query_one(Header).tell_system(screen.chat.system)
+        screen.query_one(Header).tell_system(screen.chat.system, screen.presets.name)
 
     def _facts(self) -> StatusFacts:
         screen = self._screen

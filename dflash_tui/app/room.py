@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.attachments.attachment import counted
-from dflash_tui.core.conversation.beside import Beside, Carried
+from dflash_tui.core.conversation.beside import Beside, Carried, messages_of
 from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.context import (
     NEARLY_FULL,
@@ -107,8 +107,10 @@ class Room:
         turn = chat.reducer.turn
         if turn is None or not self.limit:
             return
-        if turn.num_prompt_tokens and turn.number == (chat.newest.number if chat.newest else 0):
-            self.ruler.learn(chat.messages[:-1], turn.num_prompt_tokens)
+        newest = chat.newest
+        if newest is not None and turn.num_prompt_tokens and turn.number == newest.number:
+            asked = messages_of(chat.tree.path[:-1], newest.system, newest.question, newest.beside)
+            self.ruler.learn(asked, turn.num_prompt_tokens)
         used = turn.snapshot.context_length
         nearly = used >= NEARLY_FULL * self.limit
         if nearly and not self._warned:

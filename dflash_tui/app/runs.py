@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -31,14 +30,15 @@ class Runs:
         """Run a block of Python of the newest answer that has any, once the user has agreed. Raises ``SlashError``."""
         if self._running is not None:
             raise SlashError("A program runs already. Esc stops it.")
-        if self._screen.app.is_web or os.environ.get("TEXTUAL_DRIVER", "").endswith("WebDriver"):
+        if self._screen.app.is_web:
             raise SlashError("In a browser nothing is run: it would run on the machine that serves this page.")
         turn, block = self._choose(words)
         lines = block.content.splitlines()
         more = f"\n… {counted(len(lines) - LINES, 'more line')}" if len(lines) > LINES else ""
+        size = counted(len(lines), "line")
         question = (
-            f"Run block {block.number}, {counted(len(lines), 'line')} of Python? It runs as you, in an empty folder, for "
-            f"at most {SECONDS:.0f} s; it can read your files. Esc stops it."
+            f"Run block {block.number}, {size} of Python? It runs as you, in an empty folder, for at most "
+            f"{SECONDS:.0f} s; it can read your files. Esc stops it."
         )
         ways = [Way("n", "no", "no"), Way("y", "run it", "yes")]
 

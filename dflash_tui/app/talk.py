@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Static
 
+from dflash_tui.core.attachments.attachment import Attachment
+from dflash_tui.core.conversation.beside import Beside
 from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.folds import folds
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.transcript import marks, question_spans, retell
 from dflash_tui.core.conversation.tree import Part
@@ -19,6 +22,7 @@ from dflash_tui.core.text.fences import describe_blocks
 from dflash_tui.core.text.spans import Span
 from engine.commands import GenerationSettings
 
+from .screens.unfolded import UnfoldedScreen
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions
 from .widgets.rendered import RenderedView
@@ -87,8 +91,9 @@ class Talk:
 
     # Asking
 
-    def ask(self, text: str) -> None:
-        """Send a question, after the answer that runs. Raises ``SlashError`` when none can be asked any more."""
+    def ask(self, text: str, files: tuple[Attachment, ...] = ()) -> None:
+        """Send a question with its files, after the answer that runs. Raises ``SlashError`` when none can be asked any
+        more, or this one doesn't fit the context by any means."""
         screen = self._screen
         self.require("ask")
         if screen.chat.reducer.phase == "failed":
@@ -96,10 +101,24 @@ class Talk:
             raise SlashError(f"{who} can't answer. The message above says what to do.")
         if screen.chat.busy:
             screen.chat.queued.append(text)
+            screen.attaching.keep(text, files)
             self._draw_queue()
             return
-        edited, chat = self._edited, screen.chat
-        self._show_asked(lambda: chat.ask(text, parent=None if edited is None else chat.tree[edited].parent))
+        edited, tree = self._edited, screen.chat.tree
+        parent = tree.here if edited is None else tree[edited].parent
+
+        def fits(beside: Beside) -> None:
+            """Behind that question, or where the chat is new by now."""
+            follows = parent if screen.chat.tree is tree else None
+            self._show_asked(lambda: screen.chat.ask(text, parent=follows, beside=beside))
+
+        beside = Beside(files)
+        if screen.room.require(text, beside, tree.path_to(parent), fits):
+            fits(beside)
+
+    def give_back(self, text: str) -> None:
+        """A question that was not asked after all."""
+        self._prompt.give_back(text)
 
     def ask_again(self, number: int, settings: GenerationSettings | None = None) -> None:
         """Another version of an answer, with ``settings`` for it alone. Raises ``SlashError`` while an answer runs."""
@@ -127,11 +146,19 @@ class Talk:
         if turn is not None and (blocks := describe_blocks(turn.text)):
             self.note(blocks)
         following = chat.next_queued()
+        self._screen.room.after_turn()
         if following is not None:
-            self.ask(following)
+            self._ask_queued(following)
         elif not chat.busy:
             self.return_queue()
         self._draw_queue()
+
+    def _ask_queued(self, text: str) -> None:
+        try:
+            self.ask(text, self._screen.attaching.kept(text))
+        except SlashError as error:
+            self._prompt.give_back(text)
+            self._screen.notify(str(error), severity="error", timeout=8, markup=False)
 
     def return_queue(self) -> None:
         """After a stop, a single waiting question goes back into an empty prompt; others can be recalled."""
@@ -235,6 +262,7 @@ class Talk:
 
     def turnable(self) -> tuple[int, Part]:
         """What the keys for versions turn over: the lowest mark of the transcript. Raises ``SlashError``."""
+        self.require_idle()
         found = marks(self._screen.chat)
         if not found:
             raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")
@@ -247,6 +275,21 @@ class Talk:
         place = next((place for place, each in enumerate(chat.tree.path) if each.number == number), None)
         if place is not None and not chat.busy:
             self._retell(place)
+
+    def show_run(self, number: int) -> None:
+        """A block of this answer has run: what came of it, below the answer."""
+        place = next((place for place, each in enumerate(self._screen.chat.tree.path) if each.number == number), None)
+        if place is not None and not self._screen.chat.busy:
+            self._retell(place)
+
+    def unfold(self, place: int | None = None) -> None:
+        """Show what stands behind the line number ``place`` of the transcript that is folded, the last one without.
+        Raises ``SlashError`` where nothing is."""
+        found = folds(self._screen.chat.tree.path)
+        if not found:
+            raise SlashError("Nothing is folded here: @ attaches a file, /run runs a block.")
+        place = len(found) - 1 if place is None else min(place, len(found) - 1)
+        self._screen.app.push_screen(UnfoldedScreen(found, place))
 
     def _cut_to(self, count: int) -> None:
         """Leave the first ``count`` questions with their answers, and what stands above them."""

@@ -15,6 +15,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.addresses import address_for
+from dflash_tui.core.settings.presets import find_preset
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
@@ -307,7 +308,14 @@ def _open_chat(
 
         theme = suited()
     begin = Start(
-        PromptHistory.default(not flags.no_history), conversation, flags.resume == "", wanted, _others(invocation)
+        PromptHistory.default(not flags.no_history),
+        conversation,
+        flags.resume == "",
+        wanted,
+        invocation.config,
+        None if flags.preset is None else find_preset(flags.preset, invocation.config),
+        tuple(map(str, flags.files)),
+        _others(invocation),
     )
     return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
 

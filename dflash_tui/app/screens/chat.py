@@ -27,13 +27,18 @@ from engine.commands import BlockSize, Close, GenerationSettings, Stop
 from engine.events import Clock
 
 from ..actions import ACTIONS, SLASH
+from ..attaching import Attaching
 from ..completion import Candidate, complete
 from ..drawing import Drawing
 from ..event_queue import EventQueue
 from ..keymap import Said
+from ..presets import Presets
 from ..pump import FramePump
+from ..room import Room
+from ..runs import Runs
 from ..talk import Talk
 from ..viewer import Viewer
+from ..widgets.attached import Attached
 from ..widgets.completion_menu import CompletionMenu
 from ..widgets.gauge_panel import Panel
 from ..widgets.gauges import Gauge, HistogramGauge
@@ -98,6 +103,7 @@ class ChatScreen(Screen[None]):
         self.quit_until = 0.0
         """Until when a second Ctrl+C leaves."""
         self.talk = Talk(self)
+        self.room, self.attaching, self.runs, self.presets = Room(self), Attaching(self), Runs(self), Presets(self)
         self.viewer = Viewer(self)
         self.gpu = GpuMonitor()
         self._started = False
@@ -116,6 +122,7 @@ class ChatScreen(Screen[None]):
         yield RoundStrip(id="round")
         yield StepView(id="steps")
         yield QueuedQuestions(id="queue")
+        yield Attached(id="attached")
         yield ReplayBar(self.source.recording, id="replay")
         yield CompletionMenu(id="completion")
         with Horizontal(id="ask"):
@@ -137,6 +144,8 @@ class ChatScreen(Screen[None]):
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:
             self.action_act("sessions")
+        self.presets.begin()
+        self.attaching.begin(self.begin.files)
 
     @property
     def beginning(self) -> str:
@@ -254,17 +263,13 @@ class ChatScreen(Screen[None]):
         try:
             parsed = parse_slash(text, SLASH, WAYS_OUT)
             if isinstance(parsed, str):
-                self.ask(parsed)
+                self.talk.ask(*self.attaching.take(message.typed, parsed))
             else:
                 action = SLASH[parsed.name]
                 action.run(self, action.argument(parsed.argument))
         except (SlashError, ValueError) as error:
             self.query_one(Prompt).give_back(text)
             self.notify(str(error), severity="error", timeout=6)
-
-    def ask(self, text: str) -> None:
-        """See :meth:`Talk.ask`."""
-        self.talk.ask(text)
 
     # Looking at rounds
 
@@ -276,6 +281,10 @@ class ChatScreen(Screen[None]):
     @on(TokenLog.Picked)
     def pick_token(self, message: TokenLog.Picked) -> None:
         self._go(lambda: self.viewer.pick(message.turn, message.token))
+
+    @on(TokenLog.Unfolded)
+    def unfold(self, message: TokenLog.Unfolded) -> None:
+        self._go(lambda: self.talk.unfold(message.place))
 
     @on(TokenLog.Turned)
     def turn_version(self, message: TokenLog.Turned) -> None:
@@ -334,6 +343,10 @@ class ChatScreen(Screen[None]):
     def _offer(self, text: str) -> str | None:
         starters = self.query_one(Starters)
         return starters.following(text) if starters.display else None
+
+    @on(Prompt.Changed)
+    def look_at_files(self) -> None:
+        self.attaching.look(self.query_one(Prompt).text)
 
     @on(Prompt.Completing)
     def show_completions(self, message: Prompt.Completing) -> None:

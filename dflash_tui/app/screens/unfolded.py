@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from dflash_tui.core.conversation.folds import Folded
 from dflash_tui.core.text.spans import Span
 from dflash_tui.core.text.wrapping import shortened
 
@@ -19,14 +19,6 @@ from .once import LeavesOnce
 
 SHOWN = 200_000
 """Characters that are laid out at a time: more would take a noticeable while."""
-
-
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """A text behind a line of the transcript."""
-
-    head: str
-    text: str
 
 
 class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):

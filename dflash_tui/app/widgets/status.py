@@ -42,17 +42,17 @@ class Header(Widget):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.ready: EngineReady | None = None
-        self._system = ""
+        self._system = self._preset = ""
 
     def show(self, ready: EngineReady) -> None:
         self.ready = ready
         self.refresh()
 
-    def tell_system(self, prompt: str | None) -> None:
-        """Show the system prompt that the next question is asked under."""
+    def tell_system(self, prompt: str | None, preset: str = "") -> None:
+        """Show the system prompt that the next question is asked under, or the preset that it is from."""
         text = sanitise(" ".join((prompt or "").split()))
-        if text != self._system:
-            self._system = text
+        if (text, preset) != (self._system, self._preset):
+            self._system, self._preset = text, sanitise(preset)
             self.refresh()
 
     def render(self) -> Content:
@@ -76,7 +76,10 @@ class Header(Widget):
         return Content.assemble(name, pair, (system + " " * gap + where, "$verdict-pending"))
 
     def _system_text(self, room: int) -> str:
-        """As much of the system prompt as ``room`` cells take; at least that there is one."""
+        """As much of the system prompt as ``room`` cells take; at least that there is one. A preset by its name."""
+        if self._preset:
+            text = f"  preset: {self._preset}"
+            return text if cell_len(text) <= max(room, SHORTEST_SYSTEM) else f"  {self._preset}"
         if not self._system:
             return ""
         text = f"  system: {self._system}"

@@ -68,13 +68,18 @@ def no_screen(environment: Mapping[str, str] = os.environ) -> str | None:
     return "There is no screen here: neither DISPLAY nor WAYLAND_DISPLAY is set."
 
 
+def why_not_opened(path: Path) -> str | None:
+    """Why this file can't be shown here, in words; None where nothing is known against it."""
+    if path.suffix.lower() not in SHOWN:
+        return f"A {path.suffix or 'nameless'} file isn't opened: a desktop might run it."
+    return no_screen()
+
+
 def open_file(path: Path) -> None:
     """Ask the desktop to show ``path``. Raises :class:`OpeningError` where that can't be, or is refused within
     ``SECONDS``."""
     where = f"It is here: {path.resolve()}"
-    if path.suffix.lower() not in SHOWN:
-        raise OpeningError(f"A {path.suffix or 'nameless'} file isn't opened: a desktop might run it.", where)
-    if reason := no_screen():
+    if reason := why_not_opened(path):
         raise OpeningError(reason, where)
     program = "open" if sys.platform == "darwin" else "xdg-open"
     if shutil.which(program) is None:

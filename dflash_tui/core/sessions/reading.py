@@ -14,6 +14,10 @@ from ..files.running import RunResult
 from .session_lines import settled_line, step_text
 from .turn import Turn
 
+_OF_TURNS = ("started", "prefilled", "text", "settled", "finished", "error", "ran")
+MODEL = ("target", "drafter", "server", "dialect", "times")
+"""What a ``model`` line tells."""
+
 
 class Reading:
     """What the lines of a file have told so far."""
@@ -34,7 +38,7 @@ class Reading:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
         match line["type"]:
             case "model":
-                known = {key: line[key] for key in ("target", "drafter", "server", "dialect", "times") if key in line}
+                known: dict[str, Any] = {key: line[key] for key in MODEL if key in line}
                 if not all(isinstance(value, str | None) for value in known.values()):
                     raise TypeError("a model's name is text")
                 self.model |= known
@@ -52,9 +56,7 @@ class Reading:
                 self.tree[self._place(line["turn"])].name = _text(line, "name")
             case "file":
                 self._contents[_text(line, "digest")] = _text(line, "text")
-            case "started" | "prefilled" | "text" | "settled" | "finished" | "error" | "ran" if (
-                line.get("turn") is not None
-            ):
+            case kind if kind in _OF_TURNS and line.get("turn") is not None:
                 number = self._place(line["turn"])
                 if number not in self._withdrawn:
                     self._continue(self.tree[number], line)
