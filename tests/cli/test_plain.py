@@ -165,16 +165,16 @@ def test_settings_are_said_and_hold(talk: Callable, tmp_path: Path) -> None:
 def test_files_go_with_a_question(talk: Callable, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("red\n")
     _, out, _, path = talk(
-        f"What is in @{tmp_path}/notes.txt?", f"@{tmp_path}/nope.txt", f"@{tmp_path} again", "/context"
+        f"What is in @{tmp_path}/notes.txt?", f"@{tmp_path}/nope.txt", f"@{tmp_path} again", "/context", "/files"
     )
-    assert "1 line)" in out and "nope.txt" in out and "Traceback" not in out
+    assert "notes.txt, 1 line:\nred\n" in out and "1 line)" in out and "nope.txt" in out and "Traceback" not in out
     assert [file.text for file in load_session(path).turns[0].beside.files] == ["red\n"]
 
 
 def test_rounds_and_figures_are_sentences(talk: Callable) -> None:
     _, out, _, _ = talk("hi", "/steps 0", "/steps 99", "/stats", "/thought")
     assert "Round 0 of 0 to 5: " in out and "Guess 1: " in out and "has rounds 0 to 5" in out
-    assert "a thought\n" in out and not set(out) & set("│─┌└█▁▸⏹·τ")
+    assert "a thought\n" in out and not set(out) & set("│─┌└█▁▸⏹τ…")
 
 
 SCREEN_ONLY = {"theme", "lens", "kept", "teach", "predict", "pace", "lesson", "replay", "editor"}
