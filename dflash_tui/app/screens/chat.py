@@ -89,7 +89,7 @@ class ChatScreen(Screen[None]):
         begin: Start | None = None,
     ) -> None:
         super().__init__()
-        self.begin = begin or Start()
+        self.begin: Start = begin or Start()
         self.out_dir = out_dir
         self.queue = queue
         self.source = source(queue.put)
