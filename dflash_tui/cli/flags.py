@@ -15,7 +15,7 @@ from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, Ge
 from engine.hub.gguf import is_gguf
 from engine.hub.pairs import NO_DRAFTER
 
-from .headless import OutputFormat
+from .headless import OutputFormat, WhenFull
 from .problems import Problem, value_problem
 
 ENGINE_TOPICS = ("models", "experts")
@@ -49,6 +49,10 @@ class Flags:
     as_json: bool
     stream_json: bool
     system: str | None
+    preset: str | None
+    files: tuple[Path, ...]
+    force: bool
+    when_full: WhenFull
     timeout: float | None
     no_speculation: bool
     thinking: bool

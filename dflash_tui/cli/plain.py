@@ -40,7 +40,7 @@ class PlainChat:
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._log = log
         self._engine = source(events_only(self._take))
-        self._chat = Chat(settings, self._engine.send)
+        self._chat = Chat(settings, self._engine.send, lambda: self._log)
         self._line = ""
         self._notes: list[str] = []
         self._wanted = wanted
@@ -110,7 +110,6 @@ class PlainChat:
             print(error, flush=True)
 
     def _ask(self, text: str) -> None:
-        self._log.user(self._chat.next_turn, text)
         self._chat.ask(text)
         while self._chat.busy:
             try:
