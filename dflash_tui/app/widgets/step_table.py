@@ -36,8 +36,8 @@ DRAFT_STYLES: dict[Outcome, str] = {
     "accepted": STYLES["accepted"],
     "rejected": STYLES["rejected"],
     "discarded": STYLES["discarded"],
-    "unverified": PENDING,
-    "ended": PENDING,
+    "unverified": STYLES["unverified"],
+    "ended": STYLES["ended"],
     "bonus": PENDING,
     "plain": PENDING,
     "unknown": PENDING,
@@ -45,7 +45,11 @@ DRAFT_STYLES: dict[Outcome, str] = {
 CHOICE_STYLES: dict[Outcome, str] = {
     "rejected": STYLES["corrected"], "bonus": STYLES["bonus"], "unknown": STYLES["unknown"],
 }  # fmt: skip
-FURTHER_STYLES: dict[ChoiceFate, str] = {"accepted": STYLES["accepted"], "rejected": "dim", "discarded": "dim"}
+FURTHER_STYLES: dict[ChoiceFate, str] = {
+    "accepted": STYLES["accepted"],
+    "rejected": "$verdict-pending",
+    "discarded": "$verdict-pending",
+}
 VERDICTS: dict[Outcome, str] = {
     "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "bonus": "+", "plain": "○",
     "unknown": "?",
