@@ -127,7 +127,7 @@ def lens_legend(lens: Lens, server: bool = False, narrow: bool = False) -> Conte
     """What the colours of the transcript mean through this lens."""
     if lens == "verdict":
         return legend(server, narrow)
-    name = Content.styled(f"{lens}  ", "bold")
+    name = Content.styled(f"{lens}  ", "bold $foreground")
     return name + Content("  ").join(
         Content.styled(words, SHADE_STYLES[shade]) for shade, words in LEGENDS.get(lens, ())
     )

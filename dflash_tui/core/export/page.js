@@ -187,7 +187,11 @@ class Race {
     const length = Math.max(...lanes.map((lane) => lane.seconds));
     this.slider.max = this.slider.value = length;
     this.clock = new Clock(button, length, () => Number(this.slider.value), (now) => this.show(now));
-    button.addEventListener("click", () => { this.pauseLanes(); this.clock.toggle(); });
+    button.addEventListener("click", () => {
+      this.pauseLanes();
+      this.clock.toggle();
+      if (section.getBoundingClientRect().bottom > innerHeight) section.scrollIntoView();
+    });
     this.slider.addEventListener("input", () => {
       this.clock.pause();
       this.pauseLanes();
