@@ -17,7 +17,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from dflash_tui.core.export.document import Origin
+from dflash_tui.core.export.document import Origin, Table
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines, token_spans
 from dflash_tui.core.files.saving import save_text
@@ -31,6 +31,7 @@ from engine.commands import Close, Command, Stop
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 
 from ..event_queue import EventQueue
+from ..glyphs import fitting
 from ..notices import tell_saved
 from ..widgets.token_log import TokenLog
 from .once import LeavesOnce
@@ -90,9 +91,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         Binding("e", "export", "save as a page"),
     ]
     MEASURING_KEYS, RACING_KEYS, OVER_KEYS = (
-        "Esc stop",
-        "Space pause · − + pace · End result · Esc close",
-        "Space see it again · r race again · e save as a page · Esc close",
+        ("Esc stop",),
+        ("Space pause", "End result", "− + pace", "Esc close"),
+        ("Space see it again", "e save as a page", "r race again", "Esc close"),
     )
 
     def __init__(
@@ -130,7 +131,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         with VerticalScroll(id="race-result"):
             yield Static(id="race-table")
             yield Static(id="race-remarks")
-        yield Static(self.MEASURING_KEYS, id="race-keys")
+        yield Static(id="race-keys")
 
     def on_mount(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -143,6 +144,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             self._opponent.start(self._divert)
 
     def on_resize(self) -> None:
+        self._draw_keys()
         if self._clock is not None:
             self._draw_lanes(self._clock)
         if self.replayed and self.race.result is not None:
@@ -162,9 +164,13 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._clear()
         self.query_one("#race-remarks", Static).update(Content.styled(how(self.race.sides), "$verdict-pending"))
         self.query_one("#race-result").display = True
-        self.query_one("#race-keys", Static).update(self.MEASURING_KEYS)
+        self._draw_keys()
         self.race.start()
         self._draw_progress()
+
+    def _draw_keys(self) -> None:
+        keys = self.MEASURING_KEYS if self._clock is None else self.OVER_KEYS if self.replayed else self.RACING_KEYS
+        self.query_one("#race-keys", Static).update(fitting(keys, self.size.width - 4))
 
     def _clear(self) -> None:
         """Lanes without text, and no result."""
@@ -277,8 +283,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         """Every lane from its first token."""
         self._clear()
         self.query_one("#race-result").display = False
-        self.query_one("#race-keys", Static).update(self.RACING_KEYS)
         self._clock = clock = RaceClock(result)
+        self._draw_keys()
         if self._moves:
             clock.play(monotonic())
             self._replay_timer.resume()
@@ -299,7 +305,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         if clock.over and self.race.result is not None:
             self._replay_timer.pause()
             self.query_one("#race-result").display = True
-            self.query_one("#race-keys", Static).update(self.OVER_KEYS)
+            self._draw_keys()
             self._draw_result(self.race.result)
 
     def _draw_lanes(self, clock: RaceClock) -> None:
@@ -334,7 +340,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         )
 
     def _draw_result(self, result: RaceResult) -> None:
-        lines = table_lines(race_table(result, brief=self.size.width < 110))
+        lines = _fitted(race_table(result, brief=self.size.width < 110), self.size.width - 3)
         table = [Content.styled(lines[0], "$verdict-pending"), *(Content(line) for line in lines[1:])]
         self.query_one("#race-table", Static).update(Content("\n").join([*table, Content()]))
         remarks = [Content(remark) for remark in race_remarks(result)]
@@ -399,3 +405,11 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             return
         page = render(race_document(self.race.result, self._origin), "html")
         tell_saved(self, lambda: save_text(page, self._out_dir, "race.html"))
+
+
+def _fitted(table: Table, width: int) -> list[str]:
+    """The table in lines, without the last columns where there is no room for them."""
+    lines = table_lines(table)
+    if len(lines[0]) <= width or len(table.rows[0]) == 2:
+        return lines
+    return _fitted(Table(tuple(row[:-1] for row in table.rows)), width)
