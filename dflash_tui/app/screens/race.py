@@ -75,7 +75,7 @@ class Opponent:
 
 
 class RaceScreen(LeavesOnce[RaceResult | None]):
-    """Measures when it opens; leaves with the result, or None when stopped or failed. It takes the engine's events
+    """Measures when it opens; leaves with the newest result, or None when there is none. It takes the engine's events
     until none are owed."""
 
     CSS_PATH = "race.tcss"
@@ -118,6 +118,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self._answered = asyncio.Event()
         self._clock: RaceClock | None = None
         self._leaving = False
+        self._last: RaceResult | None = None
+        """Of the race before this one."""
         self._live_tokens = 0
         """Of the run that is being measured."""
 
@@ -231,7 +233,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         if self.race.failure is not None:
             self._fail(self.race.failure)
         elif self._leaving or self.race.result is None:
-            self.dismiss(None)
+            self.dismiss(self.race.result or self._last)
         else:
             self._start(self.race.result)
 
@@ -386,6 +388,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def action_again(self) -> None:
         if self.race.idle:
+            self._last = self.race.result or self._last
             self.race = self._create()
             if self._opponent is not None and self._opponent.ready is not None:
                 self.race.sides += (self._opponent.ready,)
@@ -393,7 +396,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def action_leave(self) -> None:
         if self.race.idle:
-            self.dismiss(self.race.result)
+            self.dismiss(self.race.result or self._last)
             return
         self._leaving = True
         self.race.stop()
