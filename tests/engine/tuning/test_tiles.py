@@ -25,7 +25,7 @@ from engine.layer_config import MoeConfig
 from engine.loading import choose_rounds as starting
 from engine.loading.choose_rounds import derived_tiles, kept_tiles, time_tiles
 from engine.tuning import tiles as tuning
-from engine.tuning.known import cache_folder
+from engine.files.cache_folder import cache_folder
 from engine.tuning.tiles import neighbours, tune, with_choice
 from tests.engine.conftest import CPU
 from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES
