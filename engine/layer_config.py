@@ -118,9 +118,7 @@ def read_rope(fields: Fields, head_dim: int, theta: float | None = None) -> tupl
     return _scaled_rope(fields, said, cast(RopeKind, kind), theta, head_dim)
 
 
-def _scaled_rope(
-    fields: Fields, said: Fields, kind: RopeKind, theta: float, head_dim: int
-) -> tuple[RopeConfig, float]:
+def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, head_dim: int) -> tuple[RopeConfig, float]:
     factor = said.number("factor", 0, 1e6)
     if kind == "linear":
         return RopeConfig(theta, head_dim, scaling=RopeScaling(kind, factor)), 1.0

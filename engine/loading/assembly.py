@@ -158,7 +158,7 @@ def _lost(numbers: Tensor, scales: Tensor) -> bool:
 
 def _halves_apart(rows: Tensor, head_dim: int) -> Tensor:
     """Rows of heads one half behind the other, which take turns in a file."""
-    return rows.unflatten(0, (-1, head_dim // 2, 2)).transpose(1, 2).flatten(0, 2)
+    return rows.reshape(-1, head_dim // 2, 2, *rows.shape[1:]).transpose(1, 2).flatten(0, 2)
 
 
 def _own(tensor: Tensor) -> Tensor:

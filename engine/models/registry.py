@@ -36,7 +36,7 @@ def family_of(config: Json) -> Family:
         raise WeightsFailure(
             f"This checkpoint is a {text_config(config).get('model_type')!r} model; the engine runs {known}.",
             (
-                f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run ",
+                f"Name a {', '.join(each.name for each in FAMILIES[:-1])} or {FAMILIES[-1].name} checkpoint, or run ",
                 Load(),
                 " without a model for the bundled pair.",
             ),

@@ -90,4 +90,3 @@ def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
         rope=rope, scale=head_dim**-0.5 * factor,
         window=merged.integer("sliding_window", 1, MAX_POSITIONS) if sliding else None, causal=causal,
     )  # fmt: skip
-

@@ -1,4 +1,4 @@
-"""What the ``config.json`` of a plain pre-norm decoder says. Field names in comments are those of the published ones."""
+"""What the ``config.json`` of a plain pre-norm decoder says. Field names are those of the published ones."""
 
 from __future__ import annotations
 

@@ -20,7 +20,5 @@ QWEN3 = Family(
     tensor_name=tensor_name,
     skipped_tensors=("lm_head.",),  # where it is the tied embedding again
     gguf=GgufNames("qwen3", gguf_name, unpacked=True),
-    chat=ChatFormat(
-        Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True
-    ),
+    chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True),
 )

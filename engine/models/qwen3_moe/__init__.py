@@ -23,7 +23,5 @@ QWEN3_MOE = Family(
         "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
         "experts.down_proj": ("experts.{}.down_proj.weight",),
     },
-    chat=ChatFormat(
-        Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True
-    ),
+    chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True),
 )

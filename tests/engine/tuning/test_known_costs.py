@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.files.cache_folder import cache_folder
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.tuning import known
-from engine.files.cache_folder import cache_folder
 from engine.tuning.known import known_costs
 
 TABLE = CostTable((128, 2048), (RoundCosts(0.5, (2.0, 3.0), 0.1), RoundCosts(0.75, (2.5, 4.0), 0.1)))
