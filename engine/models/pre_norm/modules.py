@@ -9,13 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from ...kernels.decode.head import capped_logits
+from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.moe import route
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
+from ..attention_backends import TRITON
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
-from ..target import TargetModel, TargetOutput
+from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import PreNormConfig
 
 
@@ -93,6 +95,7 @@ class DecoderLayer(nn.Module):
 class PreNormTarget(TargetModel):
     """Weights and forward pass."""
 
+    has_decode_pass = True
     branch_ends = ("self_attn.o_proj.weight", "mlp.down_proj.weight", "experts.down_proj")
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 
@@ -131,3 +134,16 @@ class PreNormTarget(TargetModel):
 
     def logits(self, hidden: Tensor) -> Tensor:
         return capped_logits(hidden, self.head, None)
+
+    def prefill_pass(self, cache: Cache) -> PrefillPass:
+        """Where every layer attends with Triton, kernels do the rest of a prompt as well."""
+        from . import prefill_pass
+
+        return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
+
+    def decode_pass(
+        self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
+    ) -> DecodePass:
+        from . import decode_pass
+
+        return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)
