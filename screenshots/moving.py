@@ -106,7 +106,7 @@ def animated(frames: Sequence[tuple[str, float]]) -> str:
     first, last = frames[0][0], len(frames) - 1
     names: dict[tuple[int, ...], str] = {}
     drawn = []
-    for (place, content), seen in sorted(rows.items()):
+    for (_place, content), seen in sorted(rows.items()):
         if len(seen) == len(frames):
             drawn.append(content)
             continue

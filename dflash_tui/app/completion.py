@@ -32,8 +32,10 @@ def complete_file(line: str) -> list[Candidate]:
     """Candidates for a line whose last word begins with @: files and folders."""
     if "@" not in line:
         return []
-    begun = line.rindex("@")
-    return [Candidate(text, label=sanitise(text[begun + 1 :].strip().strip('"'))) for text in completions(line)]
+    begun, found = line.rindex("@"), completions(line)
+    if [text.rstrip() for text in found] == [line]:
+        return []  # nothing is left to complete
+    return [Candidate(text, label=sanitise(text[begun + 1 :].strip().strip('"'))) for text in found]
 
 
 def complete(text: str, actions: Iterable[Action], screen: ChatScreen) -> list[Candidate]:

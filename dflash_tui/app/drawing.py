@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dflash_tui.core.figures.gpu import GpuReading
@@ -161,7 +162,7 @@ class Drawing:
         screen = self._screen
         turn, ready = screen.viewer.turn, screen.chat.reducer.ready
         return GaugeFacts(
-            screen.viewer.snapshot or TurnSnapshot(),
+            self._shown,
             max_context=ready.max_context if ready else 0,
             plain_ms=screen.chat.reducer.plain_ms,
             before_race=turn.before_race if turn else False,
@@ -172,6 +173,15 @@ class Drawing:
             num_reused_tokens=turn.num_reused_tokens if turn else 0,
             screen_load=screen.pump.governor.load if screen.chat.busy else None,
         )
+
+    @property
+    def _shown(self) -> TurnSnapshot:
+        """Of where the user looks. A question that was refused has left the context as it was."""
+        shown = self._screen.viewer.snapshot or TurnSnapshot()
+        if shown.context_length or self._screen.chat.busy:
+            return shown
+        before = (turn.snapshot.context_length for turn in reversed(self._screen.chat.turns))
+        return replace(shown, context_length=next((length for length in before if length), 0))
 
     def draw_status(self) -> None:
         screen = self._screen
@@ -185,7 +195,7 @@ class Drawing:
         turn = reducer.turn
         if turn is None or reducer.ready is None:
             return StatusFacts(self._state(), screen.chat.busy, hint=self._hint)
-        shown = screen.viewer.snapshot or TurnSnapshot()
+        shown = self._shown
         return StatusFacts(
             state=self._state(),
             active=screen.chat.busy,

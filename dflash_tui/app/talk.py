@@ -11,7 +11,7 @@ from textual.widgets import Static
 from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.conversation.beside import Beside
 from dflash_tui.core.conversation.chat import Exchange
-from dflash_tui.core.conversation.folds import folds
+from dflash_tui.core.conversation.folds import below_answer, folds
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.transcript import marks, question_spans, retell
 from dflash_tui.core.conversation.tree import Part
@@ -42,6 +42,8 @@ class Talk:
         """The question that is being edited."""
         self._starts: list[int] = []
         """Where each question of the path begins in the transcript."""
+        self._untold: int | None = None
+        """From which question on a program has ended that is not shown yet."""
         self._resumed: Conversation | None = None
         """An older conversation whose model has not been compared with the present one yet."""
 
@@ -146,6 +148,9 @@ class Talk:
         if turn is not None and (blocks := describe_blocks(turn.text)):
             self.note(blocks)
         following = chat.next_queued()
+        if self._untold is not None:
+            self._retell(min(self._untold, len(chat.tree.path)))
+            self._untold = None
         self._screen.room.after_turn()
         if following is not None:
             self._ask_queued(following)
@@ -278,8 +283,15 @@ class Talk:
 
     def show_run(self, number: int) -> None:
         """A block of this answer has run: what came of it, below the answer."""
-        place = next((place for place, each in enumerate(self._screen.chat.tree.path) if each.number == number), None)
-        if place is not None and not self._screen.chat.busy:
+        path = self._screen.chat.tree.path
+        place = next((place for place, each in enumerate(path) if each.number == number), None)
+        if place is None:
+            return
+        if self._screen.chat.busy:
+            self._untold = place  # until the answer is whole
+        elif place == len(path) - 1:
+            self._log.append(below_answer(path[-1].runs[-1:]))
+        else:
             self._retell(place)
 
     def unfold(self, place: int | None = None) -> None:
@@ -287,7 +299,7 @@ class Talk:
         Raises ``SlashError`` where nothing is."""
         found = folds(self._screen.chat.tree.path)
         if not found:
-            raise SlashError("Nothing is folded here: @ attaches a file, /run runs a block.")
+            raise SlashError("Nothing is folded: neither a paste nor a file, nor the output of /run.")
         place = len(found) - 1 if place is None else min(place, len(found) - 1)
         self._screen.app.push_screen(UnfoldedScreen(found, place))
 

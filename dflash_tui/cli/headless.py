@@ -14,7 +14,8 @@ from dflash_tui.core.conversation.beside import Beside, messages_of
 from dflash_tui.core.conversation.context import Ruler, fit
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.saving import SavingError, save_block
-from dflash_tui.core.sessions.sessions import Conversation, SessionLog, Turn
+from dflash_tui.core.sessions.sessions import Conversation, SessionLog
+from dflash_tui.core.sessions.turn import Turn
 from dflash_tui.core.source import Source, SourceFactory, Wanted
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 from engine.commands import Ask, GenerationSettings

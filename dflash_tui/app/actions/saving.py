@@ -112,10 +112,6 @@ def run(screen: ChatScreen, argument: Argument) -> None:
     screen.runs.ask(argument.text)
 
 
-def unfold(screen: ChatScreen, _: Argument) -> None:
-    screen.talk.unfold()
-
-
 def copy(screen: ChatScreen, argument: Argument) -> None:
     block = _choose(screen, argument.text)
     copy_text(screen, block.content, f"Code block {block.number}", block)
@@ -168,6 +164,5 @@ ACTIONS = (
     ),
     Action("open", "save a code block and show it in the browser, after asking", open_block, slash="open", takes="[n]"),
     Action("run", "run a block of Python, after asking; Esc stops it", run, slash="run", takes="[n]"),
-    Action("files", "show what is folded: files, summaries, output", unfold, "alt+f", "files", priority=True),
     Action("copy", "copy a code block; y in the transcript", copy, "y", "copy", "[n]"),
 )

@@ -91,7 +91,7 @@ class ChatScreen(Screen[None]):
         begin: Start | None = None,
     ) -> None:
         super().__init__()
-        self.begin = begin or Start()
+        self.begin: Start = begin or Start()
         self.out_dir = out_dir
         self.queue = queue
         self.source = source(queue.put)
@@ -229,7 +229,7 @@ class ChatScreen(Screen[None]):
         """Show a recorded run above this screen, which waits."""
         if path is not None:
             queue = EventQueue(SessionLog.nowhere())
-            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path, 1.0))
+            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path))
             self.app.push_screen(screen)
             screen.call_after_refresh(screen.start)
 

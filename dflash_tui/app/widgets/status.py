@@ -8,8 +8,11 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
+from dflash_tui.core.conversation.context import NEARLY_FULL
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineReady
+
+from .meters import fullness_style
 
 SHORTEST_SYSTEM = 16
 """Cells: where less of the system prompt would show, the header only says that there is one."""
@@ -110,8 +113,9 @@ class StatusLine(Widget):
     def render(self) -> Content:
         facts = self.facts
         dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
-        says = [facts.state, *([facts.hint] if facts.hint else _figures(facts))]
-        parts = Content.assemble(dot, (" · ".join(says), "$foreground"))
+        says = [(facts.state, "$foreground"), *([(facts.hint, "$foreground")] if facts.hint else _figures(facts))]
+        parts = Content(" · ").join([Content.styled(*each) for each in says])
+        parts = Content.assemble(dot, parts)
         for keys in self.keys:
             gap = self.size.width - parts.cell_length - len(keys)
             if gap >= 2:
@@ -119,20 +123,28 @@ class StatusLine(Widget):
         return parts
 
 
-def _figures(facts: StatusFacts) -> list[str]:
+def _figures(facts: StatusFacts) -> list[tuple[str, str]]:
+    """Each with its style: a context that is nearly full stands out, and says what still fits."""
     figures = []
     if facts.tok_s:
-        figures.append(f"{facts.tok_s:.0f} tok/s")
+        figures.append((f"{facts.tok_s:.0f} tok/s", "$foreground"))
     if facts.acceptance_length:
-        figures.append(f"τ {facts.acceptance_length:.2f}")
+        figures.append((f"τ {facts.acceptance_length:.2f}", "$foreground"))
     if facts.context_length:
-        most = f"/{facts.max_context}" if facts.max_context else ""
-        figures.append(f"ctx {facts.context_length}{most}")
+        figures.append(_context(facts.context_length, facts.max_context))
     if facts.reused:
-        figures.append(f"reused {facts.reused}")
+        figures.append((f"reused {facts.reused}", "$foreground"))
     if facts.screen_load is not None:
-        figures.append(f"screen {facts.screen_load:.0%} CPU")
+        figures.append((f"screen {facts.screen_load:.0%} CPU", "$foreground"))
     return figures
+
+
+def _context(used: int, most: int) -> tuple[str, str]:
+    share = used / most if most else 0.0
+    text = f"ctx {used}/{most}" if most else f"ctx {used}"
+    if share < NEARLY_FULL:
+        return text, "$foreground"
+    return f"{text}, {max(most - used, 0)} left", f"bold {fullness_style(share)}"
 
 
 def short_name(name: str) -> str:

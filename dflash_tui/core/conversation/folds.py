@@ -66,7 +66,7 @@ def below_answer(runs: Sequence[RunResult]) -> list[Span]:
         spans += [Span(f"  {line}\n", "output") for line in lines[:SHOWN_LINES]]
         if len(lines) > SHOWN_LINES:
             left = counted(len(lines) - SHOWN_LINES, "more line")
-            spans.append(Span(f"  … {left}: Alt+F, or a click on the line above\n", "note"))
+            spans.append(Span(f"  … {left}: Alt+O, or a click on the line above\n", "note"))
         spans.append(Span("\n", "note"))
     return spans
 
