@@ -27,8 +27,6 @@ from .once import LeavesOnce
 Entry = TypeVar("Entry")
 MAX_WIDTH, FRAME = 110, 6
 """Cells of the box, and of what stands around a line in it: border, padding, scrollbar."""
-SHOWN = 200
-"""Entries drawn at once; typing brings the others."""
 
 
 class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[Entry]):
@@ -69,6 +67,8 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     HEAD = ""
     """The title of the list."""
     KEYS = "↑ ↓ move · Enter takes it · Esc closes"
+    SHOWN = 200
+    """Entries drawn at once; typing brings the others."""
 
     def __init__(self, words: str = "") -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         """Look again at what there is."""
         words = self.query_one(Input).value
         found = list(self.find(words))
-        self._shown = found[:SHOWN]
+        self._shown = found[: self.SHOWN]
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(Option(self.describe(entry)) for entry in self._shown)
