@@ -197,6 +197,17 @@ class Talk:
         screen.drawing.draw_gauges()
         screen.drawing.draw_status()
 
+    def show_place(self, number: int) -> None:
+        """Bring a question into view, on the path if it is there and else where its branch was left. Raises
+        ``SlashError`` while an answer runs, or when it is gone."""
+        chat = self._screen.chat
+        if number not in chat.tree:
+            raise SlashError(f"There is no question {number} in this conversation any more.")
+        if all(each.number != number for each in chat.tree.path):
+            self.go(number, below=True)
+        place = next(place for place, each in enumerate(chat.tree.path) if each.number == number)
+        self._log.show_character(self._starts[place])
+
     def turn_over(self, number: int, part: Part, by: int) -> None:
         """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
         beside = self._screen.chat.tree.beside(number, part, by)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from dflash_tui.core.conversation.again import TAKES, parse_again
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.conversation.tree import ROOT
-from dflash_tui.core.text.spans import Spans
 
-from ..screens.compare import CompareScreen
-from ..screens.tree import TreeScreen, Wish
 from .action import Action
 
 if TYPE_CHECKING:
+    from dflash_tui.core.text.spans import Spans
+
     from ..screens.chat import ChatScreen
+    from ..screens.tree import Wish
 
 VERSIONS = "the version before, or behind, of the newest question or answer that has some"
 
@@ -56,6 +56,8 @@ def go(screen: ChatScreen, argument: Argument) -> None:
 
 def show_tree(screen: ChatScreen, argument: Argument) -> None:
     """The whole of it; words behind the command are looked for."""
+    from ..screens.tree import TreeScreen  # the first frame needs neither this nor the comparison
+
     if not screen.chat.tree:
         raise SlashError("There is no question yet.")
 
@@ -89,6 +91,8 @@ def compare(screen: ChatScreen, argument: Argument) -> None:
 
 def _compare(screen: ChatScreen, number: int, other: int | None) -> None:
     """A question beside another, or beside a version of its answer, or else of itself."""
+    from ..screens.compare import CompareScreen
+
     tree = screen.chat.tree
     versions = tree.versions(number, "answer")
     if len(versions) < 2:

@@ -23,8 +23,9 @@ from .once import LeavesOnce
 
 MUTED = "$verdict-pending"
 LOOKS: dict[TokenStyle, str] = {
-    "accepted": "$verdict-accepted", "corrected": "$verdict-corrected", "bonus": "$verdict-bonus",
-    "plain": "$verdict-plain", "thought": "italic $verdict-pending",
+    "accepted": "$verdict-accepted", "bonus": "$verdict-bonus-style $verdict-bonus",
+    "corrected": "$verdict-corrected-style $verdict-corrected", "plain": "$verdict-plain-style $verdict-plain",
+    "thought": "italic $verdict-pending",
 }  # fmt: skip
 """As in the transcript; what is not known is plain."""
 

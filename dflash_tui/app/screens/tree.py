@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.comparing import settings_apart
 from dflash_tui.core.conversation.tree import Outlined, Tree
 from dflash_tui.core.text.harmless import sanitise
 
@@ -29,7 +30,7 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
     """Gives a wish to ``take`` when it closes with one."""
 
     HEAD = "this conversation, with every version"
-    KEYS = "Enter goes there · F2 names · ^E edits · ^R asks again · F3 side by side · Esc"
+    KEYS = "Enter goes there · F2 names · ^E edits · ^R again · F3 side by side · Esc"
     SHOWN = 2000
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2", "rename", "Name", show=False, priority=True),
@@ -46,10 +47,9 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         self._rows = tree.outline()
         self._path = {exchange.number for exchange in tree.path}
 
-    def on_mount(self) -> None:
-        super().on_mount()
-        here = next((place for place, row in enumerate(self._rows) if row.node.number == self._tree.here), None)
-        self.query_one(OptionList).highlighted = here
+    def first(self, shown: Sequence[Outlined[Exchange]]) -> int:
+        """Where the user is."""
+        return next((place for place, row in enumerate(shown) if row.node.number == self._tree.here), 0)
 
     def find(self, words: str) -> Iterable[Outlined[Exchange]]:
         """Those that hold every word, in question, answer or name; a number finds its question."""
@@ -66,7 +66,10 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         here = node.number == self._tree.here
         head = f"{_rails(entry)}{'◉' if here else '●' if on_path else '○'} "
         name = f"{sanitise(node.name)}  " if node.name else ""
-        facts = f"  {_facts(node, self.line_width >= WIDE)} #{node.number}"
+        first = self._tree.versions(node.number, "answer")[0]
+        apart = settings_apart(node, first) if first is not node else ""
+        figures = _facts(node, self.line_width >= WIDE)
+        facts = f"  {' · '.join(filter(None, (apart, figures)))} #{node.number}"
         room = max(self.line_width - cell_len(head) - cell_len(name) - cell_len(facts), 8)
         words = sanitise(" ".join(node.question[: 4 * room].split()))
         question = set_cell_size(words, room) if cell_len(words) <= room else f"{set_cell_size(words, room - 1)}…"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from engine.events import TurnStatistics
+
 from ..figures.statistics import accepted_share
 from .chat import Exchange
 
@@ -64,6 +66,12 @@ def _drafter(exchange: Exchange) -> str:
     return exchange.drafter or ("none" if exchange.target else NOT_KNOWN)
 
 
+def _acceptance(figures: TurnStatistics) -> str:
+    if figures.num_spec_steps:
+        return f"{figures.mean_acceptance_length:.2f}"
+    return accepted_share(figures) or "–"
+
+
 def _said(value: Any) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
@@ -75,7 +83,7 @@ def _figure(of: Callable[[Exchange], str]) -> Callable[[Exchange], str]:
 _FIGURES: dict[str, Callable[[Exchange], str]] = {
     "tokens": _figure(lambda each: str(each.figures.num_tokens)),
     "tok/s": _figure(lambda each: f"{each.figures.tok_s:.0f}"),
-    "speculation gave": _figure(lambda each: accepted_share(each.figures) or "nothing"),
+    "acceptance length": _figure(lambda each: _acceptance(each.figures)),
     "rounds": _figure(lambda each: str(each.figures.num_spec_steps) if each.figures.num_spec_steps else "–"),
     "first token": _figure(lambda each: f"{each.figures.ttft_ms:.0f} ms"),
     "prompt": _figure(lambda each: f"{each.figures.num_prompt_tokens}, {each.figures.num_reused_tokens} reused"),
