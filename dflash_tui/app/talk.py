@@ -13,6 +13,7 @@ from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.transcript import marks, question_spans, retell
 from dflash_tui.core.conversation.tree import Part
 from dflash_tui.core.sessions.archive import reopen
+from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation
 from dflash_tui.core.source import Feature
 from dflash_tui.core.text.fences import describe_blocks
@@ -22,6 +23,7 @@ from engine.commands import GenerationSettings
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions
 from .widgets.rendered import RenderedView
+from .widgets.slider import BlockSlider, TemperatureSlider
 from .widgets.starters import Starters
 from .widgets.token_log import TokenLog
 
@@ -274,6 +276,7 @@ class Talk:
         conversation, log = reopen(path)
         self._screen.queue.renew_log(self._screen.chat.reducer.ready, log)
         self.show_resumed(conversation)
+        self._restore(conversation)
         self.tell_other_model()
         self._screen.drawing.draw_gauges()
         self._screen.drawing.draw_status()
@@ -288,6 +291,13 @@ class Talk:
         if conversation.damaged:
             lines = "1 line" if conversation.damaged == 1 else f"{conversation.damaged} lines"
             self.note(f"{lines} of its file could not be read; the rest is here.")
+
+    def _restore(self, conversation: Conversation) -> None:
+        """It goes on with the settings that it was left with."""
+        screen = self._screen
+        screen.chat.settings = restored(screen.chat.settings, conversation.settings)
+        screen.query_one(BlockSlider).show(screen.chat.settings.block_size)
+        screen.query_one(TemperatureSlider).value = screen.chat.settings.temperature
 
     def _begin(self) -> None:
         """Nothing of the conversation before stays."""

@@ -35,7 +35,7 @@ from .pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
 from .plain import PlainChat
 from .problems import Problem
 from .prompt import read_prompt
-from .sessions import conversation_to_continue
+from .sessions import continued, conversation_to_continue
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -257,6 +257,7 @@ def _answer(
     earlier, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     recording = open_trace(flags.trace)
     given = (flags.output, flags.system, flags.timeout, flags.save_dir)
+    settings = continued(settings, earlier)
     request = Request(text, settings, form, *given, earlier, log, wanted)
     try:
         return answer(request, recorded(invocation.source(target), recording))
@@ -268,6 +269,7 @@ def _open_chat(
     source: SourceFactory, settings: GenerationSettings, flags: Flags, wanted: Wanted, invocation: Invocation
 ) -> int:
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
+    settings = continued(settings, conversation)
     screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, invocation.config)
     trace = open_trace(flags.trace)
     with suited_theme(flags.theme) as suited:

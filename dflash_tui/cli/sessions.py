@@ -25,13 +25,16 @@ from dflash_tui.core.sessions.archive import (
     reopen,
     reopen_latest,
 )
+from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
+from engine.commands import GenerationSettings
+
+from .output import FileOutput, StandardOutput
+from .pair import typed_flags
+from .problems import Problem
 
 if TYPE_CHECKING:
     from dflash_tui.core.sessions.search import Hit
-
-from .output import FileOutput, StandardOutput
-from .problems import Problem
 
 MARKDOWN = "md"
 NAME_WIDTH = 60
@@ -126,6 +129,14 @@ def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation
     if not latest and not id:
         return None
     return reopen(find_session(id)) if id else reopen_latest()
+
+
+def continued(settings: GenerationSettings, conversation: Conversation | None) -> GenerationSettings:
+    """``settings``, those that were not typed as the conversation was left with."""
+    if conversation is None:
+        return settings
+    typed = {"speculation" if name == "no_speculation" else name for name in typed_flags()}
+    return restored(settings, conversation.settings, typed)
 
 
 def _open(id: str) -> Conversation:

@@ -191,19 +191,22 @@ class Search:
 
     def _missing(self) -> list[_File]:
         """The conversations that the index doesn't hold as they are now, the latest first. It forgets deleted ones."""
-        files = {file.path.name: file for file in _files(self.directory)}
         known: dict[str, tuple[int, int]] = {}
         if self._database is not None:
             try:
                 rows = self._database.execute("SELECT name, size, changed FROM files").fetchall()
                 known = {name: (size, changed) for name, size, changed in rows}
-                if gone := known.keys() - files.keys():
-                    self._forget(gone)
             except sqlite3.OperationalError:
-                pass  # another window writes to it, or it is read-only
+                pass  # another window writes to it
             except sqlite3.DatabaseError:
                 self._broken()
-        lacking = (file for name, file in files.items() if known.get(name) != (file.size, file.changed_ns))
+        lacking = []
+        for name, size, changed in _files(self.directory):
+            if known.pop(name, None) != (size, changed):
+                lacking.append(_File(self.directory / name, size, changed))
+        if known:
+            with suppress(sqlite3.Error):  # read-only, or another window writes to it
+                self._forget(known)
         return sorted(lacking, key=lambda file: file.changed_ns, reverse=True)
 
     def _forget(self, names: Iterable[str]) -> None:
@@ -322,17 +325,19 @@ def _file(path: Path) -> _File | None:
     return _File(path, facts.st_size, facts.st_mtime_ns)
 
 
-def _files(folder: Path) -> Iterator[_File]:
+def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
+    """Name, size and time of each; ten thousand of them come within a blink, so no objects are made of them."""
     try:
         entries = os.scandir(folder)
     except OSError:
         return
     with closing(entries):
         for entry in entries:
-            if entry.name.endswith(SUFFIX):
+            name = entry.name
+            if name.endswith(SUFFIX):
                 with suppress(OSError):
                     facts = entry.stat()
-                    yield _File(folder / entry.name, facts.st_size, facts.st_mtime_ns)
+                    yield name, facts.st_size, facts.st_mtime_ns
 
 
 def _read(path: Path) -> tuple[str, list[_Said]]:
