@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Static
 
+from dflash_tui.core.attachments.attachment import Attachment
+from dflash_tui.core.conversation.beside import Beside
 from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.folds import below_answer, folds
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.transcript import marks, question_spans, retell
 from dflash_tui.core.conversation.tree import Part
@@ -20,6 +23,7 @@ from dflash_tui.core.text.fences import describe_blocks
 from dflash_tui.core.text.spans import Span
 from engine.commands import GenerationSettings
 
+from .screens.unfolded import UnfoldedScreen
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions
 from .widgets.rendered import RenderedView
@@ -40,6 +44,8 @@ class Talk:
         """The question that is being edited."""
         self._starts: list[int] = []
         """Where each question of the path begins in the transcript."""
+        self._untold: int | None = None
+        """From which question on a program has ended that is not shown yet."""
         self._resumed: Conversation | None = None
         """An older conversation whose model has not been compared with the present one yet."""
 
@@ -53,7 +59,28 @@ class Talk:
 
     def note(self, text: str) -> None:
         """A remark of the program's own in the transcript."""
-        self._log.append([Span(f"{text}\n\n", "note")])
+        self._log.append([Span(f"{self._screen.said(text)}\n\n", "note")])
+
+    def introduce(self, banner: str) -> None:
+        """What a pair says of itself, above a question that waited for it; and what to ask it."""
+        tree = self._screen.chat.tree
+        if banner and not any(exchange.answer for exchange in tree.path):
+            self._log.clear()
+            self._starts.clear()
+            self.note(banner)
+            for exchange in tree.path:
+                self._show_question(exchange.number)
+        self._offer_starters()
+
+    def _offer_starters(self) -> None:
+        """To whoever begins a chat with a pair that is good at few things."""
+        screen, ready = self._screen, self._screen.chat.reducer.ready
+        begins = ready is not None and bool(ready.banner) and not screen.chat.tree
+        screen.query_one(Starters).display = begins and screen.source.capabilities.can("ask")
+
+    def _show_question(self, number: int) -> None:
+        self._starts.append(self._log.length)
+        self._log.append(question_spans(self._screen.chat.tree, number))
 
     def require_idle(self) -> None:
         """Raises ``SlashError`` while an answer runs, and where no question can be asked."""
@@ -68,8 +95,9 @@ class Talk:
 
     # Asking
 
-    def ask(self, text: str) -> None:
-        """Send a question, after the answer that runs. Raises ``SlashError`` when none can be asked any more."""
+    def ask(self, text: str, files: tuple[Attachment, ...] = ()) -> None:
+        """Send a question with its files, after the answer that runs. Raises ``SlashError`` when none can be asked any
+        more, or this one doesn't fit the context by any means."""
         screen = self._screen
         self.require("ask")
         if screen.chat.reducer.phase == "failed":
@@ -77,10 +105,24 @@ class Talk:
             raise SlashError(f"{who} can't answer. The message above says what to do.")
         if screen.chat.busy:
             screen.chat.queued.append(text)
+            screen.attaching.keep(text, files)
             self._draw_queue()
             return
-        edited, chat = self._edited, screen.chat
-        self._show_asked(lambda: chat.ask(text, parent=None if edited is None else chat.tree[edited].parent))
+        edited, tree = self._edited, screen.chat.tree
+        parent = tree.here if edited is None else tree[edited].parent
+
+        def fits(beside: Beside) -> None:
+            """Behind that question, or where the chat is new by now."""
+            follows = parent if screen.chat.tree is tree else None
+            self._show_asked(lambda: screen.chat.ask(text, parent=follows, beside=beside))
+
+        beside = Beside(files)
+        if screen.room.require(text, beside, tree.path_to(parent), fits):
+            fits(beside)
+
+    def give_back(self, text: str) -> None:
+        """A question that was not asked after all."""
+        self._prompt.give_back(text)
 
     def ask_again(self, number: int, settings: GenerationSettings | None = None) -> None:
         """Another version of an answer, with ``settings`` for it alone. Raises ``SlashError`` while an answer runs."""
@@ -95,8 +137,7 @@ class Talk:
         screen.query_one(Starters).display = False
         number = ask()
         self._cut_to(_common(before, screen.chat.tree.path))
-        self._starts.append(self._log.length)
-        self._log.append(question_spans(screen.chat.tree, number))
+        self._show_question(number)
         self._log.follow()
         screen.drawing.draw_status()
         if not screen.chat.waiting:
@@ -109,11 +150,22 @@ class Talk:
         if turn is not None and (blocks := describe_blocks(turn.text)):
             self.note(blocks)
         following = chat.next_queued()
+        if self._untold is not None:
+            self._retell(min(self._untold, len(chat.tree.path)))
+            self._untold = None
+        self._screen.room.after_turn()
         if following is not None:
-            self.ask(following)
+            self._ask_queued(following)
         elif not chat.busy:
             self.return_queue()
         self._draw_queue()
+
+    def _ask_queued(self, text: str) -> None:
+        try:
+            self.ask(text, self._screen.attaching.kept(text))
+        except SlashError as error:
+            self._prompt.give_back(text)
+            self._screen.notify(str(error), severity="error", timeout=8, markup=False)
 
     def return_queue(self) -> None:
         """After a stop, a single waiting question goes back into an empty prompt; others can be recalled."""
@@ -242,6 +294,28 @@ class Talk:
         if place is not None and not chat.busy:
             self._retell(place)
 
+    def show_run(self, number: int) -> None:
+        """A block of this answer has run: what came of it, below the answer."""
+        path = self._screen.chat.tree.path
+        place = next((place for place, each in enumerate(path) if each.number == number), None)
+        if place is None:
+            return
+        if self._screen.chat.busy:
+            self._untold = place  # until the answer is whole
+        elif place == len(path) - 1:
+            self._log.append(below_answer(path[-1].runs[-1:]))
+        else:
+            self._retell(place)
+
+    def unfold(self, place: int | None = None) -> None:
+        """Show what stands behind the line number ``place`` of the transcript that is folded, the last one without.
+        Raises ``SlashError`` where nothing is."""
+        found = folds(self._screen.chat.tree.path)
+        if not found:
+            raise SlashError("Nothing is folded: neither a paste nor a file, nor the output of /run.")
+        place = len(found) - 1 if place is None else min(place, len(found) - 1)
+        self._screen.app.push_screen(UnfoldedScreen(found, place))
+
     def _cut_to(self, count: int) -> None:
         """Leave the first ``count`` questions with their answers, and what stands above them."""
         if count < len(self._starts):
@@ -265,6 +339,7 @@ class Talk:
         self._screen.queue.renew_log(self._screen.chat.reducer.ready)
         self._screen.chat.new()
         self._begin()
+        self._offer_starters()
         self._screen.drawing.draw_gauges()
         self._screen.drawing.draw_status()
 

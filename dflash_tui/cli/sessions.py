@@ -27,6 +27,7 @@ from dflash_tui.core.sessions.archive import (
 )
 from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
+from dflash_tui.core.settings.presets import Preset
 from engine.commands import GenerationSettings
 
 from .output import FileOutput, StandardOutput
@@ -131,11 +132,14 @@ def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation
     return reopen(find_session(id)) if id else reopen_latest()
 
 
-def continued(settings: GenerationSettings, conversation: Conversation | None) -> GenerationSettings:
-    """``settings``, those that were not typed as the conversation was left with."""
+def continued(
+    settings: GenerationSettings, conversation: Conversation | None, preset: Preset | None = None
+) -> GenerationSettings:
+    """``settings``, those that were neither typed nor named by a typed preset as the conversation was left with."""
     if conversation is None:
         return settings
-    typed = {"speculation" if name == "no_speculation" else name for name in typed_flags()}
+    said = (*typed_flags(), *(preset.values if preset is not None else ()))
+    typed = {"speculation" if name == "no_speculation" else name for name in said}
     return restored(settings, conversation.settings, typed)
 
 

@@ -32,7 +32,7 @@ def stop(screen: ChatScreen, _: Argument) -> None:
         screen.talk.return_queue()
         screen.drawing.draw_status()
         screen.pump.hurry()
-    elif screen.talk.leave_edit():
+    elif screen.runs.stop() or screen.talk.leave_edit():
         pass
     elif screen.chat.reducer.phase == "loading":
         _leave_on_repeat(screen, "Esc again cancels loading and leaves. What was fetched is kept.")

@@ -63,6 +63,8 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--thought { color: $verdict-pending; text-style: italic; }
         & > .token-log--note { color: $verdict-pending; }
         & > .token-log--error { color: $text-error; text-style: bold; }
+        & > .token-log--fold { color: $primary; }
+        & > .token-log--output { color: $foreground; background: $surface; }
         & > .token-log--version { color: $primary; }
         & > .token-log--unknown { color: $verdict-pending; text-style: underline; }
         & > .token-log--after { color: $foreground 45%; }
@@ -91,6 +93,13 @@ class TokenLog(ScrollView, can_focus=True):
     @dataclass
     class Asked(Message):
         """The user clicked a question."""
+
+        place: int
+        """Which of those in the log, counted from 0."""
+
+    @dataclass
+    class Unfolded(Message):
+        """The user clicked a line that stands for a longer text."""
 
         place: int
         """Which of those in the log, counted from 0."""
@@ -266,6 +275,8 @@ class TokenLog(ScrollView, can_focus=True):
             self.post_message(self.Picked(mark.turn, mark.token))
         elif mark.style == "version":
             self.post_message(self.Turned(place // 3, place % 3 - 1))
+        elif mark.style == "fold":
+            self.post_message(self.Unfolded(place))
         elif mark.style == "prompt":
             self.post_message(self.Asked(place))
 

@@ -22,9 +22,11 @@ from typing import Any
 from engine.commands import Adjust, Ask, BlockSize, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
+from ..files.running import RunResult
 from ..sessions.sessions import Conversation, SessionLog
 from ..sessions.turn import Turn
 from ..source import Happening, Rewind
+from .beside import NOTHING, Beside, messages_of
 from .reducer import Reducer, TurnState
 from .transcript import recall
 from .tree import ROOT, Part, Tree
@@ -51,6 +53,10 @@ class Exchange:
     reason: FinishReason | None = None
     """None: it has no end yet, or the program ended within it."""
     figures: TurnStatistics = field(default_factory=TurnStatistics)
+    beside: Beside = NOTHING
+    """What goes with the question."""
+    runs: list[RunResult] = field(default_factory=list)
+    """Of code blocks of the answer."""
 
 
 class Chat:
@@ -109,13 +115,10 @@ class Chat:
     @property
     def messages(self) -> list[Message]:
         """The path as the model reads it; a question without an answer stands in it only while it is asked."""
-        said: list[Message] = []
-        asked = self._asked.turn if self._asked is not None else None
-        for exchange in self.tree.path:
-            if exchange.answer:
-                said += [Message("user", exchange.question), Message("assistant", exchange.answer)]
-            elif exchange.number == asked:
-                said.append(Message("user", exchange.question))
+        said = [message for message in messages_of(self.tree.path, None) if message.role != "system"]
+        newest = self.newest
+        if newest is not None and self._asked is not None and newest.number == self._asked.turn:
+            said.append(Message("user", newest.beside.prompt(newest.question)))
         return said
 
     @property
@@ -156,24 +159,34 @@ class Chat:
 
     # Asking
 
-    def ask(self, text: str, *, parent: int | None = None, settings: GenerationSettings | None = None) -> int:
+    def ask(
+        self,
+        text: str,
+        *,
+        parent: int | None = None,
+        settings: GenerationSettings | None = None,
+        beside: Beside = NOTHING,
+    ) -> int:
         """Ask what follows the end of the path, or the turn ``parent``; returns the turn's number. ``settings``: for
-        this answer alone. Must not be called while ``busy``."""
+        this answer alone; ``beside``: what goes with the question. Must not be called while ``busy``."""
         self._turns += 1
         elsewhere = parent is not None and parent != self.tree.here
         # Before the engine hears of it: the record must not miss the question of an answer.
         self._log().user(
-            self._turns, text, self.system, parent=parent if elsewhere else None, once=settings is not None
+            self._turns,
+            text,
+            self.system,
+            parent=parent if elsewhere else None,
+            once=settings is not None,
+            beside=beside,
         )
         self._before = self.tree.here
         used = settings or self.settings
         follows = self.tree.here if parent is None else parent
-        self.tree.add(
-            Exchange(self._turns, text, follows, "", self.system, settings=used.to_dict(), once=settings is not None)
-        )
-        head = (Message("system", self.system),) if self.system else ()
-        question = Message("user", text)
-        self._asked = Ask(self._turns, (*head, *self.messages, question), used)
+        exchange = Exchange(self._turns, text, follows, "", self.system, settings=used.to_dict(), beside=beside)
+        exchange.once = settings is not None
+        self.tree.add(exchange)
+        self._asked = Ask(self._turns, messages_of(self.tree.path, self.system, text, beside), used)
         self._sent = self._stopping = self._ended_well = False
         if self.reducer.ready is not None:
             self._send_question()
@@ -182,7 +195,12 @@ class Chat:
     def ask_again(self, number: int, settings: GenerationSettings | None = None) -> int:
         """Another version of an answer: the same question once more, with ``settings`` for this answer alone."""
         exchange = self.tree[number]
-        return self.ask(exchange.question, parent=exchange.parent, settings=settings)
+        return self.ask(exchange.question, parent=exchange.parent, settings=settings, beside=exchange.beside)
+
+    def add_run(self, number: int, result: RunResult) -> None:
+        """A block of this turn's answer has run."""
+        self.tree[number].runs.append(result)
+        self._log().ran(number, result)
 
     def next_seed(self, number: int) -> int:
         """One that no version of this answer was decoded with."""
@@ -339,4 +357,4 @@ def _exchange(turn: Turn) -> Exchange:
     """What a file tells of a turn."""
     settings = turn.started.settings if turn.started is not None else {}
     known = (turn.number, turn.question, turn.parent, turn.name, turn.system, turn.answer, settings, turn.once)
-    return Exchange(*known, turn.target, turn.drafter, turn.reason, turn.figures)
+    return Exchange(*known, turn.target, turn.drafter, turn.reason, turn.figures, turn.beside, list(turn.runs))

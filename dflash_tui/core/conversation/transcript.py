@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from ..sessions.turn import CUT_OFF, Turn
 from ..text.spans import Span, Spans
+from .folds import before_question, behind_question, below_answer
 from .reducer import Reducer, TurnState, ending, failure, turn_summary
 from .teller import noted, version_spans
-from .tree import Node, Part, Tree
+from .tree import Part, Tree
 
 if TYPE_CHECKING:
-    from .chat import Chat
+    from .chat import Chat, Exchange
 
 
 def recall(turn: Turn) -> TurnState | None:
@@ -32,16 +33,19 @@ def retell(chat: Chat, start: int = 0) -> list[Spans]:
     for exchange in chat.tree.path[start:]:
         spans = question_spans(chat.tree, exchange.number)
         spans.extend(_answer(chat, exchange.number))
+        spans.extend(Spans.of(below_answer(exchange.runs)))
         told.append(spans)
     return told
 
 
-def question_spans(tree: Tree[Node], number: int) -> Spans:
-    """A question with the mark of its versions and the name of the branch that begins with it."""
+def question_spans(tree: Tree[Exchange], number: int) -> Spans:
+    """A question with the mark of its versions, the name of the branch that begins with it, and its files."""
     node = tree[number]
     name = [Span(f"  {node.name}", "note")] if node.name else []
     marks = version_spans(*tree.place(number, "question"))
-    return Spans.of([Span(node.question, "prompt"), *marks, *name, Span("\n\n", "plain")])
+    files = behind_question(node.beside)
+    ending = [Span("\n", "plain"), *files, Span("\n", "plain")] if files else [Span("\n\n", "plain")]
+    return Spans.of([*before_question(node.beside), Span(node.question, "prompt"), *marks, *name, *ending])
 
 
 def marks(chat: Chat) -> list[tuple[int, Part]]:

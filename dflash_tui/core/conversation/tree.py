@@ -101,13 +101,17 @@ class Tree(Generic[Node]):
     def path(self) -> list[Node]:
         """From the first question to the node at which the path ends."""
         if self._path is None:
-            found, number = [], self._here
-            while number != ROOT:
-                node = self._nodes[number]
-                found.append(node)
-                number = node.parent
-            self._path = found[::-1]
+            self._path = self.path_to(self._here)
         return self._path
+
+    def path_to(self, number: int) -> list[Node]:
+        """From the first question to a node; nothing for ``ROOT``. ``KeyError`` where there is none."""
+        found = []
+        while number != ROOT:
+            node = self._nodes[number]
+            found.append(node)
+            number = node.parent
+        return found[::-1]
 
     def go(self, number: int) -> None:
         """End the path at a node, or at ``ROOT``; what follows stays in the tree. ``KeyError`` if there is none."""

@@ -16,7 +16,7 @@ from .turn import Turn
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
-_SKIPPED = (b'{"type": "text"', b'{"type": "finished"')
+_SKIPPED = (b'{"type": "text"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"')
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 
@@ -107,7 +107,9 @@ def reopen(path: Path) -> tuple[Conversation, SessionLog]:
     """A file's conversation and a log that goes on. :class:`ArchiveError`, :class:`OpenElsewhere` if held."""
     conversation = open_session(path)
     try:
-        return conversation, SessionLog.resume(path)
+        log = SessionLog.resume(path)
+        log.knows(file for turn in conversation.tree for file in turn.beside.files)
+        return conversation, log
     except BlockingIOError:
         raise OpenElsewhere(conversation.name) from None
     except OSError as error:

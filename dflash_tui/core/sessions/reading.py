@@ -8,10 +8,13 @@ from typing import Any, get_args
 
 from engine.events import FinishReason, TurnStarted
 
+from ..conversation.beside import NOTHING, Beside
 from ..conversation.tree import ROOT, Tree
+from ..files.running import RunResult
 from .session_lines import settled_line, step_text
 from .turn import Turn
 
+_OF_TURNS = ("started", "prefilled", "text", "settled", "finished", "error", "ran")
 MODEL = ("target", "drafter", "server", "dialect", "times")
 """What a ``model`` line tells."""
 
@@ -28,6 +31,8 @@ class Reading:
         self._numbers: dict[int, int] = {}
         """By the number in the file, the turn's own: the same, unless it came twice."""
         self._withdrawn: dict[int, Turn] = {}
+        self._contents: dict[str, str] = {}
+        """Of files, by digest."""
 
     def take(self, line: dict[str, Any]) -> None:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
@@ -49,7 +54,9 @@ class Reading:
                 self._put_back(self._place(line["turn"]))
             case "branch":
                 self.tree[self._place(line["turn"])].name = _text(line, "name")
-            case "started" | "prefilled" | "text" | "settled" | "finished" | "error" if line.get("turn") is not None:
+            case "file":
+                self._contents[_text(line, "digest")] = _text(line, "text")
+            case kind if kind in _OF_TURNS and line.get("turn") is not None:
                 number = self._place(line["turn"])
                 if number not in self._withdrawn:
                     self._continue(self.tree[number], line)
@@ -80,11 +87,20 @@ class Reading:
                 system if isinstance(system, str) else None,
                 parent,
                 once=line.get("once") is True,
+                beside=self._beside(line),
             )
         )
         self.last_turn = number
         if isinstance(told, int):
             self._numbers[told] = number
+
+    def _beside(self, line: Mapping[str, Any]) -> Beside:
+        """What can't be read of it is missing, and the question stays."""
+        try:
+            return Beside.from_line(line, self._contents)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self.damaged += 1
+            return NOTHING
 
     def _continue(self, turn: Turn, line: dict[str, Any]) -> None:
         _continue_turn(turn, line)
@@ -130,5 +146,7 @@ def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
             if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict):
                 raise ValueError("that is no way to end")
             turn.reason, turn.statistics = line["reason"], line["statistics"]
+        case "ran":
+            turn.runs.append(RunResult.from_line(line))
         case "error":
             turn.error, turn.hint = _text(line, "message"), _text(line, "hint")

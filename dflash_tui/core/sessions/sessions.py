@@ -2,7 +2,8 @@
 SIGKILL loses at most the round in flight. Nothing raises into the engine thread: a full disk ends the log, not the
 answer. A file holds ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``,
 ``prefilled``, ``text`` (one per round, with the round packed), ``settled``, ``finished`` and ``error`` lines, between
-them ``title``, ``here``, ``branch``, ``taken_back`` and ``resumed``; other types are skipped.
+them ``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
+``taken_back`` and ``resumed``; other types are skipped.
 
 The file is a tree (:mod:`..conversation.tree`) told in order. A question follows the turn at which the conversation
 stands: the one before it in the file, or the one that the latest ``here`` line names, unless its ``parent`` says
@@ -24,8 +25,11 @@ from uuid import uuid4
 from engine.commands import Message
 from engine.events import Clock, Event
 
+from ..attachments.attachment import Attachment, content_line
+from ..conversation.beside import NOTHING, Beside, messages_of
 from ..conversation.tree import Tree
 from ..files.places import sessions_directory
+from ..files.running import RunResult
 from .reading import Reading
 from .session_file import FORMAT_VERSION, append_line, encode, open_private, open_whole, read_lines
 from .session_lines import EventLines
@@ -45,6 +49,8 @@ class SessionLog:
         self._lines = EventLines()
         self._descriptor: int | None = None
         self._closed = False
+        self._contents: set[str] = set()
+        """Digests of the files whose content was written."""
         self._waiting: list[dict[str, Any]] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
 
     @classmethod
@@ -76,20 +82,37 @@ class SessionLog:
 
     @property
     def asked(self) -> bool:
-        """A question was written since this log was opened, and the file is still open."""
-        return self.started and not self._waiting
+        """A question was written since this log was opened, and the file still takes what is said."""
+        return self.started and not self._waiting and self.failure is None
 
     def user(
-        self, turn: int, text: str, system: str | None = None, *, parent: int | None = None, once: bool = False
+        self,
+        turn: int,
+        text: str,
+        system: str | None = None,
+        *,
+        parent: int | None = None,
+        once: bool = False,
+        beside: Beside = NOTHING,
     ) -> None:
         """Write what the user asked, under which system prompt, and with the first question the head of the file.
         ``parent``: which turn it follows, where that isn't the one at which the conversation stands; ``once``: its
-        settings are for this answer alone."""
+        settings are for this answer alone. What is in files is written once."""
         line = {"type": "user", "turn": turn, "text": text, "time": _now()} | ({"system": system} if system else {})
-        line |= ({} if parent is None else {"parent": parent}) | ({"once": True} if once else {})
+        line |= ({} if parent is None else {"parent": parent}) | ({"once": True} if once else {}) | beside.to_line()
         with self._lock:
+            new = {file.digest: file for file in beside.files if file.digest not in self._contents}
+            self._contents.update(new)
             head, self._waiting = self._waiting, []
-            self._write([*head, line])
+            self._write([*head, *map(content_line, new.values()), line])
+
+    def ran(self, turn: int, result: RunResult) -> None:
+        """Write what came of running a code block of that turn's answer."""
+        self._note({"type": "ran", "turn": turn, **result.to_line()})
+
+    def knows(self, files: Iterable[Attachment]) -> None:
+        """The file holds the contents of these already."""
+        self._contents.update(file.digest for file in files)
 
     def title(self, text: str) -> None:
         """Give the conversation a name, now or with its first question."""
@@ -199,12 +222,7 @@ class Conversation:
 
     def messages(self) -> tuple[Message, ...]:
         """The conversation as the engine takes it; a turn without an answer is left out."""
-        answered = [(turn.question, answer) for turn in self.turns if (answer := turn.answer)]
-        return tuple(
-            message
-            for question, answer in answered
-            for message in (Message("user", question), Message("assistant", answer))
-        )
+        return messages_of(self.turns, None)
 
 
 def load_session(path: Path) -> Conversation:

@@ -17,7 +17,9 @@ from engine.events import (
     TurnStatistics,
 )
 
+from ..conversation.beside import NOTHING, Beside
 from ..conversation.tree import ROOT
+from ..files.running import RunResult
 from ..rounds.numbers import PackingError
 from .session_lines import SettledLine, StepText, unpack
 
@@ -50,6 +52,10 @@ class Turn:
     error: str | None = None
     hint: str = ""
     statistics: dict[str, Any] = field(default_factory=dict)
+    beside: Beside = NOTHING
+    """What went with the question."""
+    runs: list[RunResult] = field(default_factory=list)
+    """Of code blocks of its answer."""
 
     @property
     def answer(self) -> str:
