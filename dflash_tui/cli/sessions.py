@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -24,13 +25,22 @@ from dflash_tui.core.sessions.archive import (
     reopen,
     reopen_latest,
 )
+from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
+from dflash_tui.core.settings.presets import Preset
+from engine.commands import GenerationSettings
 
 from .output import FileOutput, StandardOutput
+from .pair import typed_flags
 from .problems import Problem
+
+if TYPE_CHECKING:
+    from dflash_tui.core.sessions.search import Hit
 
 MARKDOWN = "md"
 NAME_WIDTH = 60
+EXCERPT = 100
+"""Characters of what was said around a word that was looked for."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
@@ -50,6 +60,28 @@ def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
         print(_as_json(session) if as_json else _as_line(session))
     if not found and not as_json:
         print("No conversation yet." if not words else "No conversation has these words.", file=sys.stderr)
+    return ExitCode.OK
+
+
+@sessions.command("find")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--most", type=click.IntRange(min=1), default=50, show_default=True, help="Stop after so many.")
+def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
+    """Search everything that was said: questions, answers and names; places that have all WORDS, the latest first.
+
+    A word may be cut short; '"several words"' in quotes stand as they are.
+    """
+    from dflash_tui.core.sessions.search import Search  # nothing else needs a database
+
+    search, count = Search(), 0
+    text = " ".join(words)
+    with closing(search):
+        for hit in search.find(text, most):
+            count += 1
+            print(_hit_json(hit) if as_json else _hit_line(hit, text), flush=True)
+    if not count and not as_json:
+        print("Nothing was said with these words.", file=sys.stderr)
     return ExitCode.OK
 
 
@@ -100,6 +132,17 @@ def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation
     return reopen(find_session(id)) if id else reopen_latest()
 
 
+def continued(
+    settings: GenerationSettings, conversation: Conversation | None, preset: Preset | None = None
+) -> GenerationSettings:
+    """``settings``, those that were neither typed nor named by a typed preset as the conversation was left with."""
+    if conversation is None:
+        return settings
+    said = (*typed_flags(), *(preset.values if preset is not None else ()))
+    typed = {"speculation" if name == "no_speculation" else name for name in said}
+    return restored(settings, conversation.settings, typed)
+
+
 def _open(id: str) -> Conversation:
     return open_session(find_session(id))
 
@@ -114,6 +157,19 @@ def _write(text: str, path: Path | None) -> int:
 def _as_line(session: SessionSummary) -> str:
     when = datetime.fromtimestamp(session.changed).strftime("%Y-%m-%d %H:%M")
     return f"{session.id}  {when}  {len(session.questions):>3}  {_printable(session.name[:NAME_WIDTH])}"
+
+
+def _hit_line(hit: Hit, words: str) -> str:
+    when = datetime.fromtimestamp(hit.changed).strftime("%Y-%m-%d %H:%M")
+    place = f"#{hit.turn} {hit.part}" if hit.turn else "name"
+    from dflash_tui.core.sessions.search import excerpt
+
+    return f"{hit.id}  {when}  {place:<13}  {_printable(excerpt(hit.text, words, EXCERPT)[0])}"
+
+
+def _hit_json(hit: Hit) -> str:
+    facts = {"id": hit.id, "path": str(hit.path), "name": hit.name, "turn": hit.turn, "part": hit.part}
+    return json.dumps({**facts, "text": hit.text}, ensure_ascii=False)
 
 
 def _printable(text: str) -> str:

@@ -219,7 +219,7 @@ class ChatScreen(Screen[None]):
 
     @on(Gauge.Opened)
     def open_table(self, message: Gauge.Opened) -> None:
-        self._go(lambda: self.show_statistics(message.section))
+        self.go_to(lambda: self.show_statistics(message.section))
 
     def show_help(self) -> None:
         self.app.clear_notifications()  # they would lie over the text
@@ -276,11 +276,11 @@ class ChatScreen(Screen[None]):
     @on(HistogramGauge.Picked)
     def visit_like(self, message: HistogramGauge.Picked) -> None:
         """A round that kept as many guesses as the bar that was clicked; again, and the next such."""
-        self._go(lambda: self.viewer.visit_kept(message.accepted))
+        self.go_to(lambda: self.viewer.visit_kept(message.accepted))
 
     @on(TokenLog.Picked)
     def pick_token(self, message: TokenLog.Picked) -> None:
-        self._go(lambda: self.viewer.pick(message.turn, message.token))
+        self.go_to(lambda: self.viewer.pick(message.turn, message.token))
 
     @on(TokenLog.Unfolded)
     def unfold(self, message: TokenLog.Unfolded) -> None:
@@ -291,7 +291,7 @@ class ChatScreen(Screen[None]):
         """The ends of a version mark turn it over, the number between them opens the tree."""
         marked = self.talk.marked(message.place)
         if marked is not None:
-            self._go(lambda: self.talk.turn_over(*marked, message.by) if message.by else self.action_act("tree"))
+            self.go_to(lambda: self.talk.turn_over(*marked, message.by) if message.by else self.action_act("tree"))
 
     @on(TokenLog.Released)
     def follow_again(self) -> None:
@@ -299,15 +299,15 @@ class ChatScreen(Screen[None]):
 
     @on(Scrubber.Moved)
     def scrub(self, message: Scrubber.Moved) -> None:
-        self._go(lambda: self.viewer.visit_round(message.step))
+        self.go_to(lambda: self.viewer.visit_round(message.step))
 
     @on(StepView.Moved)
     def move_in_steps(self, message: StepView.Moved) -> None:
-        self._go(lambda: self.viewer.move(message.move))
+        self.go_to(lambda: self.viewer.move(message.move))
 
     @on(StepView.Numbered)
     def go_to_number(self, message: StepView.Numbered) -> None:
-        self._go(lambda: self.viewer.go_to_number(message.number))
+        self.go_to(lambda: self.viewer.go_to_number(message.number))
 
     @on(StepView.Closed)
     def close_steps(self) -> None:
@@ -319,7 +319,7 @@ class ChatScreen(Screen[None]):
         """The step view says which keys it takes."""
         self.viewer.show_steps()
 
-    def _go(self, go: Callable[[], None]) -> None:
+    def go_to(self, go: Callable[[], None]) -> None:
         """Go somewhere, or say why not."""
         try:
             go()

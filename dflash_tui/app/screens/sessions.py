@@ -111,13 +111,13 @@ class _Question(ModalScreen[str | None], LeavesOnce[str | None]):
 class RenameScreen(_Question):
     """Gives the new name; an empty one takes the name away; None leaves it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, words: str = "Its new name (empty: its first question):") -> None:
         super().__init__()
-        self._name_now = name
+        self._name_now, self._words = name, words
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static("Its new name (empty: its first question):")
+            yield Static(self._words)
             yield Input(self._name_now, compact=True)
 
     @on(Input.Submitted)
