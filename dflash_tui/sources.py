@@ -79,8 +79,8 @@ def server_source(address: ServerAddress) -> SourceFactory:
     return create
 
 
-def replay_source(path: Path, pace: float) -> SourceFactory:
-    """A recorded run in the engine's place."""
+def replay_source(path: Path, pace: float | None = None) -> SourceFactory:
+    """A recorded run in the engine's place; without a ``pace``, at one that can be followed."""
 
     def create(emit: Emit) -> Source:
         return ReplaySource(path, emit, pace)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import zip_longest
+from math import isnan
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
@@ -15,7 +16,7 @@ import torch
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message, WeightFormat
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
-from .errors import Option, UsageFailure
+from .errors import Option, UsageFailure, WeightsFailure
 from .events import (
     MICROSECONDS,
     PROBABILITY_STEPS,
@@ -34,6 +35,7 @@ from .events import (
     rounded,
 )
 from .files.fingerprint import fingerprint
+from .files.json_fields import DOWNLOAD_AGAIN
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair, is_here
 from .hub.sizes import CONTEXTS, size_of
@@ -382,6 +384,9 @@ def _width_choice(done: Round) -> WidthChoice | None:
 
 
 def _probability(value: float) -> float:
+    """Raises ``WeightsFailure`` for what only weights can cause that loading had no reason to refuse."""
+    if isnan(value):
+        raise WeightsFailure("The model computes values that are no numbers (NaN).", DOWNLOAD_AGAIN)
     return rounded(value, PROBABILITY_STEPS)
 
 

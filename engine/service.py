@@ -9,8 +9,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
-from .errors import UsageFailure, Words, failure_of
-from .events import EngineError, EngineReady, Event, TurnFinished
+from .errors import Option, UsageFailure, Words, failure_of, worded
+from .events import EngineError, EngineReady, Event, Notice, TurnFinished
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -85,6 +85,9 @@ class EngineService:
         self._runner = runner
         for event in ready:
             self._emit(event)
+        if runner.decoder.drafter is None and self._options.drafter is None:
+            advice = worded((Option("drafter"), " names one."), self._words)
+            self._emit(Notice("No drafter is known for this target, so none drafts.", advice))
         while not self._closing:
             self._handle(runner, self._waiting.pop(0) if self._waiting else self._commands.get())
 

@@ -57,7 +57,28 @@ class Talk:
 
     def note(self, text: str) -> None:
         """A remark of the program's own in the transcript."""
-        self._log.append([Span(f"{text}\n\n", "note")])
+        self._log.append([Span(f"{self._screen.said(text)}\n\n", "note")])
+
+    def introduce(self, banner: str) -> None:
+        """What a pair says of itself, above a question that waited for it; and what to ask it."""
+        tree = self._screen.chat.tree
+        if banner and not any(exchange.answer for exchange in tree.path):
+            self._log.clear()
+            self._starts.clear()
+            self.note(banner)
+            for exchange in tree.path:
+                self._show_question(exchange.number)
+        self._offer_starters()
+
+    def _offer_starters(self) -> None:
+        """To whoever begins a chat with a pair that is good at few things."""
+        screen, ready = self._screen, self._screen.chat.reducer.ready
+        begins = ready is not None and bool(ready.banner) and not screen.chat.tree
+        screen.query_one(Starters).display = begins and screen.source.capabilities.can("ask")
+
+    def _show_question(self, number: int) -> None:
+        self._starts.append(self._log.length)
+        self._log.append(question_spans(self._screen.chat.tree, number))
 
     def require_idle(self) -> None:
         """Raises ``SlashError`` while an answer runs, and where no question can be asked."""
@@ -114,8 +135,7 @@ class Talk:
         screen.query_one(Starters).display = False
         number = ask()
         self._cut_to(_common(before, screen.chat.tree.path))
-        self._starts.append(self._log.length)
-        self._log.append(question_spans(screen.chat.tree, number))
+        self._show_question(number)
         self._log.follow()
         screen.drawing.draw_status()
         if not screen.chat.waiting:
@@ -306,6 +326,7 @@ class Talk:
         self._screen.queue.renew_log(self._screen.chat.reducer.ready)
         self._screen.chat.new()
         self._begin()
+        self._offer_starters()
         self._screen.drawing.draw_gauges()
         self._screen.drawing.draw_status()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from .output import FileOutput, Output, StandardOutput, show_on_stderr
 from .problems import Problem, show_problem
 from .render import JsonRenderer, Renderer, render_events, render_last_block, render_text
 from .status import StatusLine
+from .streams import silence_stdout
 from .turn import run_turn
 
 OutputFormat = Literal["text", "code", "json", "events"]
@@ -162,11 +162,6 @@ def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
     except SavingError as error:
         return Problem(str(error), error.hint)
     return None
-
-
-def silence_stdout() -> None:
-    """Point stdout nowhere, so that flushing it at exit does not complain about a reader that went away."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_output(path: Path | None, force: bool) -> Output:

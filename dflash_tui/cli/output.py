@@ -25,10 +25,11 @@ class Output(Protocol):
 
 
 class StandardOutput:
-    """UTF-8, its last line ended. On a terminal control characters are replaced."""
+    """UTF-8, its last line ended; on a terminal without control characters. :class:`Problem` where it is closed."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
+        self._stream = sys.stdout.buffer  # not the text layer: its encoding is the locale's
         self._last = "\n"
 
     def write(self, text: str) -> None:
@@ -36,9 +37,8 @@ class StandardOutput:
             return
         self._last = text[-1]
         shown = text.translate(_UNSAFE) if self._terminal else text
-        # Not through the text layer: its encoding is the locale's.
-        sys.stdout.buffer.write(shown.encode("utf-8", "replace"))
-        sys.stdout.buffer.flush()
+        self._stream.write(shown.encode("utf-8", "replace"))
+        self._stream.flush()
 
     def close(self) -> None:
         if self._last != "\n":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, OpeningError, copy_locally, open_file, why_not_opened
+from dflash_tui.core.files.desktop import (
+    LONGEST_SEQUENCE,
+    SHOWN,
+    OpeningError,
+    copy_locally,
+    open_file,
+    why_not_opened,
+)
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 
@@ -38,6 +46,7 @@ def save(screen: ChatScreen, argument: Argument) -> None:
         return
     notice = link(path) if block.closed else Content.assemble(link(path), f"\n{UNFINISHED}")
     screen.notify(notice.markup, title="Saved", timeout=6)
+    _keep_saying(screen, [path])
 
 
 def _save_all(screen: ChatScreen) -> None:
@@ -51,6 +60,14 @@ def _save_all(screen: ChatScreen) -> None:
     if not blocks[-1].closed:
         lines.append(Content(f"The last one: {UNFINISHED}"))
     screen.notify(Content("\n").join(lines).markup, title=f"Saved {len(paths)}", timeout=8)
+    _keep_saying(screen, paths)
+
+
+def _keep_saying(screen: ChatScreen, paths: Sequence[Path]) -> None:
+    """A line that stays when the notice has gone, unless it would stand within an answer."""
+    if not screen.chat.busy:
+        opens = " · /open shows it" if len(paths) == 1 and paths[0].suffix.lower() in SHOWN else ""
+        screen.talk.note(f"saved to {', '.join(map(str, paths))}{opens}")
 
 
 def open_block(screen: ChatScreen, argument: Argument) -> None:

@@ -65,11 +65,12 @@ def race(screen: ChatScreen, argument: Argument) -> None:
         return Race(messages, lanes, RACE_RUNS, [screen.source.send], screen.gpu.joules)
 
     def finish(result: RaceResult | None) -> None:
-        if result is not None and result.lanes[0].tok_s:
-            screen.chat.reducer.take_race(1000 / result.lanes[0].tok_s)
+        if result is not None and result.plain_ms is not None:
+            screen.chat.reducer.take_race(result.plain_ms)
             screen.drawing.draw_gauges()
 
-    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir), finish)
+    moves = screen.viewer.motion.moves
+    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir, moves=moves), finish)
 
 
 def _race_against(screen: ChatScreen, argument: str) -> None:
@@ -97,7 +98,8 @@ def _race_against(screen: ChatScreen, argument: str) -> None:
         made.sides = (ready,)
         return made
 
-    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir, opponent))
+    moves = screen.viewer.motion.moves
+    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir, opponent, moves))
 
 
 def _question(screen: ChatScreen, text: str) -> list[Message]:

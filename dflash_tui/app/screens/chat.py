@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.conversation.slash import SlashError, parse_slash
+from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
 from dflash_tui.core.conversation.start import STARTERS, Start
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
@@ -31,6 +31,7 @@ from ..attaching import Attaching
 from ..completion import Candidate, complete
 from ..drawing import Drawing
 from ..event_queue import EventQueue
+from ..keymap import Said
 from ..presets import Presets
 from ..pump import FramePump
 from ..room import Room
@@ -57,6 +58,7 @@ from .help import HelpScreen
 from .jump import JumpScreen
 from .statistics import StatisticsScreen
 
+WAYS_OUT = WaysOut("Ctrl+Q leaves; so does /quit.", "/ lists them all, as does F1.")
 FULL_LEGEND = 80
 """Cells that the legend of a server's answers needs."""
 
@@ -105,6 +107,8 @@ class ChatScreen(Screen[None]):
         self.viewer = Viewer(self)
         self.gpu = GpuMonitor()
         self._started = False
+        self.said: Said = str
+        """Sentences with the keys that the user has."""
 
     def compose(self) -> ComposeResult:
         yield Header(id="header")
@@ -132,7 +136,9 @@ class ChatScreen(Screen[None]):
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
         prompt.offer = self._offer
-        prompt.placeholder = self.source.capabilities.placeholder or prompt.placeholder
+        prompt.placeholder = self.said(self.source.capabilities.placeholder or str(prompt.placeholder))
+        status = self.query_one(StatusLine)
+        status.keys = tuple(map(self.said, status.keys))
         self.drawing.offer_settings()
         if self.begin.conversation is not None:
             self.talk.show_resumed(self.begin.conversation)
@@ -223,7 +229,7 @@ class ChatScreen(Screen[None]):
         """Show a recorded run above this screen, which waits."""
         if path is not None:
             queue = EventQueue(SessionLog.nowhere())
-            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path, 1.0))
+            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path))
             self.app.push_screen(screen)
             screen.call_after_refresh(screen.start)
 
@@ -255,7 +261,7 @@ class ChatScreen(Screen[None]):
             self.notify("Type a question first; Enter sends it.", timeout=3)
             return
         try:
-            parsed = parse_slash(text, SLASH)
+            parsed = parse_slash(text, SLASH, WAYS_OUT)
             if isinstance(parsed, str):
                 self.talk.ask(*self.attaching.take(message.typed, parsed))
             else:

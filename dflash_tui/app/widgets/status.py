@@ -103,6 +103,7 @@ class StatusLine(Widget):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.facts = StatusFacts("starting")
+        self.keys: tuple[str, ...] = self.KEYS
 
     def show(self, facts: StatusFacts) -> None:
         if facts != self.facts:
@@ -115,7 +116,7 @@ class StatusLine(Widget):
         says = [(facts.state, "$foreground"), *([(facts.hint, "$foreground")] if facts.hint else _figures(facts))]
         parts = Content(" · ").join([Content.styled(*each) for each in says])
         parts = Content.assemble(dot, parts)
-        for keys in self.KEYS:
+        for keys in self.keys:
             gap = self.size.width - parts.cell_length - len(keys)
             if gap >= 2:
                 return parts + " " * gap + keys

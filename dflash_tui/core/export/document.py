@@ -88,6 +88,11 @@ class Answer:
         return (token for step in self.steps for token in step.emitted)
 
     @property
+    def decode_seconds(self) -> float:
+        """From the first token to the last."""
+        return self.steps[-1].time - self.steps[0].time if self.steps else 0.0
+
+    @property
     def text(self) -> str:
         return self._joined("answer")
 

@@ -82,8 +82,8 @@ class SessionLog:
 
     @property
     def asked(self) -> bool:
-        """A question was written since this log was opened, and the file is still open."""
-        return self.started and not self._waiting
+        """A question was written since this log was opened, and the file still takes what is said."""
+        return self.started and not self._waiting and self.failure is None
 
     def user(
         self,
