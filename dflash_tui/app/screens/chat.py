@@ -284,7 +284,7 @@ class ChatScreen(Screen[None]):
 
     @on(TokenLog.Unfolded)
     def unfold(self, message: TokenLog.Unfolded) -> None:
-        self._go(lambda: self.talk.unfold(message.place))
+        self.go_to(lambda: self.talk.unfold(message.place))
 
     @on(TokenLog.Turned)
     def turn_version(self, message: TokenLog.Turned) -> None:
