@@ -108,6 +108,7 @@ class Drawing:
         if screen.begin.conversation is None:
             screen.talk.introduce(ready.banner)
         screen.talk.tell_other_model()
+        screen.attaching.look(screen.query_one(Prompt).text)  # tokens can be counted now
         if not self._settled:
             self._settled = True
             screen.set_timer(SETTLE_SECONDS, _set_objects_aside)
