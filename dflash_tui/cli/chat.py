@@ -32,6 +32,7 @@ from .flags import ENGINE_TOPICS, Flags, wanted_by
 from .headless import Request, WhenFull, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
+from .models import models_of
 from .output import DEFAULT_OUT, check_directory
 from .pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
 from .plain.chat import PlainChat
@@ -344,6 +345,7 @@ def _start(flags: Flags, conversation: Conversation | None, wanted: Wanted, invo
         invocation.config,
         _preset(flags, invocation),
         tuple(map(str, flags.files)),
+        models_of(flags, invocation),
         _others(invocation),
     )
 
