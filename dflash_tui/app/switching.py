@@ -125,8 +125,8 @@ class Switching:
         if wanted is None or wanted is self._now:
             return False
         chat = self._screen.chat
-        if chat.waiting:  # it was for that model
-            chat.stop()
+        if chat.unasked is not None:  # it was for that model
+            chat.withdraw(chat.unasked)
             self._screen.talk.withdraw()
         said = "\n  ".join(filter(None, (f"✗ {wanted.name or 'That model'}: {failure.message}", failure.hint)))
         self._screen.talk.note(f"{said}\nThe model before comes back.")
