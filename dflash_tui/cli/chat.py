@@ -327,10 +327,8 @@ def _chat_in_lines(
     try:
         chat = PlainChat(
             recorded(source, trace), settings, log or SessionLog.create(), begin, flags.out or DEFAULT_OUT,
-            flags.when_full,
+            flags.when_full, flags.system,
         )  # fmt: skip
-        if flags.system is not None:
-            chat.chat.system = flags.system
         return chat.run()
     finally:
         finish_trace(trace)
