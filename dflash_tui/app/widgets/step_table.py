@@ -118,13 +118,13 @@ class StepTable(Widget):
 
 def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     """The scene in at most ``height`` lines of ``width`` cells."""
-    words = [Content(line) for line in wrap_words(_explanation(scene), max(width, 20))]
+    words = [Content(line) for line in wrap_words(explanation(scene), max(width, 20))]
     table = _table(scene, width, height - 1 - len(words) - bool(scene.inspection.width))
     chosen = [_width(scene.inspection, width)] if scene.reached("verify") and scene.inspection.width else []
     # Before the verdict the cost would give away how many were kept.
     told = scene.inspection.cost if scene.reached("judge") else ""
     cost = [Content.styled(line, NUMBERS) for line in wrap_words(told, max(width, 20))]
-    lines = [_title(scene, width), *table, *words, *chosen, *cost]
+    lines = [title_line(scene, width), *table, *words, *chosen, *cost]
     if len(lines) < height and scene.keys:
         keys = fitting(scene.keys, width)
         lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(keys, NUMBERS)]
@@ -142,7 +142,7 @@ def _width(inspection: Inspection, width: int) -> Content:
     )
 
 
-def _title(scene: Scene, width: int) -> Content:
+def title_line(scene: Scene, width: int) -> Content:
     """The title, the round in a line, and a note: what has no room is left out, the note last."""
     title = Content.styled(scene.title, "bold")
     whole = title + f" · {scene.inspection.summary}" if scene.reached("judge") else title
@@ -154,7 +154,7 @@ def _title(scene: Scene, width: int) -> Content:
     return whole
 
 
-def _explanation(scene: Scene) -> str:
+def explanation(scene: Scene) -> str:
     inspection = scene.inspection
     if scene.remark:
         return scene.remark
