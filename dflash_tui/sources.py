@@ -17,13 +17,13 @@ from .core.traces.replaying import ReplaySource
 class EngineSource:
     """The engine of this process, on a thread of its own. It can do everything."""
 
-    capabilities = Capabilities()
     recording = None
 
     def __init__(self, options: EngineOptions, emit: Emit) -> None:
         from engine.service import EngineService  # after the first frame; help and wrong flags never wait for it
 
         self._service = EngineService(options, emit, as_command)
+        self.capabilities = Capabilities(count=self._service.count)
 
     def start(self) -> None:
         self._service.start()

@@ -25,7 +25,8 @@ from engine.events import (
 from engine.statistics import TurnMeter
 
 from ..figures.statistics import CLOCKS
-from ..sessions.sessions import Conversation, Turn
+from ..sessions.sessions import Conversation
+from ..sessions.turn import Turn
 
 SET_LINE = "    "
 """What a line of a prose begins with that keeps its columns."""

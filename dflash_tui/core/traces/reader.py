@@ -12,7 +12,7 @@ from typing import Any
 from engine.events import EngineError, EngineReady, Event, Settled, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
-from ..conversation.reducer import Teller
+from ..conversation.teller import Teller
 from ..failures import Failure
 from ..rounds.history import StepHistory
 from ..rounds.numbers import SECOND, PackingError
