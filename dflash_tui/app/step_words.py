@@ -52,7 +52,8 @@ def slowed(motion: SlowMotion) -> tuple[str, ...]:
     game = "" if quiz is None else f"guessing: {quiz.score}" if quiz.score else "guessing is on"
     brief = "" if quiz is None else f"guessing {quiz.num_right}/{quiz.num_answers}"
     whole = pace.replace("slowed", "slowed for viewing")
-    lines = ((game, whole, stands), (game, pace, stands), (brief, pace, stands), (brief, stands), (stands or brief or pace,))
+    last = stands or brief or pace
+    lines = ((game, whole, stands), (game, pace, stands), (brief, pace, stands), (brief, stands), (last,))
     return tuple(" · ".join(filter(None, line)) for line in lines)
 
 

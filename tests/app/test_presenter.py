@@ -67,7 +67,7 @@ async def test_the_game_says_that_it_is_on_and_keeps_the_score(launch: Launch) -
         await chat.pilot.press(*str(step.num_accepted), "enter")
         assert "right" in said(chat) and "guessing 1/1" in said(chat) and "paused" in said(chat)
         await chat.pilot.press("full_stop")
-        assert "1/1" in said(chat), "it is on until it is switched off"
+        assert "1 of 1 right" in said(chat), "it is on until it is switched off"
         await chat.pilot.press("p")
         assert "guessing" not in said(chat)
 

@@ -70,7 +70,7 @@ class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):
         box.border_subtitle = f"{others}↑ ↓ scroll · Esc closes"
         left = len(folded.text) - SHOWN
         log.clear()
-        log.append([Span(folded.text[:SHOWN] or "(it is empty)", "plain")])
+        log.append([Span(folded.text[:SHOWN] or "(it is empty)", "text")])
         if left > 0:
             log.append([Span(f"\n… {left:,} more characters", "note")])
         log.scroll_to(y=0, animate=False, immediate=True)
