@@ -28,6 +28,15 @@ NO_DRAFTER = "none"
 INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
 INSTEAD_OF_DRAFTER = (Option("drafter", NO_DRAFTER), " goes without a drafter")
 
+TARGET_PART, DRAFTER_PART = "target", "drafter"
+"""What the parts of a folder are called that holds a whole pair."""
+MODEL_NAMES = (
+    "A model's folder holds config.json and *.safetensors, a pair's folder target/ and drafter/."
+    " A model's name on the hub looks like google/gemma-4-26B-A4B-it."
+)
+CHECK_PATH = f"Check the path. {MODEL_NAMES}"
+NAME_SHOWN = 60
+
 Instead = tuple[Advice, str]
 """What people may do when a model can't be had."""
 
@@ -63,13 +72,44 @@ def find_pair(
     if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
         target = copy
     target_folder = finder.find(target)
-    drafter_name = drafter or known_drafter(target_folder)
+    drafter_name = drafter or drafter_in(Path(target).expanduser()) or known_drafter(target_folder)
     drafter_folder = None
     if drafter_name is not None and drafter_name != NO_DRAFTER:
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
     finder.fetch_rest()
     name = SHORT_NAMES[target.lower()].target if target.lower() in SHORT_NAMES else target
     return PairFolders(name, target_folder, drafter_folder, drafter_name if drafter_folder else None)
+
+
+def check_path(name: str) -> None:
+    """Raises ``WeightsFailure`` for a path where no model lies, whatever the name would mean on the hub. Reads no
+    weight and asks nobody."""
+    if not name.strip():
+        raise WeightsFailure("The model's name is empty.", MODEL_NAMES)
+    try:
+        folder = Path(name).expanduser()
+        is_folder, is_file = folder.is_dir(), folder.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, no text, another user's home
+        raise WeightsFailure(f"{name[:NAME_SHOWN]!r} can't be a model's name: {error}.", MODEL_NAMES) from None
+    if is_folder:
+        if not any((place / "config.json").is_file() for place in (folder, folder / TARGET_PART)):
+            raise WeightsFailure(f"The folder {name} holds no config.json, so no model.", CHECK_PATH)
+    elif is_file:
+        raise WeightsFailure(f"{name} is a file, and no model.", CHECK_PATH)
+    elif name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
+
+
+def target_in(folder: Path) -> Path:
+    """The target's own folder: this one, or its part where target and drafter lie side by side in it."""
+    inner = folder / TARGET_PART
+    return inner if not (folder / "config.json").is_file() and (inner / "config.json").is_file() else folder
+
+
+def drafter_in(folder: Path) -> str | None:
+    """The drafter of a folder that holds a whole pair."""
+    part = folder / DRAFTER_PART
+    return str(part) if target_in(folder) != folder and (part / "config.json").is_file() else None
 
 
 def known_drafter(target: Path) -> str | None:
@@ -134,9 +174,10 @@ class _Finder:
 
     def find(self, name: str, instead: Instead = INSTEAD_OF_TARGET) -> Path:
         """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
+        check_path(name)
         folder = Path(name).expanduser()
         if folder.is_dir():
-            return folder
+            return target_in(folder)
         if (short := SHORT_NAMES.get(name.lower())) is not None:
             return packaged_folder(short.package) or self.find(short.target, instead)
         if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
@@ -146,12 +187,8 @@ class _Finder:
                 " Nothing was fetched.",
                 (f"Models with a drafter: {known}   (", *instead, ")"),
             )
-        if name.count("/") != 1 or name.startswith((".", "/", "~")):
-            raise WeightsFailure(
-                f"There is no folder {name}.",
-                "Check the path; a model folder holds config.json and *.safetensors."
-                " A model's name on the hub looks like google/gemma-4-26B-A4B-it.",
-            )
+        if "/" not in name:
+            raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
         return self._cached(name, instead) or self._begin(name)
 
     def fetch_rest(self) -> None:
