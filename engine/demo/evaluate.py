@@ -69,7 +69,7 @@ def held_out_questions(mixture: Mixture, domain: Domain, count: int, seed: int) 
         turns = mixture.turns(rng, sample)
         before = mixture.sample(rng)
         alone = Conversation(turns)
-        second = Conversation((Turn(before.prompt, before.response), *turns))
+        second = alone if sample.opens else Conversation((Turn(before.prompt, before.response), *turns))
         questions.append(
             Question(sample, encode_prompt(mixture.tokenizer, alone), encode_prompt(mixture.tokenizer, second))
         )

@@ -18,15 +18,15 @@ from .corpus.thinking import thought
 from .tokenizer import WordEncoder
 
 TOKEN_SHARES: dict[Domain, float] = {
-    "code": 0.27,
-    "html": 0.13,
-    "maths": 0.19,
+    "code": 0.26,
+    "html": 0.12,
+    "maths": 0.18,
     "explain": 0.09,
     "chat": 0.04,
     "unknown": 0.05,
     "screen": 0.02,
-    "follow": 0.07,
-    "edit": 0.14,
+    "follow": 0.08,
+    "edit": 0.16,
 }
 """Of all tokens that answer a prompt. Short answers need few tokens to be seen often; what a follow-up refers to comes
 on top."""
@@ -155,6 +155,8 @@ class Mixture:
         samples = [self.sample(rng) for _ in range(rng.choices(TURNS, TURN_SHARES)[0])]
         if last is not None:
             samples[-1] = last
+        # What can only begin a conversation begins one.
+        samples = samples[max(at for at, sample in enumerate(samples) if at == 0 or sample.opens) :]
         turns = tuple(turn for sample in samples for turn in self.turns(rng, sample))
         system = rng.choice(SYSTEM_TEXTS) if rng.random() < SYSTEM_TURN else ""
         thinks = rng.random() < THINKING

@@ -25,6 +25,8 @@ class Sample:
     """JSON-ready facts for the domain's checker: what a right answer to *this* prompt must satisfy."""
     before: tuple[tuple[str, str], ...] = ()
     """Exchanges, as (prompt, answer), that the prompt refers to."""
+    opens: bool = False
+    """Whether it can only begin a conversation: the answer says that nothing came before."""
 
     @property
     def held_out(self) -> bool:

@@ -61,7 +61,8 @@ def generate(rng: random.Random) -> Sample:
     )
     keywords = [name.lower()] if family.uses_name else list(family.keywords)
     combination = f"chat/{family.name}/{_variety(family, prompt, name, core)}"
-    return Sample("chat", prompt, capitalised(response), combination, {"family": family.name, "keywords": keywords})
+    facts = {"family": family.name, "keywords": keywords}
+    return Sample("chat", prompt, capitalised(response), combination, facts, opens=family.opens)
 
 
 def check(response: str, check: dict[str, Any]) -> dict[str, bool]:

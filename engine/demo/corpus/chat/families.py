@@ -19,6 +19,8 @@ class Family:
     keywords: tuple[str, ...]
     """One of these, in lower case, is in every right reply."""
     uses_name: bool = False
+    opens: bool = False
+    """Whether the reply says that nothing came before."""
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -351,5 +353,6 @@ FAMILIES: tuple[Family, ...] = (
             "I would, but I have made nothing yet. [Ask me about|Let us begin with] {idea}.",
         ),
         ("nothing",),
+        opens=True,
     ),
 )  # fmt: skip

@@ -277,7 +277,7 @@ TOPICS: tuple[Topic, ...] = (
         ), nameable=False, number=_two_digits,
     ),
     Topic(
-        "languages", "which language is better", subjects.OTHER_CODE,
+        "better_language", "which language is better", subjects.OTHER_CODE,
         (
             "[Is|is] [Python|python] better than {x}?", "is python better than {x}", "[Python|python] [or|vs] {x}[?|]",
             "[Which|What] is better, [Python or {x}|{x} or Python]?", "Is {x} better than [Python|python]?",
