@@ -21,7 +21,7 @@ class Steady(random.Random):
     def choice(self, seq: Sequence[T]) -> T:  # type: ignore[override]
         return seq[self._hash(seq) % len(seq)]
 
-    def sample(self, population: Sequence[T], k: int, **_: Any) -> list[T]:  # type: ignore[override]
+    def sample(self, population: Sequence[T], k: int, **_: Any) -> list[T]:
         return sorted(population, key=lambda member: self._hash((member, len(population))))[:k]
 
     def random(self) -> float:

@@ -139,6 +139,7 @@ def _count(rng: random.Random, plan: Plan, page: str) -> Change | None:
     if not family.things or family.things == "step":
         return None
     chance = rng.random()
+    words: tuple[str, ...]
     if chance < 0.3:
         new = plan.count * 2
         words = ("[Twice|Double] as many[.|, please.|]", "Double the [{t}|number of {t}][.|]", "More {t}[, please|.|]",
