@@ -95,9 +95,9 @@ FAMILIES: tuple[Family, ...] = (
         ),
         (
             "I can help with {topics}. [For a start, ask|Ask] me about {idea}.",
-            "I know six things: small Python programs, HTML animations, arithmetic, [short explanations|how this "
-            "works],"
-            " small talk, and when to say that I do not know. Try {idea}.",
+            "I know eight things: small Python programs, HTML animations, changes to them, edits of a file you give "
+            "me, arithmetic, [short explanations|how this works], small talk, and when to say that I do not know. Try "
+            "{idea}.",
             "[A few things|Not much, but a few things]: {topics}. [You could try|Try] {idea}.",
             "Ask me about {idea}, for example. I know {topics}.",
         ),
