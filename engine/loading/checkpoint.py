@@ -176,6 +176,11 @@ def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
             f"This drafter reads target layers {list(drafter.target_layer_ids)}, the target has only {depth}.",
             (*OWN_DRAFTER, "."),
         )
+    if len(set(drafter.target_layer_ids)) < len(drafter.target_layer_ids):
+        raise WeightsFailure(
+            f"This drafter reads target layers {list(drafter.target_layer_ids)}, one of them twice.",
+            (*OWN_DRAFTER, "."),
+        )
     if drafter.vocab_size not in (None, target.vocab_size) or drafter.mask_token_id >= target.vocab_size:
         raise WeightsFailure(
             f"This drafter was made for a vocabulary of {drafter.vocab_size or '?'} tokens with {drafter.mask_token_id}"
