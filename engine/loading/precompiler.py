@@ -69,8 +69,8 @@ def _rehearse_tiles(launches: RoundLaunches, card: Card) -> None:
 
 @torch.inference_mode()
 def _rehearse_prompt(decoder: Decoder) -> None:
-    """The products that are tried out first, and two pieces of a prompt, as ``decoder.Turn`` runs them: a short one, and
-    the longest with a drafter that is told of it."""
+    """The products that are tried out first, and two pieces of a prompt, as ``decoder.Turn`` runs them: a short one,
+    and the longest with a drafter that is told of it."""
     launch_products(decoder.target)
     drafter = decoder.drafter
     longest = min(GPU_PREFILL_CHUNK, decoder.max_context - PROMPT_ROWS)
