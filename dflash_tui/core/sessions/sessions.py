@@ -28,6 +28,7 @@ from engine.events import (
     TurnFinished,
     TurnStarted,
     TurnStatistics,
+    statistics_from_dict,
 )
 
 from ..files.places import sessions_directory
@@ -191,8 +192,8 @@ class Turn:
         """How it ended, with those statistics that this version knows."""
         known = {each.name for each in fields(TurnStatistics)}
         values = {name: value for name, value in self.statistics.items() if name in known}
-        values["acceptance_histogram"] = tuple(values.get("acceptance_histogram", ()))
-        return TurnFinished(self.number, self.reason or "error", self.answer, self.thought, TurnStatistics(**values))
+        statistics = statistics_from_dict({"acceptance_histogram": (), **values})
+        return TurnFinished(self.number, self.reason or "error", self.answer, self.thought, statistics)
 
 
 @dataclass(frozen=True, slots=True)
