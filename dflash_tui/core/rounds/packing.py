@@ -217,12 +217,17 @@ def is_unsure(step: Step) -> bool:
 
 def is_sourced(step: Step) -> bool:
     """It says where something was looked up, or who guessed a token."""
-    return step.match is not None or any(token.source for token in (*step.draft, *step.tree))
+    return step.match is not None or any(_sources(step))
+
+
+def _sources(step: Step) -> list[Source | None]:
+    """Of the draft, then of the tree."""
+    return [*(token.source for token in step.draft), *(token.source for token in step.tree)]
 
 
 def _put_sources(out: bytearray, step: Step) -> None:
-    for token in (*step.draft, *step.tree):
-        put_number(out, SOURCES.index(token.source))
+    for source in _sources(step):
+        put_number(out, SOURCES.index(source))
     length, distance = (0, 0) if step.match is None else (step.match.length, step.match.distance)
     put_number(out, length)
     put_number(out, distance)
