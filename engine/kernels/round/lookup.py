@@ -86,10 +86,10 @@ def _look_up(
         end = start + tl.arange(0, BLOCK)
         # The first tokens of all places, none waiting for another; most places end here.
         same = end < newest
-        for back in tl.static_range(SHORTEST):
-            wanted = tl.load(text + tl.maximum(newest - back, 0))
-            found = tl.load(text + end - back, mask=same & (end >= back), other=-1)
-            same = same & (found == wanted)
+        for near in tl.static_range(SHORTEST):
+            token = tl.load(text + tl.maximum(newest - near, 0))
+            there = tl.load(text + end - near, mask=(end < newest) & (end >= near), other=-1)
+            same = same & (there == token)
         length = tl.where(same, SHORTEST, 0)
         left = tl.max(same.to(tl.int32), 0) * (LONGEST - SHORTEST)
         while left > 0:
