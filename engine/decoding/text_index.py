@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,13 @@ class TextIndex:
         if len(recent) + len(older) == 1 or self._same(latest) == LONGEST:
             return Found(self._same(latest), newest - latest)
         return self._longest(np.concatenate((older, recent)))
+
+    def guess(self, found: Found, count: int, stops: Collection[int] = ()) -> list[int]:
+        """``continuation`` of the text so far."""
+        start = self._length - found.distance
+        period = self.ids[start : start + count].tolist()
+        guess = [period[place % found.distance] for place in range(count)]
+        return next((guess[: place + 1] for place, token in enumerate(guess) if token in stops), guess)
 
     def _longest(self, ends: NDArray[np.int64]) -> Found:
         """The best of places that end with the same ``SHORTEST`` tokens as the text, ascending."""

@@ -27,8 +27,8 @@ class Choice(NamedTuple):
     """What verifying that draft adds to the pass; without a draft, what one would add to the round."""
     price: float = 0.0
     """Tokens that a millisecond is worth: what decoding yields on this text."""
-    looked_up: bool = False
-    """The tree is the chain that was looked up."""
+    looked_up: tuple[float, ...] = ()
+    """Chances of a chain that was looked up, where the tree is what is worth verifying of it."""
 
 
 class ChoiceNumbers(NamedTuple):
@@ -62,8 +62,6 @@ class Judged(NamedTuple):
     """Whether the text goes on otherwise behind those."""
     taken: bool = False
     """The chain was what was verified."""
-    agreed: int = 0
-    """So many of its first tokens were drafted, too."""
 
 
 class Policy:
@@ -72,8 +70,9 @@ class Policy:
 
     __slots__ = ()
 
-    def begin(self) -> None:
-        """A new answer: what was learned of the drafter stays, what was found out about the text before it goes."""
+    def begin(self, drafts: bool = True) -> None:
+        """A new answer: what was learned of the drafter stays, what was found out about the text before it goes.
+        ``drafts``: whether a drafter has a part in it."""
 
     def wants_draft(self, context: int) -> bool:
         """Whether to draft in the coming round or write one token alone. Asked once per round, perhaps before the last
@@ -162,10 +161,10 @@ class Auto(Policy):
     """And of those behind them."""
     matches: MatchCalibration = field(default_factory=MatchCalibration)
     """What looked up tokens are worth in this answer."""
-    drafts: bool = True
-    """Whether there is a drafter."""
     fuses: bool = True
     """Whether a round can draft and look up."""
+    _drafts: bool = True
+    """Whether a drafter has a part in this answer."""
     _tokens: float = 0.0
     """Of recent drafted rounds, old ones fading; and the milliseconds they cost."""
     _milliseconds: float = 0.0
@@ -184,11 +183,15 @@ class Auto(Policy):
     def __post_init__(self) -> None:
         self.begin()
 
-    def begin(self) -> None:
+    def begin(self, drafts: bool = True) -> None:
+        self._drafts = drafts
         self._resting = self._trying = False
         self.matches = MatchCalibration()
         self._pause, self._next_pause, self._odds = 0, FIRST_PAUSE, 1.0
         costs = self.table.costs[0]
+        if not drafts:
+            self._tokens, self._milliseconds = 1.0, costs.plain
+            return
         self._trust(TRUST_ROUNDS, TRUST, costs.round(1), costs.rest)
 
     def _trust(self, rounds: int, times_rest: float, round_ms: float, rest_ms: float) -> None:
@@ -205,7 +208,7 @@ class Auto(Policy):
         return max(1 / self.table.at(context).rest, self._tokens / self._milliseconds)
 
     def wants_draft(self, context: int) -> bool:
-        if self._pause or self._trying or not self.drafts:
+        if self._pause or self._trying or not self._drafts:
             return False
         self._trying = self._resting
         return True
@@ -224,21 +227,21 @@ class Auto(Policy):
         if not first:
             return NOT_AT_ALL
         costs, price = self.table.at(context), self.price(context)
-        worth = max(self._chain_worth(self._kept(Looked(length, ROWS - 1)), costs, price)[1:]) - price * costs.lookup
+        kept = list(accumulate(self._looked_up(Looked(length, ROWS - 1)), mul))
+        worth = max(self._chain_worth(kept, costs, price)[1:]) - price * costs.lookup
         alone = 1 - price * costs.verify[0]
         if worth <= alone:
             return NOT_AT_ALL
-        if not self.drafts or self._resting:
+        if not self._drafts or self._resting:
             return ALONE
         drafted = (1 - RATE_MEMORY) * self._tokens
         return ALONE if worth > 0 and (1 - first) * drafted < price * costs.draft else BESIDE
 
-    def _kept(self, looked: Looked, by_drafter: Sequence[float] = ()) -> list[float]:
-        """How likely each token of a looked up chain is to be kept. ``by_drafter``: chances of a drafter's chain."""
+    def _looked_up(self, looked: Looked, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
+        """How likely each token of a looked up chain is once it is reached. ``by_drafter``: of a drafter's chain."""
         chances = [self.matches.chance(min(looked.length + place, LONGEST)) for place in range(looked.count)]
         both = zip(chances[: looked.agreed], by_drafter, strict=False)
-        chances[: looked.agreed] = [max(pair) for pair in both]
-        return list(accumulate(chances, mul))
+        return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
 
     @staticmethod
     def _chain_worth(kept: Sequence[float], costs: RoundCosts, price: float) -> list[float]:
@@ -247,7 +250,7 @@ class Auto(Policy):
         return [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
 
     def pause(self, context: int) -> Choice | None:
-        if not self.drafts:
+        if not self._drafts:
             return None
         costs = self.table.at(context)
         return Choice(0, 0.0, max(costs.round(TRY) - costs.rest, 0.0), self.price(context))
@@ -257,20 +260,22 @@ class Auto(Policy):
     ) -> tuple[list[Node], Choice]:
         costs, price = self.table.at(context), self.price(context)
         worths = [self._worth(position) for position in chances]
-        agreed = min(looked.agreed, len(worths)) if looked is not None else 0
+        looked_up: tuple[float, ...] = ()
         if looked is not None:
             looked = looked._replace(count=min(looked.count, rows - 1))
-            kept = self._kept(looked, [worth[0] for worth in worths])
+            agreed = min(looked.agreed, looked.count, len(worths))
+            looked_up = self._looked_up(looked, [worth[0] for worth in worths])
             for place in range(agreed):
-                worths[place][0] = max(worths[place][0], self.matches.chance(min(looked.length + place, LONGEST)))
+                worths[place][0] = looked_up[place]
         tree = best_first(worths, rows)
         worth = self._chain_worth([node.chance for node in tree], costs, price)
-        looked_up = False
-        if looked is not None and looked.count:
+        if looked_up:
+            kept = list(accumulate(looked_up, mul))
             by_lookup = self._chain_worth(kept, costs, price)
             if not chances or max(by_lookup[1:]) > max(worth[1:]):
-                looked_up, worth = True, by_lookup
-                tree = [Node(row, row + 1, 0, chance) for row, chance in enumerate(kept)]
+                worth, tree = by_lookup, [Node(row, row + 1, 0, chance) for row, chance in enumerate(kept)]
+            else:
+                looked_up = ()
         width = TRY if self._trying and chances else max(range(len(worth)), key=worth.__getitem__)
         if not tree:
             return [], Choice(0, 0.0, 0.0, price)
@@ -294,10 +299,7 @@ class Auto(Policy):
             self._pause = max(self._pause - 1, 0)
             return
         if judged is not None and judged.taken:
-            # Only where both guessed the same does the round tell of the drafter.
-            for place, position in enumerate(chances[: min(judged.agreed, len(tree), judged.num_right + 1)]):
-                self.calibration.observe(position[0], place < judged.num_right)
-            return
+            return  # it says nothing of the drafter
         costs = self.table.at(context)
         round_ms = costs.round(len(tree))
         if self._trying:

@@ -17,7 +17,7 @@ import torch
 from engine.decoding.text_index import TextIndex
 from engine.kernels.round import lookup as kernels
 from engine.kernels.round.lookup import LookupText, choose_chain, look_up
-from engine.kernels.round.state import DRAFTED, MATCH_DISTANCE, MATCH_LENGTH, RoundState
+from engine.kernels.round.state import LOOKED_UP, MATCH_DISTANCE, MATCH_LENGTH, RoundState
 from engine.kernels.round.verify_width import choice_numbers
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.speculation.costs import CostTable, RoundCosts
@@ -53,7 +53,9 @@ TEXTS: dict[str, Callable[[random.Random, int], list[int]]] = {
 class LookupChecks:
     def __init__(self, device: torch.device, report: Report):
         self.device, self.report = device, report
-        self.numbers = choice_numbers(Auto(COSTS, drafts=False).numbers(0)).to(device)
+        self.policy = Auto(COSTS)
+        self.policy.begin(drafts=False)
+        self.numbers = choice_numbers(self.policy.numbers(0)).to(device)
         self.ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
         self.probability = torch.zeros(MAX_ROWS, device=device)
 
@@ -81,8 +83,8 @@ class LookupChecks:
             wanted = TextIndex(text).find()
             guess = [] if wanted is None else continuation(text, wanted.distance, MAX_ROWS - 1, STOPS)
             looked = None if wanted is None else Looked(wanted.length, len(guess))
-            width = 1 if looked is None else len(Auto(COSTS, drafts=False).choose((), 0, MAX_ROWS, looked)[0]) + 1
-            same = self.ids[1 : record[DRAFTED]].tolist() == guess and int(state.width) == width
+            width = 1 if looked is None else len(self.policy.choose((), 0, MAX_ROWS, looked)[0]) + 1
+            same = self.ids[1 : record[LOOKED_UP] + 1].tolist() == guess and int(state.width) == width
             wrong += not (found == wanted and same)
             matched += wanted is not None
         self.report.line(f"{name}, {length}", f"{many} texts, {matched} with a match, {wrong} wrong", not wrong)

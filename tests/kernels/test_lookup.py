@@ -9,7 +9,7 @@ import torch
 
 from engine.kernels.round import lookup as kernels
 from engine.kernels.round.lookup import LookupText, choose_chain, look_up
-from engine.kernels.round.state import CHANCE, DRAFTED, LOOKED_UP, MATCH_DISTANCE, MATCH_LENGTH, RoundState
+from engine.kernels.round.state import CHANCE, LOOKED_UP, MATCH_DISTANCE, MATCH_LENGTH, RoundState
 from engine.kernels.round.verify_width import choice_numbers
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import Found, Looked, continuation, longest_match, num_agreed
@@ -53,17 +53,18 @@ def test_it_finds_and_guesses_what_the_definition_does(seed: int) -> None:
     text = some_text(seed)
     state, held = on_device(text)
     ids, probability = torch.zeros(17, dtype=torch.int64), torch.zeros(16)
-    policy = Auto(EXPERTS, drafts=False)
+    policy = Auto(EXPERTS)
+    policy.begin(drafts=False)
     choose_chain(state, choice_numbers(policy.numbers(0)), ids, held, probability, drafted=False)
     match = longest_match(text)
     record = state.record.tolist()
     found = Found(record[MATCH_LENGTH], record[MATCH_DISTANCE]) if record[MATCH_LENGTH] else None
     assert found == match
     guess = [] if match is None else continuation(text, match.distance, ROWS - 1, STOPS)
-    assert ids[1 : record[DRAFTED]].tolist() == guess
+    assert ids[1 : record[LOOKED_UP] + 1].tolist() == guess
     if match is not None:
         tree, _ = policy.choose((), 0, ROWS, Looked(match.length, len(guess)))
-        assert int(state.width) == len(tree) + 1 and record[LOOKED_UP]
+        assert int(state.width) == len(tree) + 1
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -89,9 +90,9 @@ def test_beside_a_draft_the_chain_is_taken_that_the_policy_takes(seed: int) -> N
     tree, choice = policy.choose([(each,) for each in confidences], 0, width, looked)
     assert int(state.width) == len(tree) + 1
     record = state.record.tolist()
-    assert record[LOOKED_UP] == choice.looked_up
+    assert record[LOOKED_UP] == len(choice.looked_up)
     taken = guess if choice.looked_up else draft
-    assert ids[1 : len(taken) + 1].tolist() == taken and record[DRAFTED] == len(taken) + 1
+    assert ids[1 : len(taken) + 1].tolist() == taken
     chance = state.record.view(torch.float32).tolist()[CHANCE]
     assert chance == pytest.approx(choice.chance, abs=1e-5)
 

@@ -13,13 +13,13 @@ from ...speculation import lookup
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
 from .state import (
+    AGREED,
     AT_CURSOR,
     AT_RECORD,
     AT_STOPS,
     AT_WIDTH,
     CHANCE,
     COST_MS,
-    DRAFTED,
     LOOKED_UP,
     MATCH_DISTANCE,
     MATCH_LENGTH,
@@ -40,7 +40,7 @@ class LookupText:
     """The text on the device."""
 
     ids: Tensor
-    """int32 [context + 16]: the token of every position up to the anchor's; anything behind it."""
+    """int32 [context + 16]: the token of every position up to the anchor's; anything behind it. Rounds write theirs."""
     best: Tensor
     """int32 [128]: what each program of a search found."""
 
@@ -140,13 +140,14 @@ def _choose_chain(
         none = 1.0 - price * tl.load(numbers + VERIFY_MS)
         drafted_worth = tl.zeros((16,), tl.float32) + float("-inf")
         drafted_kept = tl.zeros((16,), tl.float32)
+        num_agreed = 0
         if HAS_DRAFT:
             live = lane < width - 1
             draft = tl.load(ids + 1 + lane, mask=live, other=-1)
             confidence = tl.load(probability + lane, mask=live, other=0.0)
             by_drafter = tl.where(live, chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE), 0.0)
-            differs = tl.where(looked & live & (draft == guess), 16, lane)
-            agreed = lane < tl.min(differs, 0)
+            num_agreed = tl.min(tl.where(looked & live & (draft == guess), 16, lane), 0)
+            agreed = lane < num_agreed
             both = tl.maximum(chance, by_drafter)
             chance = tl.where(agreed, both, chance)
             drafted_kept = tl.associative_scan(tl.where(agreed, both, by_drafter), 0, times)
@@ -168,10 +169,10 @@ def _choose_chain(
         tl.store(probability + lane, chance, mask=taken)
         record = state + AT_RECORD
         tl.store(state + AT_WIDTH, chosen + 1)
-        tl.store(record + DRAFTED, rows + 1)
         tl.store(record + MATCH_LENGTH, tl.where(matches, length, 0))
         tl.store(record + MATCH_DISTANCE, tl.where(matches, distance, 0))
-        tl.store(record + LOOKED_UP, takes.to(tl.int32))
+        tl.store(record + LOOKED_UP, tl.where(takes, count, 0))
+        tl.store(record + AGREED, num_agreed)
         tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))
         tl.store(record + COST_MS, edge_cost.to(tl.int32, bitcast=True))
 
