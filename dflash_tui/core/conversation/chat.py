@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from engine.commands import Adjust, Ask, BlockSize, Command, GenerationSettings, Message, Stop
+from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
 from ..sessions.sessions import Conversation
@@ -122,9 +122,9 @@ class Chat:
         """From the next question on."""
         self.settings = replace(self.settings, thinking=thinking)
 
-    def speculate(self, speculation: bool) -> None:
+    def speculate(self, speculation: bool, by: DraftBy = "both") -> None:
         """From the next question on."""
-        self.settings = replace(self.settings, speculation=speculation)
+        self.settings = replace(self.settings, speculation=speculation, draft_by=by)
 
     def take_back(self) -> Exchange | None:
         """Undoes the newest question and answer, or None. Not while ``busy``; caches rewind at the next one."""
