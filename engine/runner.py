@@ -41,7 +41,9 @@ from .tuning.known import known_costs
 from .turn_events import TurnEvents
 
 DEFAULT_MAX_CONTEXT = 32_768
-"""Tokens to reserve caches for when nobody asks for more."""
+"""Tokens that a format must have room for when nobody says how many; memory decides how many more there are."""
+TIGHT_CONTEXT = 256
+"""In a smaller one a question may have no room: looked at before weights are read."""
 
 PROGRESS_INTERVAL = 0.2
 """Seconds between reports of loading: more would cost the readers the interpreter."""
@@ -108,6 +110,10 @@ class Runner:
         tokenizer = tokenizer_beside(folders.target)
         chosen = choose_weights(options, folders, context, device)
         plan, named = chosen.plan, options.target is not None
+        if options.max_context is None:
+            plan = plan.roomier()
+        elif plan.context < TIGHT_CONTEXT:
+            require_room(tokenizer.result(), plan.context)
         if not chosen.is_plain:
             emit(LoadProgress(chosen.describe(), 0, 0, remark=named))
         emit(LoadProgress(plan.describe(), 0, 0, remark=named))
@@ -193,6 +199,12 @@ class Runner:
             else:
                 yield PrefillDone(ask.turn, progress.milliseconds)
         yield turn.finished()
+
+    def count(self, ask: Ask) -> int:
+        """Tokens of the prompt that a question makes. Touches no model: any thread may ask."""
+        if ask.prompt:
+            return len(self.tokenizer.raw_prompt(ask.prompt).ids)
+        return len(self.tokenizer.prompt(ask.messages, ask.settings.thinking).ids)
 
     def forget(self) -> None:
         """Empties the caches, after an error that may have left them half written."""
@@ -313,6 +325,17 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
     # Nobody waits for this thread's end: loading may be cancelled, and the program left, before it is done.
     Thread(target=load, name="tokenizer", daemon=True).start()
     return loaded
+
+
+def require_room(tokenizer: ChatTokenizer, context: int) -> None:
+    """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer."""
+    least = len(tokenizer.prompt([Message("user", "Hi")], thinking=False).ids) + 2
+    if context < least:
+        tokens = "1 token has" if context == 1 else f"{context} tokens has"
+        raise UsageFailure(
+            f"A context of {tokens} no room for a question: the shortest takes {least}.",
+            ("Make room for more: ", Option("max_context", 8 * TIGHT_CONTEXT), "."),
+        )
 
 
 def use_fitting_threads(device: torch.device) -> None:

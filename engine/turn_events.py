@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import zip_longest
+from math import isnan
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from .commands import Ask
 from .decoding.rounds import Prompt, Round
+from .errors import WeightsFailure
 from .events import (
     MICROSECONDS,
     PROBABILITY_STEPS,
@@ -22,6 +24,7 @@ from .events import (
     WidthChoice,
     rounded,
 )
+from .files.json_fields import DOWNLOAD_AGAIN
 from .statistics import TurnMeter
 from .tokenizer import AnswerStream
 
@@ -121,4 +124,7 @@ def _width_choice(done: Round) -> WidthChoice | None:
 
 
 def _probability(value: float) -> float:
+    """Raises ``WeightsFailure`` for what only weights can cause that loading had no reason to refuse."""
+    if isnan(value):
+        raise WeightsFailure("The model computes values that are no numbers (NaN).", DOWNLOAD_AGAIN)
     return rounded(value, PROBABILITY_STEPS)

@@ -15,6 +15,7 @@ from ..files.shards import missing_weights
 from ..models.family import KnownPair
 from ..models.registry import FAMILIES, find_family, text_config
 from .fetching import Fetching
+from .packaged import packaged_folder
 
 if TYPE_CHECKING:
     from .download import Repository
@@ -27,12 +28,25 @@ NO_DRAFTER = "none"
 INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
 INSTEAD_OF_DRAFTER = (Option("drafter", NO_DRAFTER), " goes without a drafter")
 
+TARGET_PART, DRAFTER_PART = "target", "drafter"
+"""What the parts of a folder are called that holds a whole pair."""
+MODEL_NAMES = (
+    "A model's folder holds config.json and *.safetensors, a pair's folder target/ and drafter/."
+    " A model's name on the hub looks like google/gemma-4-26B-A4B-it."
+)
+CHECK_PATH = f"Check the path. {MODEL_NAMES}"
+NAME_SHOWN = 60
+
 Instead = tuple[Advice, str]
 """What people may do when a model can't be had."""
 
 
 KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
 """All published pairs, the smaller before the larger within a family."""
+
+
+SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_names}
+"""Published targets that one word means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +72,44 @@ def find_pair(
     if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
         target = copy
     target_folder = finder.find(target)
-    drafter_name = drafter or known_drafter(target_folder)
+    drafter_name = drafter or drafter_in(Path(target).expanduser()) or known_drafter(target_folder)
     drafter_folder = None
     if drafter_name is not None and drafter_name != NO_DRAFTER:
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
     finder.fetch_rest()
-    return PairFolders(target, target_folder, drafter_folder, drafter_name if drafter_folder else None)
+    name = SHORT_NAMES[target.lower()].target if target.lower() in SHORT_NAMES else target
+    return PairFolders(name, target_folder, drafter_folder, drafter_name if drafter_folder else None)
+
+
+def check_path(name: str) -> None:
+    """Raises ``WeightsFailure`` for a path where no model lies, whatever the name would mean on the hub. Reads no
+    weight and asks nobody."""
+    if not name.strip():
+        raise WeightsFailure("The model's name is empty.", MODEL_NAMES)
+    try:
+        folder = Path(name).expanduser()
+        is_folder, is_file = folder.is_dir(), folder.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, no text, another user's home
+        raise WeightsFailure(f"{name[:NAME_SHOWN]!r} can't be a model's name: {error}.", MODEL_NAMES) from None
+    if is_folder:
+        if not any((place / "config.json").is_file() for place in (folder, folder / TARGET_PART)):
+            raise WeightsFailure(f"The folder {name} holds no config.json, so no model.", CHECK_PATH)
+    elif is_file:
+        raise WeightsFailure(f"{name} is a file, and no model.", CHECK_PATH)
+    elif name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
+
+
+def target_in(folder: Path) -> Path:
+    """The target's own folder: this one, or its part where target and drafter lie side by side in it."""
+    inner = folder / TARGET_PART
+    return inner if not (folder / "config.json").is_file() and (inner / "config.json").is_file() else folder
+
+
+def drafter_in(folder: Path) -> str | None:
+    """The drafter of a folder that holds a whole pair."""
+    part = folder / DRAFTER_PART
+    return str(part) if target_in(folder) != folder and (part / "config.json").is_file() else None
 
 
 def known_drafter(target: Path) -> str | None:
@@ -118,9 +164,12 @@ class _Finder:
 
     def find(self, name: str, instead: Instead = INSTEAD_OF_TARGET) -> Path:
         """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
+        check_path(name)
         folder = Path(name).expanduser()
         if folder.is_dir():
-            return folder
+            return target_in(folder)
+        if (short := SHORT_NAMES.get(name.lower())) is not None:
+            return packaged_folder(short.package) or self.find(short.target, instead)
         if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
             known = ", ".join(pair.target for pair in KNOWN_PAIRS)
             raise WeightsFailure(
@@ -128,12 +177,8 @@ class _Finder:
                 " Nothing was fetched.",
                 (f"Models with a drafter: {known}   (", *instead, ")"),
             )
-        if name.count("/") != 1 or name.startswith((".", "/", "~")):
-            raise WeightsFailure(
-                f"There is no folder {name}.",
-                "Check the path; a model folder holds config.json and *.safetensors."
-                " A model's name on the hub looks like google/gemma-4-26B-A4B-it.",
-            )
+        if "/" not in name:
+            raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
         return self._cached(name, instead) or self._begin(name)
 
     def fetch_rest(self) -> None:

@@ -182,7 +182,7 @@ def test_a_tensor_of_another_config(name: str, shape: tuple[int, ...], words: tu
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "word"), [("model_type", "llama", "llama"), ("hidden_size_per_layer_input", 256, "E2B")]
+    ("field", "value", "word"), [("model_type", "mamba", "mamba"), ("hidden_size_per_layer_input", 256, "E2B")]
 )
 def test_another_architecture(field: str, value: object, word: str, folder: Path) -> None:
     edit_config(folder, lambda config: config["text_config"].update({field: value}))
@@ -202,8 +202,9 @@ def refuse_drafter(folder: Path, target: Gemma4) -> WeightsFailure:
         {"num_target_layers": 30},
         {"hidden_size": 128},
         {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [0, 3]}},
+        {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 1]}},
     ],
-    ids=["depth", "width", "taps"],
+    ids=["depth", "width", "taps", "taps twice"],
 )
 def test_a_drafter_for_another_target(changes: dict[str, Any], dense_pair: TinyPair, tmp_path: Path) -> None:
     write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 2], 3) | changes)
