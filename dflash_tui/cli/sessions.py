@@ -35,10 +35,11 @@ from .pair import typed_flags
 from .problems import Problem
 
 if TYPE_CHECKING:
-    from dflash_tui.core.sessions.search import Hit
+    from dflash_tui.core.sessions.search import Hit, Search
 
 MARKDOWN = "md"
 NAME_WIDTH = 60
+MANY = 500
 EXCERPT = 100
 """Characters of what was said around a word that was looked for."""
 
@@ -54,8 +55,11 @@ def sessions(context: click.Context) -> int:
 @click.argument("words", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
-    """List conversations, the latest first; only those that have all WORDS in their name or questions."""
-    found = [session for session in list_sessions() if session.matches(" ".join(words))]
+    """List conversations, the latest first; only those that have all WORDS in their name, questions or answers."""
+    text = " ".join(words)
+    with closing(_search()) as search:
+        said = {hit.path for hit in search.find(text)} if text else set()
+    found = [session for session in list_sessions() if session.matches(text) or session.path in said]
     for session in found:
         print(_as_json(session) if as_json else _as_line(session))
     if not found and not as_json:
@@ -72,11 +76,8 @@ def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
 
     A word may be cut short; '"several words"' in quotes stand as they are.
     """
-    from dflash_tui.core.sessions.search import Search  # nothing else needs a database
-
-    search, count = Search(), 0
-    text = " ".join(words)
-    with closing(search):
+    count, text = 0, " ".join(words)
+    with closing(_search()) as search:
         for hit in search.find(text, most):
             count += 1
             print(_hit_json(hit) if as_json else _hit_line(hit, text), flush=True)
@@ -157,6 +158,16 @@ def _write(text: str, path: Path | None) -> int:
 def _as_line(session: SessionSummary) -> str:
     when = datetime.fromtimestamp(session.changed).strftime("%Y-%m-%d %H:%M")
     return f"{session.id}  {when}  {len(session.questions):>3}  {_printable(session.name[:NAME_WIDTH])}"
+
+
+def _search() -> Search:
+    """Says so where the first search reads a great many files."""
+    from dflash_tui.core.sessions.search import Search  # nothing else needs a database
+
+    search = Search()
+    if (count := search.num_missing()) > MANY:
+        print(f"Reading {count} conversations that were not searched before.", file=sys.stderr)
+    return search
 
 
 def _hit_line(hit: Hit, words: str) -> str:

@@ -168,7 +168,7 @@ async def test_presets(launch: Launch, here: Path) -> None:
         assert chat.screen.chat.system == "Ask back." and chat.screen.chat.settings.block_size == 4
         assert "preset: tutor" in chat.screen.query_one("#header").render().plain
         await chat.ask("/temp 0.9")
-        assert "preset: tutor*" in chat.screen.query_one("#header").render().plain
+        await chat.until(lambda: "preset: tutor*" in chat.screen.query_one("#header").render().plain)
         await chat.ask("/preset tuttor")
         assert "Did you mean tutor" in chat.notices()
         await chat.ask_and_wait("hi")

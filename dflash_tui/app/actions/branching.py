@@ -27,6 +27,8 @@ def retry(screen: ChatScreen, argument: Argument) -> None:
     for feature in again.features:
         screen.talk.require(feature)
     number = screen.talk.chosen(again.which).number
+    if again.drafter:
+        screen.switching.switch("", again.drafter)  # the question waits for it
     if again.settings is None and screen.chat.settings.temperature == 0:
         screen.notify("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.", timeout=6)
     elif again.settings is None and screen.source.capabilities.can("seed"):

@@ -21,7 +21,7 @@ from dflash_tui.core.conversation.start import STARTERS, Start
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.source import Source, SourceFactory
 from dflash_tui.sources import replay_source
 from engine.commands import BlockSize, Close, GenerationSettings, Stop
 from engine.events import Clock
@@ -36,6 +36,7 @@ from ..presets import Presets
 from ..pump import FramePump
 from ..room import Room
 from ..runs import Runs
+from ..switching import Switching
 from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.attached import Attached
@@ -94,8 +95,8 @@ class ChatScreen(Screen[None]):
         self.begin: Start = begin or Start()
         self.out_dir = out_dir
         self.queue = queue
-        self.source = source(queue.put)
-        self.chat = Chat(settings, self.source.send, lambda: self.queue.log)
+        self.switching = Switching(self, source)
+        self.chat = Chat(settings, lambda command: self.source.send(command), lambda: self.queue.log)
         self.drawing = Drawing(self)
         self.pump = FramePump(
             self.chat, queue, self.drawing.draw, lambda: getattr(self.app._driver, "backed_up", False)
@@ -146,6 +147,11 @@ class ChatScreen(Screen[None]):
             self.action_act("sessions")
         self.presets.begin()
         self.attaching.begin(self.begin.files)
+
+    @property
+    def source(self) -> Source:
+        """Where the events come from now."""
+        return self.switching.source
 
     @property
     def beginning(self) -> str:

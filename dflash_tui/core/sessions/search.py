@@ -123,6 +123,10 @@ class Search:
             left -= len(files)
             yield left
 
+    def num_missing(self) -> int:
+        """How many conversations it does not know as they are now."""
+        return len(self._missing())
+
     # The index
 
     def _open(self) -> sqlite3.Connection | None:
