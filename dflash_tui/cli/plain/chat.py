@@ -319,7 +319,8 @@ class PlainChat:
 
     def say(self, text: str) -> None:
         """Lines of the program's own."""
-        print(sanitise(text), flush=True)
+        encoding = sys.stdout.encoding or "utf-8"
+        print(sanitise(text).encode(encoding, "replace").decode(encoding), flush=True)
 
     def _read_out(self, text: str) -> None:
         """Whole lines only: a reader that speaks while it grows would stumble."""
