@@ -128,7 +128,7 @@ COMMANDS = (
         "[name|none]",
     ),
     Command("think", "let the model think first, from the next question on", think, "on|off"),
-    Command("speculation", "let the drafter guess, or measure the target alone", speculate, "on|off"),
+    Command("speculation", "who guesses, or the target alone, measured", speculate, "on|off|drafter|lookup"),
     Command(
         "model", "switch to another model: a name, folder, GGUF or URL; - goes back", switch, "name [drafter name]"
     ),
