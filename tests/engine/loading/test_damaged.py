@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from engine.commands import EngineOptions
+from engine.commands import Close, EngineOptions
 from engine.errors import WeightsFailure
-from engine.events import Event
+from engine.events import Event, Notice
 from engine.hub.pairs import BUNDLED_PAIR
-from engine.service import load_runner
+from engine.service import EngineService, load_runner
 
 
 @pytest.fixture
@@ -65,3 +66,18 @@ def test_chat_templates_that_are_broken(pair: Path, template: str, why: str) -> 
 
 def test_a_folder_that_holds_a_pair(pair: Path) -> None:
     assert any(getattr(event, "drafter", None) == str(pair / "drafter") for event in load(pair))
+
+
+def test_who_loads_a_target_alone_is_told(pair: Path) -> None:
+    notices: SimpleQueue[Notice] = SimpleQueue()
+
+    def take(event: Event) -> None:
+        if isinstance(event, Notice):
+            notices.put(event)
+
+    service = EngineService(EngineOptions(str(pair / "target"), device="cpu", time_rounds=False), take)
+    service.start()
+    notice = notices.get(timeout=60)
+    assert "No drafter is known" in notice.message and notice.advice == "the option drafter names one."
+    service.send(Close())
+    service.join(60)
