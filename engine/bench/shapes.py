@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..loading.checkpoint import read_drafter_config, read_target_config
-from ..models.dflash.config import DrafterConfig
+from ..models.dflash.config import DFlashConfig
 from ..models.family import TargetConfig
 from ..models.registry import drafter_config_of, family_of
 
@@ -54,7 +54,7 @@ class Shape:
 
     name: str
     target: TargetConfig
-    drafter: DrafterConfig | None
+    drafter: DFlashConfig | None
 
 
 def read_shape(name: str, num_layers: int | None = None) -> Shape:

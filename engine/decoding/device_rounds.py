@@ -59,6 +59,8 @@ class DeviceRounds:
         sizes = len(launches.numbers), len(launches.state.record)
         self._free = [Readback(*sizes, launches.device, READ + 1) for _ in range(AHEAD + 1)]
         self._in_force: GenerationSettings | None = None
+        self._drafts = -1
+        """Tokens that the device drafts in a round, at most."""
         self._waiting = 0
         """Rows that wait to enter the drafter's context once all that is enqueued has run, at most."""
 
@@ -97,12 +99,11 @@ class DeviceRounds:
         state.anchor.fill_(turn.anchor)
         state.pending.zero_()
         state.done.zero_()
-        self._in_force, self._waiting = None, 0
+        self._in_force, self._waiting, self._drafts = None, 0, -1
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         state, sampling = self.launches.state, self.launches.sampling
-        block = 1 if turn.drafter is None else min(settings.block_rows(turn.drafter.config.block_size), MAX_ROWS)
-        state.block_size.fill_(block)
+        self._draft_at_most(block_of(turn, settings) - 1)
         state.end.fill_(min(len(turn.prompt.ids) + settings.max_new_tokens, turn.decoder.max_context))
         if settings.temperature > 0:
             sampling.temperature.fill_(settings.temperature)
@@ -110,6 +111,20 @@ class DeviceRounds:
         sampling.top_p.fill_(settings.top_p)
         sampling.seed.fill_(settings.seed)
         self._in_force = settings
+
+    def _draft_at_most(self, count: int) -> None:
+        """From the next round on."""
+        if count != self._drafts:
+            self._drafts = count
+            self.launches.state.block_size.fill_(count + 1)
+
+    def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None) -> int:
+        """Tokens that the coming round drafts: a number that there are launches for."""
+        most, counts = block_of(turn, settings) - 1, self.launches.counts
+        if policy is not None and len(counts) > 1:
+            most = policy.depth(turn.cache.length, counts)
+            self._draft_at_most(most)
+        return next(count for count in counts if count >= most)
 
     def _enqueue(self, turn: Turn, settings: GenerationSettings) -> EnqueuedRound:
         """Enqueues a round under these settings."""
@@ -120,13 +135,14 @@ class DeviceRounds:
         drafts = turn.drafter is not None and (policy is None or policy.wants_draft(context))
         ingests = drafts or (turn.drafter is not None and self._waiting >= INGEST_BATCH)
         chosen_by = policy.numbers(context) if drafts and policy is not None else None
+        count = self._count(turn, settings, policy) if drafts else 0
         draft, verify = launches.when_chosen if chosen_by is not None else ("draft", "verify")
         judge = launches.of(verify if drafts else "plain", greedy)
         readback = self._free.pop()
         readback.stopwatch.mark(BEGUN)
         if drafts:
             readback.send(choice_numbers(chosen_by), launches.numbers)
-            launches.of(draft, True)()
+            launches.of(draft, True, count)()
         elif ingests:
             launches.of("ingest", True)()
         self._waiting = MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
@@ -177,6 +193,11 @@ class DeviceRounds:
         if turn.draft_cache is not None and ingests:
             turn.draft_cache.follow(start, written=start + record.drafted_rows)
         turn.prefix.follow(record.committed, written=start + len(record.tree) + 1)
+
+
+def block_of(turn: Turn, settings: GenerationSettings) -> int:
+    """Rows of a block, anchor included; 1 without a drafter."""
+    return 1 if turn.drafter is None else min(settings.block_rows(turn.drafter.config.block_size), MAX_ROWS)
 
 
 def _choice(done: EnqueuedRound, record: RoundRecord) -> Choice | None:

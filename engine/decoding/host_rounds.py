@@ -101,6 +101,9 @@ class HostRounds:
             return Drafted()
         settings = turn.settings
         wanted = settings.block_rows(drafter.config.block_size)
+        policy = turn.decoder.policy if settings.block_size == AUTO else None
+        if policy is not None and drafter.sequential:
+            wanted = 1 + policy.depth(turn.cache.length, range(1, wanted))
         width = min(wanted, settings.max_new_tokens - turn.num_emitted, turn.room)
         if width < 2:
             return Drafted()

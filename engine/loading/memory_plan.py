@@ -23,10 +23,10 @@ from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
 from ..models.attention_backends import why_host_rounds
-from ..models.dflash.config import DrafterConfig
 from ..models.dflash.modules import DFlashDrafter
 from ..models.dflash.weights import DraftWeights, hold_in_8_bits
-from ..models.family import TargetConfig
+from ..models.drafter import Drafter
+from ..models.family import DrafterConfig, TargetConfig
 from ..models.target import TargetModel
 from .checkpoint import compute_dtype, read_drafter_config, read_target_config, target_on_meta
 
@@ -262,7 +262,7 @@ def plan_of(
         draftings = _draftings(config, modules) if device_rounds else (Drafting(drafter_bytes),)
     return MemoryPlan(
         target=config.layers,
-        drafter=() if drafter is None else drafter.layers,
+        drafter=() if drafter is None else drafter.states,
         context=min(context, config.max_context),
         weights=weights,
         target_bytes=bytes_of(model),
@@ -283,9 +283,11 @@ def available_memory(device: torch.device) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _draftings(target: TargetConfig, drafter: DFlashDrafter) -> tuple[Drafting, ...]:
-    """For a drafter on ``meta``, which is packed in the end."""
+def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
+    """For a drafter on ``meta``, which is packed in the end if it is of a kind that can be."""
     plain = bytes_of(drafter)
+    if not isinstance(drafter, DFlashDrafter):
+        return (Drafting(plain),)
     head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
     copies = DraftWeights.of(drafter, in_8_bits=True).nbytes
     hold_in_8_bits(drafter)

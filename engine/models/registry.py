@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..errors import Load, Option, WeightsFailure
-from .dflash.config import DrafterConfig
-from .family import Family, Json
+from .dflash.config import DFlashConfig
+from .family import DrafterConfig, Family, Json
 from .gemma4 import GEMMA4
+from .mtp.config import MtpConfig
 
 FAMILIES: list[Family] = [GEMMA4]
-DRAFTERS = {"DFlashDraftModel": DrafterConfig.from_json}
+DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
+    "DFlashDraftModel": DFlashConfig.from_json,
+    "Gemma4AssistantForCausalLM": MtpConfig.from_json,
+    "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
+}
 """What reads a drafter's ``config.json``, by its architecture."""
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from .calibration import Calibration, PooledCalibration
 from .costs import CostTable, RoundCosts
+from .depth import DraftDepth
 from .trees import ROWS, Chances, Node, best_first, chain, in_rows
 
 
@@ -52,6 +53,10 @@ class Policy:
         """Whether to draft in the coming round or write one token alone. Asked once per round, perhaps before the last
         was observed."""
         return True
+
+    def depth(self, context: int, counts: Sequence[int]) -> int:
+        """How many tokens to draft in the coming round, which has a draft: one of ``counts``, ascending."""
+        return counts[-1]
 
     def pause(self, context: int) -> Choice | None:
         """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""
@@ -125,6 +130,8 @@ class Auto(Policy):
     _pause: int = 0
     """Plain rounds left before the next try."""
     _next_pause: int = FIRST_PAUSE
+    _depth: DraftDepth = field(default_factory=DraftDepth)
+    """How many drafts are worth a pass each."""
     _odds: float = 1.0
     """How likely it was that all drafts fall which fell lately."""
     _before: Calibration = field(default_factory=Calibration)
@@ -136,6 +143,7 @@ class Auto(Policy):
     def begin(self) -> None:
         self._resting = self._trying = False
         self._pause, self._next_pause, self._odds = 0, FIRST_PAUSE, 1.0
+        self._depth = DraftDepth()
         costs = self.table.costs[0]
         self._trust(TRUST_ROUNDS, TRUST, costs.round(1), costs.rest)
 
@@ -157,6 +165,12 @@ class Auto(Policy):
             return False
         self._trying = self._resting
         return True
+
+    def depth(self, context: int, counts: Sequence[int]) -> int:
+        costs = self.table.at(context)
+        if not costs.step:
+            return counts[-1]
+        return counts[0] if self._trying else self._depth.best(costs, self.price(context), counts)
 
     def pause(self, context: int) -> Choice | None:
         costs = self.table.at(context)
@@ -181,7 +195,9 @@ class Auto(Policy):
             self._pause = max(self._pause - 1, 0)
             return
         costs = self.table.at(context)
-        round_ms = costs.round(len(tree))
+        round_ms = costs.round(len(tree), len(chances))
+        if costs.step:
+            self._depth.observe(len(path), len(tree))
         if self._trying:
             self._judge(len(path) + 1, costs)
             return

@@ -13,7 +13,7 @@ import torch
 from ..decoding.cuda_graphs import Launch, Stopwatch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.round_launches import Kind, RoundLaunches
+from ..decoding.round_launches import DRAFT_COUNTS, Kind, RoundLaunches
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
 from ..speculation.trees import best_first, in_rows
@@ -52,15 +52,16 @@ def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
     timer, (draft, verify) = RoundTimer(rounds.launches), rounds.launches.when_chosen
+    counts = rounds.launches.counts
     took = _quickest(
         [
-            partial(timer.time, draft, text, context, pending=TYPICAL),
+            *(partial(timer.time, draft, text, context, pending=TYPICAL, count=count) for count in _ends(counts)),
             partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
             partial(timer.time, "plain", text, context),
             *(partial(timer.time, verify, text, context, width) for width in WIDTHS[1:]),
         ]
     )
-    return _round_costs(*took)
+    return _round_costs(_ends(counts), took)
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
@@ -79,17 +80,29 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
         draft_cache.pretend(context - count)
         drafter.ingest(features[:count], draft_cache)
 
-    def draft() -> None:
+    def draft(count: int) -> None:
         ingest(TYPICAL)
-        drafter.draft(decoder.target, text[0], drafter.config.block_size, draft_cache).ids.tolist()
+        drafter.draft(decoder.target, text[0], count + 1, draft_cache).ids.tolist()
 
-    works: list[Callable[[], None]] = [draft, partial(ingest, MAX_ROWS), *(partial(verify, width) for width in WIDTHS)]
-    return _round_costs(*_quickest([partial(_milliseconds, work) for work in works]))
+    most = drafter.config.block_size - 1
+    counts = _ends(range(1, most + 1) if drafter.sequential else (most,))
+    works = [*(partial(draft, count) for count in counts), partial(ingest, MAX_ROWS)]
+    works += [partial(verify, width) for width in WIDTHS]
+    return _round_costs(counts, _quickest([partial(_milliseconds, work) for work in works]))
 
 
-def _round_costs(draft: float, ingest: float, *passes: float) -> RoundCosts:
-    """From milliseconds of a draft, of taking in 16 tokens, and of a pass of each of ``WIDTHS``."""
-    return RoundCosts(draft, every_width(dict(zip(WIDTHS, passes, strict=True))), ingest / MAX_ROWS)
+def _ends(counts: Sequence[int]) -> list[int]:
+    """The least and the most of them: between two numbers of drafts, costs grow evenly."""
+    return sorted({counts[0], counts[-1]})
+
+
+def _round_costs(counts: Sequence[int], took: Sequence[float]) -> RoundCosts:
+    """From milliseconds of a draft of each of ``counts``, one or two; of taking in 16 tokens; and of a pass of each of
+    ``WIDTHS``."""
+    least, most, ingest = took[0], took[len(counts) - 1], took[len(counts)]
+    step = max(most - least, 0.0) / (counts[-1] - counts[0]) if len(counts) > 1 else 0.0
+    verify = every_width(dict(zip(WIDTHS, took[len(counts) + 1 :], strict=True)))
+    return RoundCosts(max(least - step * counts[0], 0.0), verify, ingest / MAX_ROWS, step)
 
 
 def _milliseconds(work: Callable[[], None]) -> float:
@@ -125,10 +138,18 @@ class RoundTimer:
         self.launches = launches
         self._stopwatch = Stopwatch(launches.device, 2)
 
-    def time(self, kind: Kind, text: Sequence[int], context: int, width: int = 1, pending: int = 0) -> float:
+    def time(
+        self,
+        kind: Kind,
+        text: Sequence[int],
+        context: int,
+        width: int = 1,
+        pending: int = 0,
+        count: int = DRAFT_COUNTS[-1],
+    ) -> float:
         """Milliseconds of a piece of a greedy round behind ``context`` positions: verify the first ``width`` of 16
-        tokens, or a typical tree, or ingest ``pending`` rows."""
-        launch = self.launches.of(kind, greedy=True)
+        tokens, or a typical tree, or ingest ``pending`` rows and draft ``count`` tokens."""
+        launch = self.launches.of(kind, True, count)
         self.launches.pose(text, context, width, pending)
         if self.launches.tree is not None:
             self.launches.tree.pose(in_rows(best_first(TYPICAL_CHANCES, width)))

@@ -14,7 +14,7 @@ from engine.files.shards import missing_weights
 from engine.hub import pairs
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, known_drafter
-from engine.models.dflash.config import DrafterConfig
+from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.family import KnownPair
 from engine.models.gemma4.config import Gemma4Config
@@ -52,7 +52,7 @@ def test_a_published_target_finds_its_drafter_by_shape(pair: KnownPair, tmp_path
 def test_the_sizes_of_published_pairs(pair: KnownPair) -> None:
     with torch.device("meta"):
         target = Gemma4(Gemma4Config.from_json(config_of(pair.target)))
-        drafter = DFlashDrafter(DrafterConfig.from_json(config_of(pair.drafter)))
+        drafter = DFlashDrafter(DFlashConfig.from_json(config_of(pair.drafter)))
     total = sum(parameter.numel() for model in (target, drafter) for parameter in model.parameters())
     assert pair.num_parameters == total
 

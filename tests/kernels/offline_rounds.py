@@ -22,7 +22,7 @@ from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
 from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.weights.int8 import Int8Weight
-from engine.models.dflash.config import DrafterConfig
+from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
@@ -36,7 +36,7 @@ CONTEXT = 32768
 def launches(card: Card = HOPPER) -> list[Launch]:
     """On a card, once per piece of machine code. The target has one layer: its kernels are ``offline_target``'s."""
     target_config = Gemma4Config.from_json(json.loads((CONFIGS / TARGET).read_text()))
-    drafter_config = DrafterConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
+    drafter_config = DFlashConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
     with torch.device("meta"):
         target = Gemma4(replace(target_config, layers=target_config.layers[:1])).to(torch.bfloat16)
         drafter = DFlashDrafter(drafter_config).to(torch.bfloat16)
@@ -46,11 +46,11 @@ def launches(card: Card = HOPPER) -> list[Launch]:
     with record(card) as made:
         in_16_bits = RoundLaunches(Decoder(target, drafter, CONTEXT))
         in_16_bits.ingest()
-        in_16_bits.draft()
+        in_16_bits.draft(15)
         launches = RoundLaunches(Decoder(target, drafter, CONTEXT), embedding)
         launches.target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
         launches.ingest()
-        launches.draft()
+        launches.draft(15)
         launches.verify("verify", greedy=True)
         launches.verify("plain", greedy=False)
         _run_tree(launches)

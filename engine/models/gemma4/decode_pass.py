@@ -25,7 +25,7 @@ from ...kernels.weights.plain import PlainWeight
 from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
 from ...layer_config import AttentionConfig
-from ..family import TargetConfig
+from ..family import AFTER_NORM, TargetConfig
 from ..packed import format_of_target
 from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
 from .modules import DecoderLayer, Gemma4
@@ -97,9 +97,12 @@ class DecodePass:
         features of a one-row pass go behind the sixteen places, which hold what the drafter has yet to see."""
         self._embed(max_rows)
         softcap, head = self._target.config.logit_softcap, PlainWeight(self._target.head)
+        first_row = MAX_ROWS if beside else 0
         for index, layer in enumerate(self._layers):
             self._attend(layer, max_rows, tree)
-            self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
+            self._feed_forward(layer, self._feature_columns(index, first_row), max_rows)
+        if (columns := self._feature_columns(AFTER_NORM, first_row)) is not None:
+            columns[:max_rows].copy_(self._buffers.normed[:max_rows])
         head_rows(self._buffers.normed, head, softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)
 
