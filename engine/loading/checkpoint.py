@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ..commands import AttentionBackend, WeightFormat
-from ..errors import DeviceFailure, Option, WeightsFailure
+from ..errors import DeviceFailure, Option
 from ..files.headers import read_headers, same_bytes
 from ..files.json_fields import read_json
 from ..files.tensors import read_tensors
