@@ -104,7 +104,10 @@ def shorten(target: dict[str, Any], drafter: dict[str, Any], num_layers: int) ->
     text["num_hidden_layers"], text["layer_types"] = num_layers, text["layer_types"][:num_layers]
     dflash: dict[str, Any] = drafter["dflash_config"]
     taps = len(dflash["target_layer_ids"])
-    dflash["target_layer_ids"] = [1 + i * (num_layers - 4) // (taps - 1) for i in range(taps)]
+    first, last = (1, num_layers - 3) if num_layers >= taps + 3 else (0, num_layers - 1)
+    if last - first < taps - 1:
+        raise ValueError(f"a drafter that reads {taps} layers needs as many, not {num_layers}")
+    dflash["target_layer_ids"] = [first + i * (last - first) // (taps - 1) for i in range(taps)]
     drafter["num_target_layers"] = num_layers
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ..commands import AttentionBackend, WeightFormat
-from ..errors import DeviceFailure, Option
+from ..errors import DeviceFailure, Option, UsageFailure
 from ..files.headers import read_headers, same_bytes
 from ..files.json_fields import read_json
 from ..files.tensors import read_tensors
@@ -149,7 +149,10 @@ def load_drafter(
     """Loads a drafter beside its target. ``WeightsFailure`` when they don't belong together, ``UsageFailure`` as
     ``load_target``. ``noise_embed_scale`` replaces the scale of a DFlash drafter's input embeddings."""
     config = read_drafter_config(folder, target.config)
-    if noise_embed_scale is not None and isinstance(config, DFlashConfig):
+    if noise_embed_scale is not None:
+        if not isinstance(config, DFlashConfig):
+            scale = Option("noise_embed_scale", noise_embed_scale)
+            raise UsageFailure((scale, " is for DFlash drafters, and this is another."), ("Leave it out.",))
         config = replace(config, embedding_scale=noise_embed_scale)
     device = target.device
     model = drafter_shape(config, device, attention)

@@ -117,12 +117,12 @@ class KnownPair:
     num_layers: int
     num_parameters: int
     """Of the target's text model and the drafter together."""
-    assistant: str = ""
-    """The target's MTP assistant, for those who want to draft with that."""
     copies: tuple[PackedCopy, ...] = ()
     """Of the target, the largest first."""
     qat: str = ""
     """A copy of the target that was trained for INT4: rounding to it loses nothing more."""
+    assistant: str = ""
+    """The target's MTP assistant: a drafter of another kind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,3 +71,10 @@ def test_unequal_choices_in_one_tile_and_equal_ones_in_another() -> None:
     out, choices = picked(hidden.expand(16, -1).contiguous(), embedding)
     check(out, choices)
     assert choices.tokens.tolist() == [[49, 90, 3, 7]] * 16
+
+
+def test_rows_that_are_no_numbers_choose_tokens_of_the_vocabulary() -> None:
+    out, choices = HeadOutput.allocate(101, TILES, CPU), Choices.allocate(CPU)
+    head_rows(torch.full((16, 40), torch.nan), PlainWeight(torch.ones(101, 40)), 30.0, out, TILES)
+    pick_choices(out, choices, TILES)
+    assert ((choices.tokens >= 0) & (choices.tokens < 101)).all()

@@ -82,3 +82,9 @@ def test_a_copy_in_8_bits_is_off_by_half_a_step_at_most() -> None:
     steps = embedding.bfloat16().float().abs().amax(-1) / 127
     error = (copy.restored() - embedding.bfloat16().float()).abs().amax(-1)
     assert copy.values.dtype is torch.int8 and (error <= 0.5001 * steps + 1e-30).all()
+
+
+def test_rows_that_are_no_numbers_pick_a_token_of_the_vocabulary() -> None:
+    """Its row of the embedding is read next, which must not end the process: the host finds out by the probability."""
+    out = run(torch.full((16, 40), torch.nan), PlainWeight(noise(101, 40)), 30.0)
+    assert ((out.token >= 0) & (out.token < 101)).all() and out.probability.isnan().all()

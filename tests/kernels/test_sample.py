@@ -129,3 +129,9 @@ def test_draws_follow_the_distribution() -> None:
     kept = [token for token in range(6) if share[token] > 0]
     assert set(drawn) <= set(kept)
     assert chi_square_p([drawn.count(token) for token in kept], [192 * share[token] for token in kept]) > 0.01
+
+
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 1.0), (7, 0.5)])
+def test_rows_that_are_no_numbers_draw_a_token_of_the_vocabulary(top_k: int, top_p: float) -> None:
+    drawn = draw(torch.full((2, 300), torch.nan), 9, [1, 2], temperature=1.0, top_k=top_k, top_p=top_p)
+    assert ((drawn.token >= 0) & (drawn.token < 300)).all()

@@ -108,7 +108,8 @@ def _head(
         tl.store(logits + row[:, None] * VOCAB + columns[None, :], logit, mask=live)
     logit = tl.where((columns < VOCAB)[None, :], logit, float("-inf"))
     best = tl.max(logit, axis=1)
-    token = tl.min(tl.where(logit == best[:, None], columns[None, :], VOCAB), axis=1)
+    # Numbers that are none equal nothing, not even the highest: what is picked is a token all the same.
+    token = tl.min(tl.where(logit == best[:, None], columns[None, :], VOCAB - 1), axis=1)
     mass = tl.sum(tl.exp(logit - best[:, None]), axis=1)
     at = row * tiles + tile
     tl.store(tile_best + at, best, mask=row < max_rows)
@@ -137,6 +138,7 @@ def _pick(
     let_next_start()
     highest = tl.max(best, axis=0)
     winner = tl.min(tl.where(best == highest, candidate, 2147483647), axis=0)
+    winner = tl.where(winner == 2147483647, 0, winner)  # no highest number: see `_head`
     total = tl.sum(mass * tl.exp(best - highest), axis=0)
     tl.store(token + row, winner.to(tl.int64))
     tl.store(probability + row, 1.0 / total)

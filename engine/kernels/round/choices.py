@@ -78,7 +78,7 @@ def _pick_choices(
     logit = tl.reshape(logit, (CHOICES * COLUMNS,))
     for index in tl.static_range(CHOICES):
         found = tl.max(logit, axis=0)
-        winner = tl.min(tl.where(logit == found, candidate, 2147483647), axis=0)
+        winner = tl.minimum(tl.min(tl.where(logit == found, candidate, 2147483647), axis=0), VOCAB - 1)  # see `_head`
         tl.store(choice_tokens + row * CHOICES + index, winner.to(tl.int64))
         tl.store(choice_probabilities + row * CHOICES + index, tl.exp(found - highest) * (1.0 / total))
         if index == 0:

@@ -215,7 +215,8 @@ def _draw(
         inside = _kept_weight(logit, candidate < VOCAB, threshold, row, peak, temperature, BITS)
         offset = tl.sum((before + tl.cumsum(inside, 0) <= target).to(tl.int32), 0)
         weight = tl.sum(tl.where(lane == offset, inside, 0), 0)
-        tl.store(token_out + row, (chosen * TILE + offset).to(tl.int64))
+        # Without a weight nothing is chosen (numbers that are none): a token all the same, since its row will be read.
+        tl.store(token_out + row, tl.minimum(chosen * TILE + offset, VOCAB - 1).to(tl.int64))
         tl.store(probability_out + row, (weight.to(tl.float64) / total.to(tl.float64)).to(tl.float32))
         asked = tl.load(logits + row * VOCAB + tl.load(drafted + depth * DRAFTED_STRIDE))
         given = _kept_weight(asked, asked == asked, threshold, row, peak, temperature, BITS)

@@ -84,6 +84,11 @@ class DFlashConfig(DrafterConfig):
                 f"This drafter reads target layers {list(self.target_layer_ids)}, the target has only {depth}.",
                 (*OWN_DRAFTER, "."),
             )
+        if len(set(self.target_layer_ids)) < len(self.target_layer_ids):
+            raise WeightsFailure(
+                f"This drafter reads target layers {list(self.target_layer_ids)}, one of them twice.",
+                (*OWN_DRAFTER, "."),
+            )
         if self.vocab_size not in (None, target.vocab_size) or self.mask_token_id >= target.vocab_size:
             raise WeightsFailure(
                 f"This drafter was made for a vocabulary of {self.vocab_size or '?'} tokens with {self.mask_token_id}"

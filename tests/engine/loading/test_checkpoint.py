@@ -202,6 +202,7 @@ def refuse_drafter(folder: Path, target: Gemma4) -> WeightsFailure:
         {"num_target_layers": 30},
         {"hidden_size": 128},
         {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [0, 3]}},
+        {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 1]}},
     ],
     ids=["depth", "width", "taps"],
 )
