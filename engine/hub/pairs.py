@@ -54,15 +54,16 @@ def find_pair(
     target: str | None, drafter: str | None, fetching: Fetching, weights: WeightFormat | None = None
 ) -> PairFolders:
     """Local folders for folders or names, downloading what is missing. Default target: the bundled pair; default
-    drafter: the one for the target's config, or its kind (``dflash``, ``mtp``) for a name. ``weights``: the format that is wanted. Where that is published, and what
-    was named isn't here, the copy in that format is found. ``WeightsFailure`` when something can't be had."""
+    drafter: the one for the target's config; ``dflash`` and ``mtp`` name it by its kind. ``weights``: the format that is
+    wanted. Where that is published, and what was named isn't here, the copy in that format is found. ``WeightsFailure``
+    when something can't be had."""
     finder = _Finder(fetching)
     if target is None:
         return _bundled_pair(drafter, finder)
     if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
         target = copy
     target_folder = finder.find(target)
-    drafter_name = _own_drafter(target_folder, drafter) if drafter in (None, DFLASH, MTP) else drafter
+    drafter_name = _own_drafter(target_folder, drafter) if drafter is None or drafter in (DFLASH, MTP) else drafter
     drafter_folder = None
     if drafter_name is not None and drafter_name != NO_DRAFTER:
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
@@ -130,7 +131,7 @@ def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
         folder = name = None
     elif drafter == MTP:
         raise _none_of("MTP assistant", [pair.target for pair in KNOWN_PAIRS if pair.assistant])
-    elif drafter not in (None, DFLASH):
+    elif drafter is not None and drafter != DFLASH:
         folder, name = finder.find(drafter, INSTEAD_OF_DRAFTER), drafter
         finder.fetch_rest()
     return PairFolders(about["name"], BUNDLED_PAIR / "target", folder, name, about["banner"])
