@@ -54,7 +54,7 @@ def find_pair(
     target: str | None, drafter: str | None, fetching: Fetching, weights: WeightFormat | None = None
 ) -> PairFolders:
     """Local folders for folders or names, downloading what is missing. Default target: the bundled pair; default
-    drafter: the one for the target's config; ``dflash`` and ``mtp`` name it by its kind. ``weights``: the format that is
+    drafter: the one for the target's config; ``dflash`` and ``mtp`` name it by its kind. ``weights``: the format
     wanted. Where that is published, and what was named isn't here, the copy in that format is found. ``WeightsFailure``
     when something can't be had."""
     finder = _Finder(fetching)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import get_args
@@ -38,6 +38,8 @@ LEAST_CONTEXT = 8192
 META = torch.device("meta")
 """Where tensors have sizes and no memory."""
 
+LONG = 1 << 18
+"""Tokens, from far fewer of which on attention has as many splits as it ever has."""
 NAMES: dict[WeightFormat, str] = {"bf16": "bf16", "fp8": "FP8", "int4": "INT4"}
 """Of the formats, for people."""
 
@@ -310,7 +312,16 @@ def _work(config: TargetConfig, drafter: DrafterConfig | None, itemsize: int) ->
         row += 3 * config.intermediate_size
     else:
         row += config.moe.top_k * (2 * config.hidden_size + config.moe.intermediate_size)
-    return GPU_PREFILL_CHUNK * row * itemsize + 2 * MAX_ROWS * config.vocab_size * 4
+    borrowed = 0 if drafter is None or not drafter.borrows else _borrowed(drafter, itemsize)
+    return GPU_PREFILL_CHUNK * row * itemsize + 2 * MAX_ROWS * config.vocab_size * 4 + borrowed
+
+
+def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:
+    """Windows that a drafter lays in order, and what attention's programs leave for one another over a long context."""
+    layers = set(drafter.layers)
+    windows = sum(2 * (each.window - 1) * each.num_kv_heads * each.head_dim for each in layers if each.window)
+    whole = [replace(each, window=None) for each in layers]
+    return windows * itemsize + AttendScratch(whole, [LONG] * len(whole), META).nbytes
 
 
 def gigabytes(num_bytes: int) -> str:

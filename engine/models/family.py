@@ -69,6 +69,11 @@ class DrafterConfig(ABC):
     def states(self) -> tuple[StatefulLayer, ...]:
         """What it keeps of a text itself."""
 
+    @property
+    def borrows(self) -> bool:
+        """Whether its layers read keys that the target keeps."""
+        return False
+
     @abstractmethod
     def check(self, target: TargetConfig) -> None:
         """Raises ``WeightsFailure`` where it was made for another target."""

@@ -8,7 +8,7 @@ from ..errors import Load, Option, WeightsFailure
 from .dflash.config import DFlashConfig
 from .family import DrafterConfig, Family, Json
 from .gemma4 import GEMMA4
-from .mtp.config import MtpConfig
+from .gemma4.mtp.config import MtpConfig
 
 FAMILIES: list[Family] = [GEMMA4]
 DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from engine.bench.shapes import read_shape
 from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.accept import DraftTree, accept_tree
@@ -54,6 +55,7 @@ def launches(card: Card = HOPPER) -> list[Launch]:
         launches.verify("verify", greedy=True)
         launches.verify("plain", greedy=False)
         _run_tree(launches)
+        _run_assistant(target_config)
     return distinct(made)
 
 
@@ -69,6 +71,20 @@ def _run_tree(launches: RoundLaunches) -> None:
     for says in (None, sampled):
         accept_tree(state, launches.ids, tree, head, says)
     move_accepted(RowStores(launches.decoder.cache.layers, target.features), tree.path)
+
+
+def _run_assistant(target_config: Gemma4Config) -> None:
+    """What a round launches that an MTP assistant drafts in, behind a target with a layer of each kind."""
+    config = read_shape("26B-A4B", kind="mtp").drafter
+    assert config is not None
+    with torch.device("meta"):
+        target = Gemma4(replace(target_config, layers=target_config.layers[4:6])).to(torch.bfloat16)
+        drafter = config.build().to(torch.bfloat16)
+    target.prepare()
+    drafter.prepare()
+    launches = RoundLaunches(Decoder(target, drafter, CONTEXT))
+    launches.ingest()
+    launches.draft(2)
 
 
 if __name__ == "__main__":

@@ -9,25 +9,25 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ...kernels.decode.attention import AttendScratch, attend_one_query
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
-from ...kernels.decode.norm import add_and_norm, after_attention, after_feed_forward, embed_rows
-from ...kernels.decode.rope import norm_rope_queries
-from ...kernels.decode.tiles import DraftTiles, draft_tiles
-from ...kernels.decode.trials import Trials
-from ...kernels.reference.joins import AttentionJoin, FeedForwardJoin
-from ...kernels.round.last_row import begin_draft, gather_window, keep_last
-from ...kernels.toolchain.card import card_of
-from ...kernels.toolchain.jit import MAX_ROWS
-from ...kernels.weights.kinds import weight_of
-from ...kernels.weights.plain import PlainWeight
-from ...kernels.weights.weight import Weight
-from ...kv_cache.borrowed import BorrowedCache
-from ...layer_config import AttentionConfig
-from ..drafter import RoundRows
-from ..merged_weights import side_by_side
-from ..target import TargetModel
+from ....kernels.decode.attention import AttendScratch, attend_one_query
+from ....kernels.decode.dense import gate_up, partial_sums, project
+from ....kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ....kernels.decode.norm import add_and_norm, after_attention, after_feed_forward, embed_rows
+from ....kernels.decode.rope import norm_rope_queries
+from ....kernels.decode.tiles import DraftTiles, draft_tiles
+from ....kernels.decode.trials import Trials
+from ....kernels.reference.joins import AttentionJoin, FeedForwardJoin
+from ....kernels.round.last_row import begin_draft, gather_window, keep_last
+from ....kernels.toolchain.card import card_of
+from ....kernels.toolchain.jit import MAX_ROWS
+from ....kernels.weights.kinds import weight_of
+from ....kernels.weights.plain import PlainWeight
+from ....kernels.weights.weight import Weight
+from ....kv_cache.borrowed import BorrowedCache
+from ....layer_config import AttentionConfig
+from ...drafter import RoundRows
+from ...merged_weights import side_by_side
+from ...target import TargetModel
 from .config import MtpConfig
 from .modules import AssistantLayer, MtpDrafter
 

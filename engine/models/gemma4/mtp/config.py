@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from ...errors import Option, WeightsFailure
-from ...files.json_fields import Fields
-from ...layer_config import MAX_LAYERS, MAX_SIZE, MAX_VOCABULARY, AttentionConfig
-from ..family import AFTER_NORM, DrafterConfig, DrafterKind, Json, TargetConfig
-from ..gemma4.config import read_layers
+from ....errors import Option, WeightsFailure
+from ....files.json_fields import Fields
+from ....layer_config import MAX_LAYERS, MAX_SIZE, MAX_VOCABULARY, AttentionConfig
+from ...family import AFTER_NORM, DrafterConfig, DrafterKind, Json, TargetConfig
+from ..config import read_layers
 
 if TYPE_CHECKING:
-    from ...kv_cache.layer_state import StatefulLayer
+    from ....kv_cache.layer_state import StatefulLayer
     from .modules import MtpDrafter
 
 BLOCK_SIZE = 16
@@ -60,9 +60,13 @@ class MtpConfig(DrafterConfig):
 
     @property
     def states(self) -> tuple[StatefulLayer, ...]:
-        from ...kv_cache.borrowed import LastRow
+        from ....kv_cache.borrowed import LastRow
 
         return (LastRow(self.target_hidden_size),)
+
+    @property
+    def borrows(self) -> bool:
+        return True
 
     def check(self, target: TargetConfig) -> None:
         if self.target_hidden_size != target.hidden_size:

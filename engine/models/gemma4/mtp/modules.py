@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ...kernels.decode.head import capped_logits
-from ...kernels.decode.tiles import DraftTiles
-from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
-from ...kernels.round.choices import Choices
-from ...kernels.weights.int8 import Int8Weight
-from ...kv_cache.borrowed import BorrowedCache
-from ...kv_cache.cache import Cache
-from ...layer_config import AttentionConfig
-from ..drafter import Draft, Drafter, RoundRows
-from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
-from ..target import TargetModel
+from ....kernels.decode.head import capped_logits
+from ....kernels.decode.tiles import DraftTiles
+from ....kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ....kernels.round.choices import Choices
+from ....kernels.weights.int8 import Int8Weight
+from ....kv_cache.borrowed import BorrowedCache
+from ....kv_cache.cache import Cache
+from ....layer_config import AttentionConfig
+from ...drafter import Draft, Drafter, RoundRows
+from ...layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
+from ...target import TargetModel
 from .config import MtpConfig
 
 if TYPE_CHECKING:
