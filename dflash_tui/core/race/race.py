@@ -16,6 +16,7 @@ from ..export.document import Answer, AnswerCollector
 
 WARM_UP_QUESTION, WARM_UP_TOKENS = "Hi", 16
 ALONE = "one token at a time"
+NO_DRAFTER = "none"
 Joules = Callable[[], float | None]
 """Energy that the machine has used so far; None where it doesn't tell."""
 
@@ -28,15 +29,43 @@ class Lane:
     """Which of the race's engines and servers runs it."""
 
 
-def block_name(size: BlockSize) -> str:
-    return "DFlash, auto" if size == AUTO else f"DFlash, block {size}"
+KINDS = {"dflash": "DFlash", "mtp": "MTP"}
+"""Drafters that are asked for by their kind, for people."""
 
 
-def lanes_for(settings: GenerationSettings, block_sizes: Sequence[BlockSize]) -> tuple[Lane, ...]:
-    """The target alone, then DFlash at each block size. Raises ``ValueError`` for one that is out of range."""
+def block_name(size: BlockSize, drafter: str = "dflash") -> str:
+    name = KINDS.get(drafter, drafter)
+    return f"{name}, auto" if size == AUTO else f"{name}, block {size}"
+
+
+def lanes_for(
+    settings: GenerationSettings, block_sizes: Sequence[BlockSize], drafter: str = "dflash"
+) -> tuple[Lane, ...]:
+    """The target alone, then with its drafter at each block size. Raises ``ValueError`` for one out of range."""
     alone = Lane(ALONE, replace(settings, speculation=False))
-    drafting = (Lane(block_name(size), replace(settings, speculation=True, block_size=size)) for size in block_sizes)
+    drafting = (
+        Lane(block_name(size, drafter), replace(settings, speculation=True, block_size=size)) for size in block_sizes
+    )
     return (alone, *drafting)
+
+
+def lanes_of(
+    settings: GenerationSettings, block_sizes: Sequence[BlockSize], drafters: Sequence[str]
+) -> tuple[tuple[Lane, ...], tuple[str, ...]]:
+    """A lane for each of these drafters and block sizes, the target alone (``none``) first; and the drafters of the
+    sides that they run on, one each. Raises ``ValueError`` for fewer than two lanes, or one that is named twice."""
+    sides = tuple(each for each in drafters if each != NO_DRAFTER) or (NO_DRAFTER,)
+    alone = (Lane(ALONE, replace(settings, speculation=False)),) if NO_DRAFTER in drafters else ()
+    drafting = [
+        Lane(block_name(size, drafter), replace(settings, speculation=True, block_size=size), side)
+        for side, drafter in enumerate(sides)
+        if drafter != NO_DRAFTER
+        for size in block_sizes
+    ]
+    lanes = (*alone, *drafting)
+    if len(set(drafters)) < len(drafters) or len(lanes) < 2:
+        raise ValueError(f"a race needs two lanes or more, each once, not {','.join(drafters)}")
+    return lanes, sides
 
 
 def lanes_against(
