@@ -17,13 +17,13 @@ from .core.traces.replaying import ReplaySource
 class EngineSource:
     """The engine of this process, on a thread of its own. It can do everything."""
 
-    capabilities = Capabilities()
     recording = None
 
     def __init__(self, options: EngineOptions, emit: Emit) -> None:
         from engine.service import EngineService  # after the first frame; help and wrong flags never wait for it
 
         self._service = EngineService(options, emit, as_command)
+        self.capabilities = Capabilities(count=self._service.count)
 
     def start(self) -> None:
         self._service.start()
@@ -79,8 +79,8 @@ def server_source(address: ServerAddress) -> SourceFactory:
     return create
 
 
-def replay_source(path: Path, pace: float) -> SourceFactory:
-    """A recorded run in the engine's place."""
+def replay_source(path: Path, pace: float | None = None) -> SourceFactory:
+    """A recorded run in the engine's place; without a ``pace``, at one that can be followed."""
 
     def create(emit: Emit) -> Source:
         return ReplaySource(path, emit, pace)

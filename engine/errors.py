@@ -113,6 +113,9 @@ def failure_of(error: Exception) -> EngineFailure:
         return error
     if type(error).__name__ == "OutOfMemoryError":
         return DeviceFailure("The GPU ran out of memory.", "Close other programs on it, or ask with less context.")
+    if isinstance(error, ImportError):
+        what = f"A package that the engine needs can't be imported: {error}."
+        return EngineFailure(what, (Reinstall(), ": make chat."))
     return EngineFailure(
         f"The engine failed: {type(error).__name__}: {error}",
         "Ask again; if it happens again, please report it with this message.",

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import zip_longest
+from math import isnan
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
@@ -15,7 +16,7 @@ import torch
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message, WeightFormat
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
-from .errors import Option, UsageFailure
+from .errors import Option, UsageFailure, WeightsFailure
 from .events import (
     MICROSECONDS,
     PROBABILITY_STEPS,
@@ -34,6 +35,7 @@ from .events import (
     rounded,
 )
 from .files.fingerprint import fingerprint
+from .files.json_fields import DOWNLOAD_AGAIN
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair, is_here
 from .hub.sizes import CONTEXTS, size_of
@@ -53,7 +55,9 @@ from .tuning.costs import time_rounds
 from .tuning.known import known_costs
 
 DEFAULT_MAX_CONTEXT = 32_768
-"""Tokens to reserve caches for when nobody asks for more."""
+"""Tokens that a format must have room for when nobody says how many; memory decides how many more there are."""
+TIGHT_CONTEXT = 256
+"""In a smaller one a question may have no room: looked at before weights are read."""
 
 PROGRESS_INTERVAL = 0.2
 """Seconds between reports of loading: more would cost the readers the interpreter."""
@@ -120,6 +124,10 @@ class Runner:
         tokenizer = tokenizer_beside(folders.target)
         chosen = choose_weights(options, folders, context, device)
         plan, named = chosen.plan, options.target is not None
+        if options.max_context is None:
+            plan = plan.roomier()
+        elif plan.context < TIGHT_CONTEXT:
+            require_room(tokenizer.result(), plan.context)
         if not chosen.is_plain:
             emit(LoadProgress(chosen.describe(), 0, 0, remark=named))
         emit(LoadProgress(plan.describe(), 0, 0, remark=named))
@@ -205,6 +213,12 @@ class Runner:
             else:
                 yield PrefillDone(ask.turn, progress.milliseconds)
         yield turn.finished()
+
+    def count(self, ask: Ask) -> int:
+        """Tokens of the prompt that a question makes. Touches no model: any thread may ask."""
+        if ask.prompt:
+            return len(self.tokenizer.raw_prompt(ask.prompt).ids)
+        return len(self.tokenizer.prompt(ask.messages, ask.settings.thinking).ids)
 
     def forget(self) -> None:
         """Empties the caches, after an error that may have left them half written."""
@@ -370,6 +384,9 @@ def _width_choice(done: Round) -> WidthChoice | None:
 
 
 def _probability(value: float) -> float:
+    """Raises ``WeightsFailure`` for what only weights can cause that loading had no reason to refuse."""
+    if isnan(value):
+        raise WeightsFailure("The model computes values that are no numbers (NaN).", DOWNLOAD_AGAIN)
     return rounded(value, PROBABILITY_STEPS)
 
 
@@ -411,6 +428,17 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
     # Nobody waits for this thread's end: loading may be cancelled, and the program left, before it is done.
     Thread(target=load, name="tokenizer", daemon=True).start()
     return loaded
+
+
+def require_room(tokenizer: ChatTokenizer, context: int) -> None:
+    """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer."""
+    least = len(tokenizer.prompt([Message("user", "Hi")], thinking=False).ids) + 2
+    if context < least:
+        tokens = "1 token has" if context == 1 else f"{context} tokens has"
+        raise UsageFailure(
+            f"A context of {tokens} no room for a question: the shortest takes {least}.",
+            ("Make room for more: ", Option("max_context", 8 * TIGHT_CONTEXT), "."),
+        )
 
 
 def use_fitting_threads(device: torch.device) -> None:

@@ -9,8 +9,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
-from .errors import UsageFailure, Words, failure_of
-from .events import EngineError, Event, TurnFinished
+from .errors import Option, UsageFailure, Words, failure_of, worded
+from .events import EngineError, EngineReady, Event, Notice, TurnFinished
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -45,6 +45,7 @@ class EngineService:
         self._commands: SimpleQueue[Command] = SimpleQueue()
         self._waiting: list[Ask] = []
         self._closing = False
+        self._runner: Runner | None = None
         self._thread = Thread(target=self._main, name="engine", daemon=True)
 
     def start(self) -> None:
@@ -59,14 +60,34 @@ class EngineService:
         """Waits for the thread to end, after ``Close`` or a fatal error."""
         self._thread.join(timeout)
 
-    def _main(self) -> None:
+    def count(self, ask: Ask) -> int | None:
+        """Tokens of the prompt that a question makes, from any thread and while another is answered; None before
+        ``EngineReady``, and for what is no prompt."""
         try:
-            runner = load_runner(self._options, self._emit, self._closed_while_loading)
+            return None if self._runner is None else self._runner.count(ask)
+        except Exception:  # a template that takes no such conversation: asking it says why
+            return None
+
+    def _main(self) -> None:
+        ready: list[Event] = []
+
+        def tell(event: Event) -> None:
+            """Ready is who can be asked: :meth:`count` too."""
+            ready.append(event) if isinstance(event, EngineReady) else self._emit(event)
+
+        try:
+            runner = load_runner(self._options, tell, self._closed_while_loading)
         except Exception as error:
             self._emit(self._as_event(error, fatal=True))
             return
         if runner is None:
             return
+        self._runner = runner
+        for event in ready:
+            self._emit(event)
+        if runner.decoder.drafter is None and self._options.drafter is None:
+            advice = worded((Option("drafter"), " names one."), self._words)
+            self._emit(Notice("No drafter is known for this target, so none drafts.", advice))
         while not self._closing:
             self._handle(runner, self._waiting.pop(0) if self._waiting else self._commands.get())
 

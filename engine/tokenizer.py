@@ -8,13 +8,16 @@ from pathlib import Path
 
 from .commands import Message
 from .decoding.decoder import Prompt
-from .errors import WeightsFailure
+from .errors import UsageFailure, WeightsFailure
 from .events import Channel
 from .files.json_fields import read_json
 from .models.registry import family_of
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a tokenizer shows for bytes that don't make a character, or don't yet."""
+
+PROBES = ("one", "two")
+"""Two questions: a template that writes the same for both is no template."""
 
 
 class ChatTokenizer:
@@ -43,6 +46,18 @@ class ChatTokenizer:
         self.thought_ids = (by_text.get(chat.thought_open, -1), by_text.get(chat.thought_close, -1))
         """Ids that open and close a thought; -1 where a vocabulary has none."""
         self.special_ids = frozenset(self.thought_ids).union(i for i, token in added.items() if token.special)
+        self._check_template(folder)
+
+    def _check_template(self, folder: Path) -> None:
+        """Raises ``WeightsFailure`` for a chat template that fails, or leaves out what was said."""
+        try:
+            first, second = (self._written([Message("user", words)], False, answering=True) for words in PROBES)
+            self._written([Message("user", first), Message("assistant", second)], False, answering=False)
+            why = "it leaves out what was asked" if first == second else ""
+        except Exception as error:  # a template is a program: it may raise anything
+            why = f"{type(error).__name__}: {error}"
+        if why:
+            raise WeightsFailure(f"The chat template in {folder} is broken ({why}).", "Download the checkpoint again.")
 
     def prompt(self, messages: Sequence[Message], thinking: bool) -> Prompt:
         """Renders a conversation ending with the user's words into ids. Rendered again with an answer, it tells how
@@ -58,6 +73,15 @@ class ChatTokenizer:
         return Prompt(ids, len(ids))
 
     def _render(self, messages: Sequence[Message], thinking: bool, answering: bool) -> list[int]:
+        try:
+            rendered = self._written(messages, thinking, answering)
+        except Exception as error:  # templates refuse what their models were not trained on: a system prompt, for one
+            hint = "Leave the system prompt out, or start a new chat."
+            raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
+        ids: list[int] = self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
+        return ids
+
+    def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
         rendered = self._tokenizer.apply_chat_template(
             [{"role": message.role, "content": message.content} for message in messages],
             tokenize=False,
@@ -65,8 +89,7 @@ class ChatTokenizer:
             enable_thinking=thinking,
         )
         assert isinstance(rendered, str)
-        ids: list[int] = self._tokenizer.encode(rendered, add_special_tokens=False)  # the template writes <bos> itself
-        return ids
+        return rendered
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, special tokens left out."""

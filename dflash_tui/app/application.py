@@ -23,7 +23,7 @@ from engine.events import ErrorKind
 
 from .actions import ACTIONS
 from .event_queue import EventQueue
-from .keymap import accepted_keys
+from .keymap import accepted_keys, said_with
 from .screens.chat import ChatScreen
 from .themed import ThemedApp
 
@@ -52,6 +52,9 @@ class ChatApp(ThemedApp):
     ) -> None:
         super().__init__(theme, screen_options)
         self.chat_screen = ChatScreen(settings, out_dir, queue, source, begin)
+        self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
+        """Those of the user, and what is wrong with them."""
+        self.chat_screen.said = said_with(self._keys[0], ACTIONS)
         self.chat_screen.viewer.motion.moves = not self.screen_options.reduced_motion
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
@@ -72,6 +75,10 @@ class ChatApp(ThemedApp):
     async def action_quit(self) -> None:
         """Ctrl+Q, from wherever: what else would end is said first."""
         self.chat_screen.leave()
+
+    def notify(self, message: str, **options: Any) -> None:
+        """With the keys that the user has."""
+        super().notify(self.chat_screen.said(message), **options)
 
     def on_notify(self) -> None:
         """One notice at a time: the newer one, which Textual adds after this, takes the place of the one before."""
@@ -95,7 +102,7 @@ class ChatApp(ThemedApp):
         return failure.kind if failure else None
 
     def _take_keys(self) -> None:
-        keymap, problems = accepted_keys(self.screen_options.keys, ACTIONS)
+        keymap, problems = self._keys
         self.set_keymap(keymap)
         if problems:
             self.notify("\n".join(problems), title="Keys", severity="warning", timeout=10)

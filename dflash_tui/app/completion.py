@@ -1,10 +1,13 @@
-"""What a slash command that is being typed could become, from the table of actions."""
+"""What the prompt could become while it is typed: a slash command, from the table of actions, or a file behind an @."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from dflash_tui.core.attachments.mentions import completions
+from dflash_tui.core.text.harmless import sanitise
 
 from .actions.action import Action
 
@@ -15,8 +18,24 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     text: str
-    """The whole prompt, once this is taken."""
+    """The prompt up to the cursor, once this is taken: all of a command, or the line with the file's name."""
     help: str = ""
+    label: str = ""
+    """In the list, where that isn't the text itself."""
+
+    @property
+    def shown(self) -> str:
+        return self.label or self.text
+
+
+def complete_file(line: str) -> list[Candidate]:
+    """Candidates for a line whose last word begins with @: files and folders."""
+    if "@" not in line:
+        return []
+    begun, found = line.rindex("@"), completions(line)
+    if [text.rstrip() for text in found] == [line]:
+        return []  # nothing is left to complete
+    return [Candidate(text, label=sanitise(text[begun + 1 :].strip().strip('"'))) for text in found]
 
 
 def complete(text: str, actions: Iterable[Action], screen: ChatScreen) -> list[Candidate]:

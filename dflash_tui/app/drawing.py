@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.source import Happening, Rewind
-from dflash_tui.core.text.spans import Span
+from dflash_tui.core.text.spans import Spans
 from engine.commands import MIN_BLOCK_SIZE
 from engine.events import EngineReady, LoadProgress, TurnFinished, TurnStarted
 
@@ -20,7 +21,6 @@ from .widgets.prompt import Prompt
 from .widgets.replay_bar import ReplayBar
 from .widgets.round_strip import RoundStrip
 from .widgets.slider import BlockSlider, Slider, TemperatureSlider
-from .widgets.starters import Starters
 from .widgets.status import Header, StatusFacts, StatusLine
 from .widgets.token_log import TokenLog
 
@@ -49,7 +49,10 @@ class Drawing:
             return  # leaving: the widgets go before the pump does, and before the app says that it is over
         if any(isinstance(event, Rewind) for event in events):
             screen.query_one(TokenLog).clear()
-        screen.query_one(TokenLog).append(screen.chat.reducer.take_spans())
+        for event in events:
+            if isinstance(event, EngineReady):
+                self._become_ready(event)
+        screen.query_one(TokenLog).append(self._said(screen.chat.reducer.take_spans()))
         for turn, spans in screen.chat.reducer.take_settled().items():
             screen.query_one(TokenLog).relabel(turn, spans)
             screen.viewer.settle(turn)
@@ -59,7 +62,7 @@ class Drawing:
             if isinstance(event, TurnStarted):
                 self._show_settings(event.settings)
         if not screen.chat.reducer.busy and events:
-            self._draw_loading(events)
+            self._draw_loading()
         if gauges:
             if screen.gpu.latest is not self._gpu_shown or any(not isinstance(each, LoadProgress) for each in events):
                 self._gpu_shown = screen.gpu.latest
@@ -69,16 +72,21 @@ class Drawing:
             screen.talk.after_turn()
         self._tell_log_failure()
 
-    def _draw_loading(self, events: Sequence[Happening]) -> None:
+    def _draw_loading(self) -> None:
         panel, reducer = self._screen.query_one(LoadPanel), self._screen.chat.reducer
         if reducer.failure is not None:
-            panel.show_error(reducer.failure)
+            panel.show_error(reducer.failure, self._screen.said)
             panel.display = True
         elif reducer.ready is None and panel.display:
             panel.show_progress(reducer.loading, self._screen.beginning)
-        for event in events:
-            if isinstance(event, EngineReady):
-                self._become_ready(event)
+
+    def _said(self, spans: Spans) -> Spans:
+        """With the keys that the user has, where the program itself speaks."""
+        if self._screen.said is str:
+            return spans
+        return Spans.of(
+            span._replace(text=self._screen.said(span.text)) if span.style == "note" else span for span in spans
+        )
 
     def _become_ready(self, ready: EngineReady) -> None:
         screen = self._screen
@@ -97,9 +105,8 @@ class Drawing:
             screen.show_legend()
         else:
             screen.viewer.lenses.choose("plain")
-        if ready.banner and screen.begin.conversation is None:
-            screen.query_one(TokenLog).append([Span(f"{ready.banner}\n\n", "note")])
-            screen.query_one(Starters).display = not screen.chat.exchanges and can.can("ask")
+        if screen.begin.conversation is None:
+            screen.talk.introduce(ready.banner)
         screen.talk.tell_other_model()
         if not self._settled:
             self._settled = True
@@ -155,7 +162,7 @@ class Drawing:
         screen = self._screen
         turn, ready = screen.viewer.turn, screen.chat.reducer.ready
         return GaugeFacts(
-            screen.viewer.snapshot or TurnSnapshot(),
+            self._shown,
             max_context=ready.max_context if ready else 0,
             plain_ms=screen.chat.reducer.plain_ms,
             before_race=turn.before_race if turn else False,
@@ -167,11 +174,20 @@ class Drawing:
             screen_load=screen.pump.governor.load if screen.chat.busy else None,
         )
 
+    @property
+    def _shown(self) -> TurnSnapshot:
+        """Of where the user looks. A question that was refused has left the context as it was."""
+        shown = self._screen.viewer.snapshot or TurnSnapshot()
+        if shown.context_length or self._screen.chat.busy:
+            return shown
+        before = (turn.snapshot.context_length for turn in reversed(self._screen.chat.turns))
+        return replace(shown, context_length=next((length for length in before if length), 0))
+
     def draw_status(self) -> None:
         screen = self._screen
         screen.query_one(Prompt).cursor_blink = not screen.chat.busy and screen.viewer.motion.moves
         screen.query_one(StatusLine).show(self._facts())
-        screen.query_one(Header).tell_system(screen.chat.system)
+        screen.query_one(Header).tell_system(screen.chat.system, screen.presets.name)
 
     def _facts(self) -> StatusFacts:
         screen = self._screen
@@ -179,7 +195,7 @@ class Drawing:
         turn = reducer.turn
         if turn is None or reducer.ready is None:
             return StatusFacts(self._state(), screen.chat.busy, hint=self._hint)
-        shown = screen.viewer.snapshot or TurnSnapshot()
+        shown = self._shown
         return StatusFacts(
             state=self._state(),
             active=screen.chat.busy,

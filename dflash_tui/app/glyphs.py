@@ -1,8 +1,10 @@
-"""Pictures made of characters: bars, sparklines and large digits."""
+"""Pictures made of characters: bars, sparklines and large digits; and lines that find room."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from rich.cells import cell_len
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 
@@ -33,6 +35,14 @@ def bars(values: Sequence[float], height: int) -> list[str]:
     """One column per value in [0, 1], ``height`` rows, top row first. Anything above zero shows at least a sliver."""
     steps = [max(1, round(value * height * 8)) if value > 0 else 0 for value in values]
     return ["".join(EIGHTHS[min(max(step - 8 * level, 0), 8)] for step in steps) for level in reversed(range(height))]
+
+
+def fitting(hints: Sequence[str], width: int) -> str:
+    """As many hints as have room in so many cells: the last, and before it the first ones."""
+    *first, last = hints
+    while first and cell_len(" · ".join([*first, last])) > width:
+        first.pop()
+    return " · ".join([*first, last])
 
 
 def scaled(values: Sequence[float]) -> list[float]:

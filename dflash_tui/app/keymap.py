@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from textual.binding import ActiveBinding
 
@@ -74,6 +74,24 @@ def key_name(key: str) -> str:
     if len(key) == 1:
         return key
     return "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
+
+
+Said = Callable[[str], str]
+"""A sentence with the keys that the user has."""
+
+
+def said_with(keymap: Mapping[str, str], actions: Mapping[str, Action]) -> Said:
+    """Puts the user's keys in the place of the usual ones that a sentence names. Keys that are a letter or a sign alone
+    stay: a sentence has others."""
+    names: dict[str, str] = {}
+    for id, keys in keymap.items():
+        usual, own = (key_name(each.split(",")[0]) for each in (actions[id].keys, keys))
+        if len(usual) > 1:
+            names |= {usual: own, usual.replace("Ctrl+", "^"): own}
+    if not names:
+        return str
+    pattern = re.compile("|".join(rf"(?<![\w+]){re.escape(name)}(?![\w+])" for name in names))
+    return lambda text: pattern.sub(lambda found: names[found[0]], text)
 
 
 def keys_in_force(active: Mapping[str, ActiveBinding]) -> dict[str, str]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual.widgets import Static
+
+from dflash_tui.core.attachments.attachment import Attachment
+from dflash_tui.core.conversation.beside import Beside
 from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.folds import below_answer, folds
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.conversation.transcript import recall
+from dflash_tui.core.conversation.transcript import marks, question_spans, retell
+from dflash_tui.core.conversation.tree import Part
 from dflash_tui.core.sessions.archive import reopen
 from dflash_tui.core.sessions.sessions import Conversation
 from dflash_tui.core.source import Feature
 from dflash_tui.core.text.fences import describe_blocks
 from dflash_tui.core.text.spans import Span
+from engine.commands import GenerationSettings
 
+from .screens.unfolded import UnfoldedScreen
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions
 from .widgets.rendered import RenderedView
@@ -29,8 +38,12 @@ class Talk:
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
-        self._edited: Exchange | None = None
+        self._edited: int | None = None
         """The question that is being edited."""
+        self._starts: list[int] = []
+        """Where each question of the path begins in the transcript."""
+        self._untold: int | None = None
+        """From which question on a program has ended that is not shown yet."""
         self._resumed: Conversation | None = None
         """An older conversation whose model has not been compared with the present one yet."""
 
@@ -44,7 +57,28 @@ class Talk:
 
     def note(self, text: str) -> None:
         """A remark of the program's own in the transcript."""
-        self._log.append([Span(f"{text}\n\n", "note")])
+        self._log.append([Span(f"{self._screen.said(text)}\n\n", "note")])
+
+    def introduce(self, banner: str) -> None:
+        """What a pair says of itself, above a question that waited for it; and what to ask it."""
+        tree = self._screen.chat.tree
+        if banner and not any(exchange.answer for exchange in tree.path):
+            self._log.clear()
+            self._starts.clear()
+            self.note(banner)
+            for exchange in tree.path:
+                self._show_question(exchange.number)
+        self._offer_starters()
+
+    def _offer_starters(self) -> None:
+        """To whoever begins a chat with a pair that is good at few things."""
+        screen, ready = self._screen, self._screen.chat.reducer.ready
+        begins = ready is not None and bool(ready.banner) and not screen.chat.tree
+        screen.query_one(Starters).display = begins and screen.source.capabilities.can("ask")
+
+    def _show_question(self, number: int) -> None:
+        self._starts.append(self._log.length)
+        self._log.append(question_spans(self._screen.chat.tree, number))
 
     def require_idle(self) -> None:
         """Raises ``SlashError`` while an answer runs, and where no question can be asked."""
@@ -59,8 +93,9 @@ class Talk:
 
     # Asking
 
-    def ask(self, text: str) -> None:
-        """Send a question, after the answer that runs. Raises ``SlashError`` when none can be asked any more."""
+    def ask(self, text: str, files: tuple[Attachment, ...] = ()) -> None:
+        """Send a question with its files, after the answer that runs. Raises ``SlashError`` when none can be asked any
+        more, or this one doesn't fit the context by any means."""
         screen = self._screen
         self.require("ask")
         if screen.chat.reducer.phase == "failed":
@@ -68,16 +103,40 @@ class Talk:
             raise SlashError(f"{who} can't answer. The message above says what to do.")
         if screen.chat.busy:
             screen.chat.queued.append(text)
+            screen.attaching.keep(text, files)
             self._draw_queue()
             return
-        self._edited = None
+        edited, tree = self._edited, screen.chat.tree
+        parent = tree.here if edited is None else tree[edited].parent
+
+        def fits(beside: Beside) -> None:
+            """Behind that question, or where the chat is new by now."""
+            follows = parent if screen.chat.tree is tree else None
+            self._show_asked(lambda: screen.chat.ask(text, parent=follows, beside=beside))
+
+        beside = Beside(files)
+        if screen.room.require(text, beside, tree.path_to(parent), fits):
+            fits(beside)
+
+    def give_back(self, text: str) -> None:
+        """A question that was not asked after all."""
+        self._prompt.give_back(text)
+
+    def ask_again(self, number: int, settings: GenerationSettings | None = None) -> None:
+        """Another version of an answer, with ``settings`` for it alone. Raises ``SlashError`` while an answer runs."""
+        self.require_idle()
+        self._show_asked(lambda: self._screen.chat.ask_again(number, settings))
+
+    def _show_asked(self, ask: Callable[[], int]) -> None:
+        """The question where it stands in the tree, in the place of what followed its parent."""
+        screen, before = self._screen, list(self._screen.chat.tree.path)
+        self._end_edit()
         self.show_tokens()
         screen.query_one(Starters).display = False
-        self._log.append([Span(text, "prompt"), Span("\n\n", "plain")])
+        number = ask()
+        self._cut_to(_common(before, screen.chat.tree.path))
+        self._show_question(number)
         self._log.follow()
-        # Before the engine hears of it: the record must not miss the question of an answer.
-        screen.queue.log.user(screen.chat.next_turn, text, screen.chat.system)
-        screen.chat.ask(text)
         screen.drawing.draw_status()
         if not screen.chat.waiting:
             screen.pump.keep_still(screen.app.batch_update())
@@ -89,11 +148,22 @@ class Talk:
         if turn is not None and (blocks := describe_blocks(turn.text)):
             self.note(blocks)
         following = chat.next_queued()
+        if self._untold is not None:
+            self._retell(min(self._untold, len(chat.tree.path)))
+            self._untold = None
+        self._screen.room.after_turn()
         if following is not None:
-            self.ask(following)
+            self._ask_queued(following)
         elif not chat.busy:
             self.return_queue()
         self._draw_queue()
+
+    def _ask_queued(self, text: str) -> None:
+        try:
+            self.ask(text, self._screen.attaching.kept(text))
+        except SlashError as error:
+            self._prompt.give_back(text)
+            self._screen.notify(str(error), severity="error", timeout=8, markup=False)
 
     def return_queue(self) -> None:
         """After a stop, a single waiting question goes back into an empty prompt; others can be recalled."""
@@ -115,37 +185,138 @@ class Talk:
     def _draw_queue(self) -> None:
         self._screen.query_one(QueuedQuestions).show(self._screen.chat.queued)
 
-    # Asking again
+    # Versions
 
-    def take_back(self) -> Exchange:
-        """Undo the newest question. Raises ``SlashError`` when there is none, or an answer runs."""
+    def withdraw(self) -> None:
+        """The question that waited for the models was not asked."""
+        chat = self._screen.chat
+        if len(self._starts) > len(chat.tree.path):
+            self._cut_to(len(chat.tree.path))
+        else:
+            self._retell(0)
+        self.note("⏹ not asked; ↑ brings the question back")
+
+    def chosen(self, words: str) -> Exchange:
+        """The question that ``words`` names by number or branch, the newest without. Raises ``SlashError``."""
+        chat = self._screen.chat
+        found = chat.tree.find(words) if words else chat.newest
+        if found is None:
+            raise SlashError(
+                f"There is no question or branch “{words}”. /tree shows them all."
+                if words
+                else "There is no question yet."
+            )
+        return found
+
+    def edit(self, number: int) -> None:
+        """Bring a question into the prompt, to be asked as another version of it."""
         self.require_idle()
-        exchange = self._screen.chat.take_back()
-        if exchange is None:
-            raise SlashError("There is no question to take back yet.")
-        self._screen.queue.log.take_back(exchange.turn)
-        self.note("↺ taken back")
-        return exchange
-
-    def edit(self) -> None:
-        """Take the newest question back into the prompt, until it is asked or put back."""
-        exchange = self.take_back()
+        self.leave_edit()
         self._prompt.put_aside()
-        self._prompt.fill(exchange.question)
-        self._edited = exchange
+        self._prompt.fill(self._screen.chat.tree[number].question)
+        self._edited = number
+        self._screen.query_one("#mark", Static).update("✎")
+        self._prompt.focus()
 
-    def put_back(self) -> bool:
-        """Undo :meth:`edit`; False when nothing is being edited. What was written meanwhile can be recalled with ↑."""
-        exchange, self._edited = self._edited, None
-        if exchange is None:
+    def leave_edit(self) -> bool:
+        """The question that is being edited stays as it was; False when none is. What was written meanwhile can be
+        recalled with ↑."""
+        edited = self._end_edit()
+        if edited is None:
             return False
-        self._screen.chat.put_back(exchange)
-        self._screen.queue.log.put_back(exchange.turn)
-        self.note("↻ put back")
-        if self._prompt.unfolded != exchange.question:
+        if self._prompt.unfolded != self._screen.chat.tree[edited].question:
             self._prompt.put_aside()
         self._prompt.fill("")
         return True
+
+    def _end_edit(self) -> int | None:
+        """The question that was being edited."""
+        edited, self._edited = self._edited, None
+        self._screen.query_one("#mark", Static).update("❯")
+        return edited
+
+    def go(self, number: int, *, below: bool = False) -> None:
+        """End the path at a turn, or where a path through it ended last. Raises ``SlashError`` while an answer runs."""
+        self.require_idle()
+        screen, before = self._screen, list(self._screen.chat.tree.path)
+        if below:
+            screen.chat.visit(number)
+        else:
+            screen.chat.go(number)
+        if screen.viewer.place is not None:
+            screen.viewer.go_live()
+        self._retell(_common(before, screen.chat.tree.path))
+        screen.drawing.draw_gauges()
+        screen.drawing.draw_status()
+
+    def turn_over(self, number: int, part: Part, by: int) -> None:
+        """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
+        beside = self._screen.chat.tree.beside(number, part, by)
+        if beside is None:
+            _, count = self._screen.chat.tree.place(number, part)
+            end = "last" if by > 0 else "first"
+            raise SlashError(
+                f"That is the {end} of {count} versions." if count > 1 else f"This {part} has one version."
+            )
+        self.go(beside.number, below=True)
+
+    def marked(self, place: int) -> tuple[int, Part] | None:
+        """What the version mark number ``place`` of the transcript stands beside."""
+        found = marks(self._screen.chat)
+        return found[place] if place < len(found) else None
+
+    def turnable(self) -> tuple[int, Part]:
+        """What the keys for versions turn over: the lowest mark of the transcript. Raises ``SlashError``."""
+        self.require_idle()
+        found = marks(self._screen.chat)
+        if not found:
+            raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")
+        return found[-1]
+
+    def name(self, number: int, text: str) -> None:
+        """Call the branch that begins at a question so."""
+        chat = self._screen.chat
+        chat.name(text, number)
+        place = next((place for place, each in enumerate(chat.tree.path) if each.number == number), None)
+        if place is not None and not chat.busy:
+            self._retell(place)
+
+    def show_run(self, number: int) -> None:
+        """A block of this answer has run: what came of it, below the answer."""
+        path = self._screen.chat.tree.path
+        place = next((place for place, each in enumerate(path) if each.number == number), None)
+        if place is None:
+            return
+        if self._screen.chat.busy:
+            self._untold = place  # until the answer is whole
+        elif place == len(path) - 1:
+            self._log.append(below_answer(path[-1].runs[-1:]))
+        else:
+            self._retell(place)
+
+    def unfold(self, place: int | None = None) -> None:
+        """Show what stands behind the line number ``place`` of the transcript that is folded, the last one without.
+        Raises ``SlashError`` where nothing is."""
+        found = folds(self._screen.chat.tree.path)
+        if not found:
+            raise SlashError("Nothing is folded: neither a paste nor a file, nor the output of /run.")
+        place = len(found) - 1 if place is None else min(place, len(found) - 1)
+        self._screen.app.push_screen(UnfoldedScreen(found, place))
+
+    def _cut_to(self, count: int) -> None:
+        """Leave the first ``count`` questions with their answers, and what stands above them."""
+        if count < len(self._starts):
+            self._log.cut(self._starts[count])
+            del self._starts[count:]
+
+    def _retell(self, start: int) -> None:
+        """The path from its question number ``start`` on, counted from 0, as it is now."""
+        self.show_tokens()
+        self._cut_to(start)
+        for spans in retell(self._screen.chat, start):
+            self._starts.append(self._log.length)
+            self._log.append(spans)
+        self._log.follow()
 
     # Other conversations
 
@@ -155,6 +326,7 @@ class Talk:
         self._screen.queue.renew_log(self._screen.chat.reducer.ready)
         self._screen.chat.new()
         self._begin()
+        self._offer_starters()
         self._screen.drawing.draw_gauges()
         self._screen.drawing.draw_status()
 
@@ -176,12 +348,16 @@ class Talk:
         self._begin()
         self._resumed = conversation
         self._screen.query_one(Starters).display = False
-        self._log.append(recall(conversation, self._screen.chat.reducer))
-        self._log.follow()
+        self._retell(0)
+        if conversation.damaged:
+            lines = "1 line" if conversation.damaged == 1 else f"{conversation.damaged} lines"
+            self.note(f"{lines} of its file could not be read; the rest is here.")
 
     def _begin(self) -> None:
         """Nothing of the conversation before stays."""
-        self._edited = self._resumed = None
+        self._resumed = None
+        self._end_edit()
+        self._starts.clear()
         self.show_tokens()
         self._draw_queue()
         self._log.clear()
@@ -210,3 +386,9 @@ class Talk:
         if self.rendered:
             self._log.display = True
             self._screen.query_one(RenderedView).hide()
+
+
+def _common(before: Sequence[Exchange], now: Sequence[Exchange]) -> int:
+    """How many questions two paths begin with together."""
+    pairs = zip(before, now, strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one is not other), min(len(before), len(now)))

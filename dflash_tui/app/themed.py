@@ -20,7 +20,7 @@ from dflash_tui.core.settings.config import ScreenOptions
 from .ascii import AsciiFilter
 from .screens.palette import Palette
 from .screens.picker import ThemePicker
-from .theming import DEFAULT_THEME, ThemeWatcher, default_verdicts, load_themes
+from .theming import DEFAULT_THEME, MONO_DARK, MONO_LIGHT, ThemeWatcher, defaults_for, load_themes
 
 _ASCII = AsciiFilter()
 _log = logging.getLogger(__name__)
@@ -33,13 +33,14 @@ class ThemedApp(App[None]):
 
     def __init__(self, theme: str | None = None, screen_options: ScreenOptions | None = None) -> None:
         self.screen_options = screen_options or ScreenOptions()
-        self._verdicts = {dark: default_verdicts(dark) for dark in (True, False)}  # asked for while Textual is built
         super().__init__()
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
         self.animation_level = "none"
         self._watcher = ThemeWatcher()
         self._theme_problems = self._register_themes()
         self._choose_theme(theme or DEFAULT_THEME)
+        if self.no_color:
+            self.theme = MONO_DARK if self.current_theme.dark else MONO_LIGHT
 
     def get_driver_class(self) -> type[Driver]:
         driver = super().get_driver_class()
@@ -50,7 +51,7 @@ class ThemedApp(App[None]):
         return PatientDriver
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        return self._verdicts[self.current_theme.dark]
+        return defaults_for(self.current_theme)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = super().get_line_filters()

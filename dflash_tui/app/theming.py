@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,13 @@ _COLORS = {
     "primary", "secondary", "accent", "foreground", "background", "surface", "panel", "boost", "success", "warning",
     "error",
 }  # fmt: skip
-_TABLES = {"colors": _COLORS, "verdict": set(VERDICTS), "style": set(VERDICTS)}
+RAMP = ("1", "2", "3", "4")
+"""Grounds of a lens that shows how much, the weakest first; below them lies the background itself."""
+_TABLES = {"colors": _COLORS, "verdict": set(VERDICTS), "style": set(VERDICTS), "ramp": set(RAMP)}
+READABLE = 4.5
+"""WCAG's contrast ratio for text."""
+MONO_DARK, MONO_LIGHT = "mono", "mono-light"
+"""For who wants no colour: the others' would turn into greys too near to each other."""
 
 
 class ThemeError(Exception):
@@ -94,7 +101,7 @@ class _ThemeFile:
         for key in self.data.keys() - _TABLES.keys() - {"name", "dark"}:
             raise self.wrong(key, "", f"a theme has name, dark, [{'], ['.join(_TABLES)}] and no {key!r}")
         colors, verdicts = self._table("colors", _is_color), self._table("verdict", _is_color)
-        styles = self._table("style", _is_style)
+        styles, ramp = self._table("style", _is_style), self._table("ramp", _is_color)
         name, dark = self.data.get("name", self.path.stem), self.data.get("dark", True)
         if not isinstance(name, str) or not name:
             raise self.wrong("name", "", f"name = {name!r} is no name")
@@ -109,6 +116,8 @@ class _ThemeFile:
                 **{f"verdict-{verdict}": color for verdict, color in verdicts.items()},
                 **{f"verdict-{verdict}-style": style for verdict, style in styles.items()},
                 **{f"verdict-{verdict}-mark": _in_content(style) for verdict, style in styles.items()},
+                **{f"ramp-{step}": color for step, color in ramp.items()},
+                **{f"ramp-{step}-text": text_on(color) for step, color in ramp.items()},
             },
             primary=colors.pop("primary"),
             **colors,  # type: ignore[arg-type]  # the keys were checked against _COLORS, whose fields are all colours
@@ -155,12 +164,47 @@ def _is_style(value: Any) -> str:
     return f"is no style; write some of {', '.join(ATTRIBUTES)}"
 
 
-def default_verdicts(dark: bool = True) -> dict[str, str]:
-    """What a theme without its own [verdict] and [style] gets, by the ground it is made for."""
-    styles = read_theme(bundled_themes_dir() / f"{DARK_THEME}.toml").variables
-    if dark:
-        return styles
-    return {**styles, **read_theme(bundled_themes_dir() / f"{LIGHT_THEME}.toml").variables}
+def contrast(one: str, other: str) -> float:
+    """WCAG 2's ratio of two colours, from 1 to 21."""
+    low, high = sorted(map(_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(color: str) -> float:
+    red, green, blue = (
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in (channel / 255 for channel in Color.parse(color).rgb)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def text_on(ground: str) -> str:
+    """Black or white, whichever stands out."""
+    return max(("#000000", "#FFFFFF"), key=lambda text: contrast(text, ground))
+
+
+def readable(color: str, grounds: Iterable[str]) -> str:
+    """A colour as text on any of these grounds: itself where it stands out, else lighter or darker until it does."""
+    behind = list(grounds)
+    towards = Color.parse(text_on(behind[0]))
+    steps = (Color.parse(color).blend(towards, step / 20).hex for step in range(21))
+    return next((each for each in steps if all(contrast(each, ground) >= READABLE for ground in behind)), towards.hex)
+
+
+@lru_cache(8)
+def default_variables(dark: bool = True, grounds: tuple[str, ...] = ()) -> dict[str, str]:
+    """What a theme without its own [verdict], [style] and [ramp] gets, by the ``grounds`` that text stands on there."""
+    variables = read_theme(bundled_themes_dir() / f"{DARK_THEME}.toml").variables
+    if not dark:
+        variables = {**variables, **read_theme(bundled_themes_dir() / f"{LIGHT_THEME}.toml").variables}
+    lifted = {f"verdict-{verdict}": variables[f"verdict-{verdict}"] for verdict in VERDICTS if grounds}
+    return {**variables, **{name: readable(color, grounds) for name, color in lifted.items()}}
+
+
+def defaults_for(theme: Theme) -> dict[str, str]:
+    """The same for this theme. A terminal's own colours are not known."""
+    grounds = tuple(ground for ground in (theme.background, theme.surface) if ground and ground.startswith("#"))
+    return default_variables(theme.dark, grounds)
 
 
 class ThemeWatcher:

@@ -19,9 +19,10 @@ from .lens_view import LensView
 from .step_words import ELSEWHERE, keys_line, looking_back, remark, slowed
 from .widgets.prompt import Prompt
 from .widgets.replay_bar import ReplayBar
+from .widgets.spotlight import Spotlight
 from .widgets.step_table import Scene
 from .widgets.step_view import MAX_DIGITS, Move, StepView
-from .widgets.token_log import Spotlight, TokenLog
+from .widgets.token_log import TokenLog
 
 if TYPE_CHECKING:
     from .screens.chat import ChatScreen
@@ -35,12 +36,13 @@ class Viewer:
 
     def __init__(self, screen: ChatScreen) -> None:
         self._screen = screen
-        self.travel = Traveller(lambda: screen.chat.reducer.turns)
+        self.travel = Traveller(lambda: screen.chat.turns)
         self.place: Place | None = None
         """None is the live end."""
         self.lenses = LensView(screen, self.travel)
         self.motion = SlowMotion()
-        self._seen_turns = 0
+        self._seen_turns = (0, 0)
+        """How many there were, and the last of them."""
         self._shown_token = 0
         """The first of the round on show."""
 
@@ -72,7 +74,7 @@ class Viewer:
         return self._screen.source.recording is None
 
     def _turn(self, number: int) -> TurnState | None:
-        return next((turn for turn in self._screen.chat.reducer.turns if turn.number == number), None)
+        return self._screen.chat.reducer.turn_of(number)
 
     @property
     def snapshot(self) -> TurnSnapshot | None:
@@ -269,9 +271,10 @@ class Viewer:
 
     def frame(self) -> None:
         """Called with every frame, after the events were applied."""
-        turns = self._screen.chat.reducer.turns
-        if len(turns) != self._seen_turns:
-            self._seen_turns = len(turns)
+        turns = self._screen.chat.turns
+        seen = len(turns), turns[-1].number if turns else 0
+        if seen != self._seen_turns:
+            self._seen_turns = seen
             self.lenses.forget()
             if self.place is not None:  # a question was asked, or a new chat begun: what was looked at is over
                 self._leave()

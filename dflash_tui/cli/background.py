@@ -23,6 +23,8 @@ _COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0
 _KIND = re.compile(rb"\x1b\[\?[0-9;]*c")
 _MUTE = ("", "dumb", "linux", "unknown")
 
+BARE = ("dumb", "unknown")
+
 AUTO, LIGHT_THEME = "auto", "dflash-light"
 
 Darkness = Callable[[], bool | None]
@@ -113,6 +115,12 @@ def suited_theme(theme: str | None) -> Iterator[Callable[[], str | None]]:
 def in_browser() -> bool:
     """textual-serve has started the program: stdin and stdout are pipes to it, and behind it there is a browser."""
     return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
+
+
+def bare_terminal() -> bool:
+    """A terminal that can only print lines: no screen can be drawn on it."""
+    bare = os.environ.get("TERM", "") in BARE
+    return bare and not in_browser() and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def has_screen() -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
+from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
-from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.addresses import address_for
+from dflash_tui.core.settings.presets import find_preset
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
@@ -22,17 +24,18 @@ from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
 from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
-from .background import check_theme, has_screen, in_browser, suited_theme
+from .background import bare_terminal, check_theme, has_screen, in_browser, suited_theme
 from .block_size import METAVAR, BlockSizeType
 from .config import Invocation, chosen_screen_options
 from .first_contact import BUNDLED, suggest_model
 from .flags import ENGINE_TOPICS, Flags, wanted_by
-from .headless import Request, answer
+from .headless import Request, WhenFull, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
 from .output import DEFAULT_OUT, check_directory
 from .pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
-from .plain import PlainChat
+from .plain.chat import PlainChat
+from .presets import apply_preset, attached_files
 from .problems import Problem
 from .prompt import read_prompt
 from .sessions import conversation_to_continue
@@ -62,6 +65,7 @@ EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 
 _HEADLESS_FLAGS = {
     "output": "--output",
+    "force": "--force",
     "extract": "--extract",
     "as_json": "--json",
     "stream_json": "--stream-json",
@@ -114,6 +118,18 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     metavar="FILE",
     help="Write the output to a file.",
 )
+@flag("--force", topic="scripts", is_flag=True, help="Let -o replace a file.")
+@flag(
+    "-f",
+    "--file",
+    "files",
+    topic="scripts",
+    common=True,
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="A text file that goes with the prompt; again for more.",
+)
 @flag("-x", "--extract", topic="scripts", common=True, is_flag=True, help="Print only the last code block.")
 @flag(
     "--save-dir",
@@ -124,7 +140,8 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 )
 @flag("--json", "as_json", topic="scripts", common=True, is_flag=True, help="Print one JSON object with statistics.")
 @flag("--stream-json", topic="scripts", is_flag=True, help="Print every event as a line of JSON.")
-@flag("--system", topic="decoding", keeps=False, metavar="TEXT", help="System message before the prompt.")
+@flag("--system", topic="decoding", keeps=False, metavar="TEXT", help="System message; @FILE reads it.")
+@flag("--preset", topic="decoding", metavar="NAME", help="What [presets.NAME] in config.toml says.")
 @flag(
     "--timeout",
     topic="scripts",
@@ -176,6 +193,14 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     metavar="DIR",
     help="Where the chat saves code (dflash-out).",
 )
+@flag(
+    "--when-full",
+    topic="chats",
+    type=click.Choice(get_args(WhenFull)),
+    default="stop",
+    show_default=True,
+    help="When a prompt no longer fits behind a conversation: end with exit code 2, or leave the oldest questions out.",
+)
 @flag("-c", "--continue", "latest", topic="chats", is_flag=True, help="Go on where you left off.")
 @flag(
     "--resume",
@@ -204,7 +229,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @flag("--ascii", topic="screen", is_flag=True, help="Draw with ASCII characters only.")
 @flag("--reduced-motion", topic="screen", is_flag=True, help="Nothing blinks or plays by itself.")
 @flag("--no-mouse", topic="screen", is_flag=True, help="Leave the mouse to the terminal, which selects text with it.")
-@flag("--plain", topic="screen", is_flag=True, help="Chat in lines, without a screen: for screen readers.")
+@flag("--plain", topic="screen", is_flag=True, help="Chat in lines: for screen readers; piped lines are questions.")
 @click.option(
     "--version",
     is_flag=True,
@@ -216,38 +241,46 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @click.pass_obj
 def chat(invocation: Invocation, /, **flags: Any) -> int:
     log_to_file()
-    chosen, given = Flags(**flags), typed_flags()
+    chosen, given = apply_preset(Flags(**flags), invocation.config), typed_flags()
     target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
     settings = chosen.settings()
+    files = attached_files(chosen.files)
     wanted = wanted_by(given)
     if is_gguf(chosen.model):  # llama.cpp is started without it
         wanted = {feature: flag for feature, flag in wanted.items() if feature != "speculation"}
     if chosen.out is not None:
         check_directory(chosen.out)
-    text = read_prompt(chosen.prompt, None if in_browser() else sys.stdin)
+    in_lines = chosen.prompt is None and (chosen.plain or bare_terminal())
+    text = None if in_lines else read_prompt(chosen.prompt, None if in_browser() else sys.stdin)
     if text is not None:
-        return _answer(text, target, settings, chosen, wanted, invocation)
-    _require_a_chat(chosen)
+        return _answer(text, files, target, settings, chosen, wanted, invocation)
+    _require_a_chat(given, in_lines)
     attached = isinstance(target, ServerAddress)
     source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
-    if chosen.plain:
-        return PlainChat(source, settings, SessionLog.create(), wanted).run()
+    if in_lines:
+        return _chat_in_lines(source, settings, chosen, wanted, invocation)
     if not (attached or is_gguf(chosen.model) or chosen.device == "cpu"):
         wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     return _open_chat(source, settings, chosen, wanted, invocation)
 
 
-def _require_a_chat(flags: Flags) -> None:
+def _require_a_chat(given: Collection[str], in_lines: bool) -> None:
     """Raise :class:`Problem` when there is no prompt, and no chat can or should open instead."""
-    flag = next((name for name in _HEADLESS_FLAGS if getattr(flags, name)), None)
+    flag = next((name for name in _HEADLESS_FLAGS if name in given and not (in_lines and name == "system")), None)
     if flag is not None:
         raise Problem(f"{_HEADLESS_FLAGS[flag]} needs a prompt.", f"Add one with -p, such as: {EXAMPLE}")
-    if not has_screen():
+    if not in_lines and not has_screen():
         raise Problem("There is no prompt, and stdout is not a terminal to chat in.", f"Add a prompt: {EXAMPLE}")
 
 
 def _answer(
-    text: str, target: Target, settings: GenerationSettings, flags: Flags, wanted: Wanted, invocation: Invocation
+    text: str,
+    files: Sequence[Attachment],
+    target: Target,
+    settings: GenerationSettings,
+    flags: Flags,
+    wanted: Wanted,
+    invocation: Invocation,
 ) -> int:
     if isinstance(target, EngineOptions) and target.target == BUNDLED:
         target = replace(target, target=None)
@@ -257,7 +290,7 @@ def _answer(
     earlier, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     recording = open_trace(flags.trace)
     given = (flags.output, flags.system, flags.timeout, flags.save_dir)
-    request = Request(text, settings, form, *given, earlier, log, wanted)
+    request = Request(text, settings, form, *given, earlier, log, wanted, flags.force, tuple(files), flags.when_full)
     try:
         return answer(request, recorded(invocation.source(target), recording))
     finally:
@@ -275,10 +308,41 @@ def _open_chat(
         from dflash_tui.app.main import run_chat
 
         theme = suited()
-    begin = Start(
-        PromptHistory.default(not flags.no_history), conversation, flags.resume == "", wanted, _others(invocation)
-    )
+    begin = _start(flags, conversation, wanted, invocation)
     return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
+
+
+def _chat_in_lines(
+    source: SourceFactory, settings: GenerationSettings, flags: Flags, wanted: Wanted, invocation: Invocation
+) -> int:
+    if not flags.plain:
+        print("On this terminal (TERM=dumb) the chat is one in lines, as with --plain.", file=sys.stderr)
+    conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
+    begin = _start(flags, conversation, wanted, invocation)
+    trace = open_trace(flags.trace)
+    try:
+        chat = PlainChat(
+            recorded(source, trace), settings, log or SessionLog.create(), begin, flags.out or DEFAULT_OUT,
+            flags.when_full,
+        )  # fmt: skip
+        if flags.system is not None:
+            chat.chat.system = flags.system
+        return chat.run()
+    finally:
+        finish_trace(trace)
+
+
+def _start(flags: Flags, conversation: Conversation | None, wanted: Wanted, invocation: Invocation) -> Start:
+    return Start(
+        PromptHistory.default(not flags.no_history),
+        conversation,
+        flags.resume == "",
+        wanted,
+        invocation.config,
+        None if flags.preset is None else find_preset(flags.preset, invocation.config),
+        tuple(map(str, flags.files)),
+        _others(invocation),
+    )
 
 
 def _others(invocation: Invocation) -> Callable[[str], SourceFactory]:

@@ -20,6 +20,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.addresses import is_address, table_problems
 from dflash_tui.core.settings.config import (
     KEYS_TABLE,
+    PRESETS_TABLE,
     PROJECT_FILE,
     SERVERS_TABLE,
     Config,
@@ -30,6 +31,7 @@ from dflash_tui.core.settings.config import (
     read_config,
     user_file,
 )
+from dflash_tui.core.settings.presets import file_problems, preset_problems
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import Attach, Engine, Target
@@ -75,7 +77,7 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
         if name in RETIRED:
             continue
         if name not in known:
-            near = get_close_matches(name, [*known, KEYS_TABLE, SERVERS_TABLE], 1)
+            near = get_close_matches(name, [*known, KEYS_TABLE, SERVERS_TABLE, PRESETS_TABLE], 1)
             hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"
             yield f"{entry.place}: there is no setting {name}{hint}"
         elif complaint := _complaint(known[name], entry.value):
@@ -84,6 +86,8 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
             yield f"{entry.place}: {name} names a server in a project's file, which anybody may write; type it"
     for name, table in config.servers.items():
         yield from table_problems(name, table)
+    for name, table in config.presets.items():
+        yield from preset_problems(name, table)
     for name, entry in config.keys.items():
         if not isinstance(entry.value, str):
             yield f'{entry.place}: {name} must be keys in quotes, such as "ctrl+s" or "f5,alt+t"'
@@ -179,6 +183,10 @@ def config_command(program: click.Command) -> click.Command:
             click.echo(f"\n[{SERVERS_TABLE}.{server}]")
             for name, entry in table.items():
                 click.echo(_line(f"{name} = {_told(name, entry.value)}", entry.place))
+        for preset, table in loaded.presets.items():
+            click.echo(f"\n[{PRESETS_TABLE}.{preset if preset.isidentifier() else json.dumps(preset)}]")
+            for name, entry in table.items():
+                click.echo(_line(f"{name} = {json.dumps(entry.value)}", entry.place))
         return ExitCode.OK
 
     @config.command()
@@ -206,7 +214,9 @@ def config_command(program: click.Command) -> click.Command:
 
 def _check(program: click.Command, path: Path) -> Iterator[str]:
     try:
-        yield from problems(program, read_config(path))
+        config = read_config(path)
+        found = list(problems(program, config))
+        yield from found or file_problems(config)
     except ConfigError as error:
         yield str(error)
 

@@ -13,9 +13,9 @@ from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
 from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, WeightChoice
 from engine.hub.gguf import is_gguf
-from engine.hub.pairs import NO_DRAFTER
+from engine.hub.pairs import NO_DRAFTER, check_path
 
-from .headless import OutputFormat
+from .headless import OutputFormat, WhenFull
 from .problems import Problem, value_problem
 
 ENGINE_TOPICS = ("models", "experts")
@@ -49,6 +49,10 @@ class Flags:
     as_json: bool
     stream_json: bool
     system: str | None
+    preset: str | None
+    files: tuple[Path, ...]
+    force: bool
+    when_full: WhenFull
     timeout: float | None
     no_speculation: bool
     thinking: bool
@@ -88,6 +92,9 @@ class Flags:
         if model is not None and looks_like_host(model) and not Path(model).exists():
             hint = f"A server's address begins with http:// or https://: dflash-chat http://{model}"
             raise Problem(f"There is no model called {model!r}.", hint)
+        for name in (model, self.draft):
+            if name is not None and not is_gguf(name):
+                check_path(name)  # before torch is imported, or a screen opened
         return EngineOptions(
             model,
             # Without speculation a drafter would take seconds and gigabytes, and draft nothing.

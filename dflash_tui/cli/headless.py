@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from dflash_tui.core.attachments.attachment import Attachment, counted
+from dflash_tui.core.attachments.reading import AttachmentError, checked
+from dflash_tui.core.conversation.beside import Beside, messages_of
+from dflash_tui.core.conversation.context import Ruler, fit
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.source import SourceFactory, Wanted
+from dflash_tui.core.sessions.turn import Turn
+from dflash_tui.core.source import Source, SourceFactory, Wanted
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
-from engine.commands import Ask, GenerationSettings, Message
-from engine.events import Event, TurnFinished
+from engine.commands import Ask, GenerationSettings
+from engine.events import EngineReady, Event, TurnFinished
 
 from .output import FileOutput, Output, StandardOutput, show_on_stderr
 from .problems import Problem, show_problem
 from .render import JsonRenderer, Renderer, render_events, render_last_block, render_text
 from .status import StatusLine
+from .streams import silence_stdout
 from .turn import run_turn
 
 OutputFormat = Literal["text", "code", "json", "events"]
+WhenFull = Literal["stop", "drop"]
+"""What becomes of a prompt that no longer fits behind a conversation: none is asked, or the oldest questions go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +51,60 @@ class Request:
     """Its record."""
     wanted: Wanted = field(default_factory=dict)
     """Settings that were asked for: a source that lacks one is not asked."""
+    force: bool = False
+    """``output_file`` may be replaced."""
+    files: tuple[Attachment, ...] = ()
+    """They go with the prompt."""
+    when_full: WhenFull = "stop"
 
-    def ask(self) -> Ask:
-        system = self.system or (self.earlier.system if self.earlier else None)
-        messages = [Message("system", system)] if system else []
-        messages += self.earlier.messages() if self.earlier else ()
-        turn = self.earlier.last_turn + 1 if self.earlier else 1
-        return Ask(turn, (*messages, Message("user", self.prompt)), self.settings)
+    @property
+    def turn(self) -> int:
+        return self.earlier.last_turn + 1 if self.earlier else 1
+
+    def prepare(self, source: Source, ready: EngineReady) -> Ask:
+        """The question as it fits, written down. Raises :class:`Problem` where it doesn't."""
+        ruler = Ruler(source.capabilities.count, lambda: self.settings)
+        beside = self._fitting(self._counted(ruler, ready.max_context), ruler, ready.max_context)
+        if self.log is not None:
+            self.log.user(self.turn, self.prompt, self.system, beside=beside)
+        return Ask(self.turn, messages_of(self._said, self._system, self.prompt, beside), self.settings)
+
+    @property
+    def _said(self) -> Sequence[Turn]:
+        return self.earlier.turns if self.earlier else ()
+
+    @property
+    def _system(self) -> str | None:
+        return self.system or (self.earlier.system if self.earlier else None)
+
+    def _counted(self, ruler: Ruler, limit: int) -> Beside:
+        """The files with their tokens. Raises :class:`Problem` for what no context holds."""
+        try:
+            return Beside(checked(self.files, limit, ruler.text))
+        except AttachmentError as error:
+            raise Problem(str(error), error.hint) from error
+
+    def _fitting(self, beside: Beside, ruler: Ruler, limit: int) -> Beside:
+        """What fits is asked as it is; so is a prompt without a conversation before it, which the engine may refuse."""
+        if self.earlier is None:
+            return beside
+        found = fit(self._said, self._system, self.prompt, limit, ruler.prompt, beside)
+        if not found.left_out:
+            return beside
+        if self.when_full == "stop":
+            if found.tokens < found.limit:
+                return beside
+            words = f"The conversation has {found.tokens:,} tokens with this question, and the context holds {limit:,}."
+            raise Problem(words, "Leave its oldest questions out with --when-full drop, or make room with --context.")
+        gone = counted(len(found.left_out), "question")
+        print(f"The oldest {gone} are left out, to fit the context of {limit:,} tokens.", file=sys.stderr)
+        return replace(beside, left_out=found.left_out)
 
 
 def answer(request: Request, source: SourceFactory) -> ExitCode:
     """Run ``request`` and print what came; problems decide the exit code. :class:`Problem` if nothing could begin."""
-    output = _open_output(request.output_file)
+    output = _open_output(request.output_file, request.force)
     render, status, blocks = _renderer(request.output_format), StatusLine(), BlockCollector(request)
-    ask = request.ask()
 
     def handle(event: Event) -> None:
         if request.log is not None:
@@ -65,9 +113,7 @@ def answer(request: Request, source: SourceFactory) -> ExitCode:
         status.show(event)
         blocks.note(event)
 
-    if request.log is not None:
-        request.log.user(ask.turn, request.prompt, request.system)
-    ending = run_turn(source, ask, handle, request.timeout, request.wanted)
+    ending = run_turn(source, request.prepare, handle, request.timeout, request.wanted)
     if request.log is not None:
         request.log.close()
     if ending.code is ExitCode.BROKEN_PIPE:
@@ -118,13 +164,8 @@ def _save_all(blocks: list[CodeBlock], directory: Path) -> Problem | None:
     return None
 
 
-def silence_stdout() -> None:
-    """Point stdout nowhere, so that flushing it at exit does not complain about a reader that went away."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _open_output(path: Path | None) -> Output:
-    return StandardOutput() if path is None or str(path) == "-" else FileOutput(path)
+def _open_output(path: Path | None, force: bool) -> Output:
+    return StandardOutput() if path is None or str(path) == "-" else FileOutput(path, force)
 
 
 def _close(output: Output) -> Problem | None:

@@ -26,7 +26,6 @@ from .config import SHARED, Invocation, config_command, defaults_of, load_config
 from .doctor import doctor
 from .export import export
 from .flags import HELP_HINT
-from .headless import silence_stdout
 from .help import help_command
 from .lesson import lesson
 from .problems import Problem, engine_problem, show_problem
@@ -36,6 +35,7 @@ from .replay import replay
 from .selftest import selftest
 from .serve import serve
 from .sessions import sessions
+from .streams import prepare_streams, silence_stdout
 from .tune import tune
 
 COMMANDS: dict[str, click.Command] = {
@@ -83,7 +83,7 @@ def program() -> NoReturn:
 
 def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, attach: Attach = server_source) -> int:
     """Run the program and return its exit code; ``engine`` and ``attach`` make the source of events."""
-    _open_closed_streams()
+    prepare_streams()
     if request := os.environ.get(VARIABLE):
         return answer_shell(chat, commands, request)
     try:
@@ -106,6 +106,7 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
         silence_stdout()
         return ExitCode.BROKEN_PIPE
     except OSError as error:  # stdout on a full disk, for one
+        silence_stdout()
         message = f"The output could not be written: {error.strerror or error}."
         return _give_up(Problem(message, "Make room, and ask again.", ExitCode.GENERATION))
 
@@ -137,6 +138,7 @@ def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
         obj=Invocation(engine, attach, config),
         default_map=defaults_of(config, SHARED if name else None),
     )
+    sys.stdout.flush()  # while a failure can still be told
     return int(code or 0)
 
 
@@ -153,9 +155,3 @@ def _refuse_typo(word: str) -> None:
 def _asks_for_help(arguments: list[str]) -> bool:
     """Help must not fail on a configuration that does."""
     return any(argument in ("-h", "--help", "--version") for argument in arguments)
-
-
-def _open_closed_streams() -> None:
-    """A shell's ``>&-`` leaves Python without the stream; what would go there is not wanted."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (stays open to the end)
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115  (stays open to the end)

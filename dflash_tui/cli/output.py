@@ -25,10 +25,11 @@ class Output(Protocol):
 
 
 class StandardOutput:
-    """UTF-8, its last line ended. On a terminal control characters are replaced."""
+    """UTF-8, its last line ended; on a terminal without control characters. :class:`Problem` where it is closed."""
 
     def __init__(self) -> None:
         self._terminal = sys.stdout.isatty()
+        self._stream = sys.stdout.buffer  # not the text layer: its encoding is the locale's
         self._last = "\n"
 
     def write(self, text: str) -> None:
@@ -36,9 +37,8 @@ class StandardOutput:
             return
         self._last = text[-1]
         shown = text.translate(_UNSAFE) if self._terminal else text
-        # Not through the text layer: its encoding is the locale's.
-        sys.stdout.buffer.write(shown.encode("utf-8", "replace"))
-        sys.stdout.buffer.flush()
+        self._stream.write(shown.encode("utf-8", "replace"))
+        self._stream.flush()
 
     def close(self) -> None:
         if self._last != "\n":
@@ -53,10 +53,12 @@ def show_on_stderr(text: str) -> None:
 
 
 class FileOutput:
-    """Collects, then writes ``path``, its last line ended. Raises :class:`Problem` at once when that can't be done."""
+    """Collects, then writes ``path``, its last line ended. Raises :class:`Problem` at once when that can't be done, or
+    unless ``force`` when something would be lost."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, force: bool = False) -> None:
         self._path = path
+        self._force = force
         self._pieces: list[str] = []
         self._check()
 
@@ -64,13 +66,14 @@ class FileOutput:
         self._pieces.append(text)
 
     def close(self) -> None:
-        """Write the file, replacing what it held. If that fails after all, the text goes to stdout."""
+        """Write the file. If that fails after all, the text goes to stdout."""
         text = "".join(self._pieces)
         if not text:
             return
         ended = text if text.endswith("\n") else f"{text}\n"
         try:
-            self._path.write_bytes(ended.encode("utf-8", "replace"))
+            with open(self._path, "wb" if self._force or not self._kept else "xb") as file:
+                file.write(ended.encode("utf-8", "replace"))
         except OSError as error:
             standard = StandardOutput()
             standard.write(text)
@@ -80,9 +83,16 @@ class FileOutput:
                 "Copy it from there, or make room and ask again.",
             ) from error
 
+    @property
+    def _kept(self) -> bool:
+        """Writing it would lose what was in it: it is no device, and no pipe."""
+        return not os.path.lexists(self._path) or self._path.is_file()
+
     def _check(self) -> None:
         """Open the file as writing it later will, leaving its content, or its absence, as it is."""
         existed = os.path.lexists(self._path)
+        if existed and self._kept and not self._force:
+            raise Problem(f"{self._path} exists already.", "Choose another name, or replace it with --force.")
         if existed and not (self._path.is_file() or self._path.is_dir()):
             return  # a device or a named pipe: opening it may block
         try:

@@ -12,7 +12,11 @@ MAX_PROMPT_BYTES = 2 * 1024 * 1024
 
 def read_prompt(argument: str | None, stdin: TextIO | None) -> str | None:
     """``argument``, piped stdin, or both with an empty line between; None, which opens the chat, for neither.
-    :class:`Problem` for a prompt that is empty, too long or not UTF-8."""
+    ``-`` is what is piped in, and nothing else. :class:`Problem` for a prompt that is empty, too long or not UTF-8."""
+    if argument == "-":
+        if stdin is None or stdin.isatty():
+            raise Problem("-p - reads the prompt from a pipe, and there is none.", "Pipe it in: -p - < FILE")
+        argument = None
     piped = None if stdin is None or stdin.isatty() else _read_text(stdin)
     if argument is None and piped is None:
         return None

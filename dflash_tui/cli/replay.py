@@ -42,14 +42,19 @@ class Pace(click.ParamType[float]):
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("trace", default=DEMO)
-@click.option("--pace", type=Pace(), default="1", metavar="X", help="Times the recorded pace (0.05 and up), or max.")
+@click.option(
+    "--pace",
+    type=Pace(),
+    metavar="X",
+    help=f"Times the recorded pace ({SLOWEST} and up), or max; by default 1, slower for a run of few seconds.",
+)
 @click.option("--stream-json", is_flag=True, help="Print every event as a line of JSON.")
 @click.option("--list", "list_them", is_flag=True, help="Name the bundled traces.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", help="Where the screen saves code."
 )
 @click.option("--theme", metavar="NAME", callback=check_theme, help="Colours of the screen.")
-def replay(trace: str, pace: float, stream_json: bool, list_them: bool, out: Path, theme: str | None) -> int:
+def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, out: Path, theme: str | None) -> int:
     """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is
     loaded, and no GPU is needed. Into a pipe: the answers' text."""
     if list_them:
@@ -80,7 +85,7 @@ def _print(path: Path, stream_json: bool) -> int:
     return ExitCode.GENERATION
 
 
-def _show(path: Path, pace: float, out: Path, theme: str | None) -> int:
+def _show(path: Path, pace: float | None, out: Path, theme: str | None) -> int:
     with suited_theme(theme) as suited:
         # Imported here, like the chat: a pipe must not wait for Textual.
         from dflash_tui.app.main import run_chat

@@ -30,19 +30,23 @@ class Ending:
     problem: Problem | None = None
 
 
+Prepare = Callable[[Source, EngineReady], Ask]
+"""Makes the question, once the source can say how long it may be. Raises :class:`Problem`."""
+
+
 def run_turn(
-    source: SourceFactory, ask: Ask, handle: Callable[[Event], None], timeout: float | None, wanted: Wanted
+    source: SourceFactory, prepare: Prepare, handle: Callable[[Event], None], timeout: float | None, wanted: Wanted
 ) -> Ending:
-    """Starts the source, sends ``ask`` when it is ready, and gives ``handle`` every event on this thread. Ctrl+C,
-    SIGTERM and ``timeout`` (seconds, loading included) stop after the round in flight, with its ``TurnFinished``; a
-    second Ctrl+C doesn't wait. ``BrokenPipeError`` from ``handle`` ends the turn quietly. A source that lacks something
-    ``wanted`` isn't asked."""
+    """Starts the source, sends what ``prepare`` makes when it is ready, and gives ``handle`` every event on this
+    thread. Ctrl+C, SIGTERM and ``timeout`` (seconds, loading included) stop after the round in flight, with its
+    ``TurnFinished``; a second Ctrl+C doesn't wait. ``BrokenPipeError`` from ``handle`` ends the turn quietly. A source
+    that lacks something ``wanted`` isn't asked."""
     inbox: Inbox = SimpleQueue()
     engine = source(events_only(inbox.put))
     with signals_into(inbox):
         engine.start()
         try:
-            return _Conversation(engine, inbox, ask, handle, timeout, wanted).run()
+            return _Conversation(engine, inbox, prepare, handle, timeout, wanted).run()
         except BrokenPipeError:
             engine.send(Stop())
             return Ending(ExitCode.BROKEN_PIPE)
@@ -58,14 +62,14 @@ class _Conversation:
         self,
         engine: Source,
         inbox: Inbox,
-        ask: Ask,
+        prepare: Prepare,
         handle: Callable[[Event], None],
         timeout: float | None,
         wanted: Wanted,
     ) -> None:
         self._engine = engine
         self._inbox = inbox
-        self._ask = ask
+        self._prepare = prepare
         self._handle = handle
         self._deadline = None if timeout is None else time.monotonic() + timeout
         self._wanted = wanted
@@ -101,8 +105,12 @@ class _Conversation:
             case EngineReady():
                 if problem := lacking(self._engine, self._wanted):
                     return Ending(problem.code, problem)
+                try:
+                    ask = self._prepare(self._engine, event)
+                except Problem as problem:
+                    return Ending(problem.code, problem)
                 self._asked = True
-                self._engine.send(self._ask)
+                self._engine.send(ask)
             case EngineError():
                 self._problem = engine_problem(event)
                 if event.fatal:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from engine.commands import Command
+from engine.commands import Ask, Command
 from engine.events import Event, Settled, Step
 
 if TYPE_CHECKING:
@@ -21,6 +21,14 @@ Feature = Literal[
     "drafts", "draft_probabilities", "verdicts",
 ]  # fmt: skip
 """What a source may lack: questions, a setting, what was drafted, how sure the drafter was, which tokens were."""
+
+
+Count = Callable[[Ask], int | None]
+"""Tokens of the prompt that a question makes; None where nobody can tell, or not yet. May be asked from any thread."""
+
+
+def _not_known(_ask: Ask) -> int | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,7 @@ class Capabilities:
     """What the empty prompt says, when something other than usual."""
     leaving: str = ""
     """What ends with the screen besides an answer: said to whoever leaves, who then has to say so again."""
+    count: Count = _not_known
 
     def can(self, feature: Feature) -> bool:
         return feature not in self.refused

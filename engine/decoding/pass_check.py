@@ -3,7 +3,7 @@ run. It finds a kernel that is wrong, not one that rounds otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -70,32 +70,52 @@ def passes_depart(decoder: Decoder, text: Sequence[int], tiles: TargetTiles | No
 def products_depart(target: TargetModel) -> str | None:
     """Whether products of many rows with the target's packed weights, one of each shape, are what the unpacked weights
     yield, and the same again and again; in words where not, or None."""
-    checked: set[tuple[int, ...]] = set()
-    for weight in packed_weights(target):
-        if (shape := tuple(weight.shape)) in checked:
-            continue
-        checked.add(shape)
+    for weight in _one_of_each_shape(target):
         if not _multiplies_well(weight, target.dtype):
-            return f"a prompt's products with {format_of(weight).upper()} weights of shape {list(shape)} are wrong"
+            format = format_of(weight).upper()
+            return f"a prompt's products with {format} weights of shape {list(weight.shape)} are wrong"
     return None
 
 
-def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
-    if len(weight.shape) == 3:  # some experts are enough
-        scales = None if weight.scales is None else weight.scales[:SOME_EXPERTS]
-        weight = type(weight)(weight.values[:SOME_EXPERTS], scales)
+@torch.inference_mode()
+def launch_products(target: TargetModel) -> None:
+    """What ``products_depart`` launches, to compile it ahead."""
+    for weight in _one_of_each_shape(target):
+        _product(weight, *_rows_for(weight, target.dtype))
+
+
+def _one_of_each_shape(target: TargetModel) -> Iterator[Weight]:
+    """Packed weights; of experts some are enough."""
+    seen: set[tuple[int, ...]] = set()
+    for weight in packed_weights(target):
+        if (shape := tuple(weight.shape)) not in seen:
+            seen.add(shape)
+            scales = None if weight.scales is None else weight.scales[:SOME_EXPERTS]
+            yield weight if len(shape) == 2 else type(weight)(weight.values[:SOME_EXPERTS], scales)
+
+
+def _rows_for(weight: Weight, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """Rows to multiply, and where each expert's end."""
     *experts, _, depth = weight.shape
-    rows = MANY_ROWS * (experts[0] if experts else 1)
-    generator = torch.Generator(weight.values.device).manual_seed(0)
-    x = torch.randn(rows, depth, generator=generator, device=generator.device, dtype=dtype)
-    if experts:
-        ends = torch.arange(1, experts[0] + 1, device=x.device, dtype=torch.int32) * MANY_ROWS
-        found = [weight.grouped(x, ends) for _ in range(TIMES)]
-        whole = weight.restored().to(dtype)
-        wanted = torch.cat([part @ each.T for part, each in zip(torch.split(x, MANY_ROWS), whole, strict=True)])
+    device = weight.values.device
+    x = torch.randn(MANY_ROWS * (experts[0] if experts else 1), depth, device=device, dtype=dtype)
+    if not experts:
+        return x, None
+    return x, torch.arange(1, experts[0] + 1, device=device, dtype=torch.int32) * MANY_ROWS
+
+
+def _product(weight: Weight, x: Tensor, ends: Tensor | None) -> Tensor:
+    return weight.linear(x) if ends is None else weight.grouped(x, ends)
+
+
+def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
+    x, ends = _rows_for(weight, dtype)
+    found = [_product(weight, x, ends) for _ in range(TIMES)]
+    whole = weight.restored().to(dtype)
+    if ends is None:
+        wanted = x @ whole.T
     else:
-        found = [weight.linear(x) for _ in range(TIMES)]
-        wanted = x @ weight.restored().to(dtype).T
+        wanted = torch.cat([part @ each.T for part, each in zip(torch.split(x, MANY_ROWS), whole, strict=True)])
     error = (found[0].float() - wanted.float()).norm() / wanted.float().norm()
     return bool(error <= NEAR) and all(torch.equal(found[0], again) for again in found[1:])
 

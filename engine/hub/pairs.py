@@ -14,7 +14,7 @@ from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
 from ..models.family import KnownPair
-from ..models.registry import FAMILIES, find_family, text_config
+from ..models.registry import FAMILIES, drafter_config_of, find_family, text_config
 from .fetching import Fetching
 
 if TYPE_CHECKING:
@@ -30,6 +30,15 @@ DFLASH, MTP = "dflash", "mtp"
 
 INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
 INSTEAD_OF_DRAFTER = (Option("drafter", NO_DRAFTER), " goes without a drafter")
+
+TARGET_PART, DRAFTER_PART = "target", "drafter"
+"""What the parts of a folder are called that holds a whole pair."""
+MODEL_NAMES = (
+    "A model's folder holds config.json and *.safetensors, a pair's folder target/ and drafter/."
+    " A model's name on the hub looks like google/gemma-4-26B-A4B-it."
+)
+CHECK_PATH = f"Check the path. {MODEL_NAMES}"
+NAME_SHOWN = 60
 
 Instead = tuple[Advice, str]
 """What people may do when a model can't be had."""
@@ -63,12 +72,47 @@ def find_pair(
     if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
         target = copy
     target_folder = finder.find(target)
-    drafter_name = _own_drafter(target_folder, drafter) if drafter is None or drafter in (DFLASH, MTP) else drafter
+    beside = drafter_in(Path(target).expanduser())
+    if drafter is not None and drafter in (DFLASH, MTP):
+        drafter_name: str | None = _own_drafter(target_folder, beside, drafter)
+    else:
+        drafter_name = drafter or beside or known_drafter(target_folder)
     drafter_folder = None
     if drafter_name is not None and drafter_name != NO_DRAFTER:
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
     finder.fetch_rest()
     return PairFolders(target, target_folder, drafter_folder, drafter_name if drafter_folder else None)
+
+
+def check_path(name: str) -> None:
+    """Raises ``WeightsFailure`` for a path where no model lies, whatever the name would mean on the hub. Reads no
+    weight and asks nobody."""
+    if not name.strip():
+        raise WeightsFailure("The model's name is empty.", MODEL_NAMES)
+    try:
+        folder = Path(name).expanduser()
+        is_folder, is_file = folder.is_dir(), folder.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # too long, no text, another user's home
+        raise WeightsFailure(f"{name[:NAME_SHOWN]!r} can't be a model's name: {error}.", MODEL_NAMES) from None
+    if is_folder:
+        if not any((place / "config.json").is_file() for place in (folder, folder / TARGET_PART)):
+            raise WeightsFailure(f"The folder {name} holds no config.json, so no model.", CHECK_PATH)
+    elif is_file:
+        raise WeightsFailure(f"{name} is a file, and no model.", CHECK_PATH)
+    elif name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
+
+
+def target_in(folder: Path) -> Path:
+    """The target's own folder: this one, or its part where target and drafter lie side by side in it."""
+    inner = folder / TARGET_PART
+    return inner if not (folder / "config.json").is_file() and (inner / "config.json").is_file() else folder
+
+
+def drafter_in(folder: Path) -> str | None:
+    """The drafter of a folder that holds a whole pair."""
+    part = folder / DRAFTER_PART
+    return str(part) if target_in(folder) != folder and (part / "config.json").is_file() else None
 
 
 def known_drafter(target: Path) -> str | None:
@@ -79,10 +123,10 @@ def known_drafter(target: Path) -> str | None:
     return pair.assistant if pair.assistant and not is_here(pair.drafter) and is_here(pair.assistant) else pair.drafter
 
 
-def _own_drafter(target: Path, kind: str | None) -> str | None:
-    """The target's drafter of a kind, or of any; ``WeightsFailure`` where there is none of the one asked for."""
-    if kind is None:
-        return known_drafter(target)
+def _own_drafter(target: Path, beside: str | None, kind: str) -> str:
+    """The target's drafter of a kind, ``beside`` it or known; ``WeightsFailure`` where there is none."""
+    if beside is not None and drafter_config_of(read_json(Path(beside) / "config.json")).kind == kind:
+        return beside
     pair = pair_of(target)
     name = None if pair is None else pair.assistant if kind == MTP else pair.drafter
     if not name:
@@ -146,9 +190,10 @@ class _Finder:
 
     def find(self, name: str, instead: Instead = INSTEAD_OF_TARGET) -> Path:
         """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
+        check_path(name)
         folder = Path(name).expanduser()
         if folder.is_dir():
-            return folder
+            return target_in(folder)
         if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
             known = ", ".join(pair.target for pair in KNOWN_PAIRS)
             raise WeightsFailure(
@@ -156,12 +201,8 @@ class _Finder:
                 " Nothing was fetched.",
                 (f"Models with a drafter: {known}   (", *instead, ")"),
             )
-        if name.count("/") != 1 or name.startswith((".", "/", "~")):
-            raise WeightsFailure(
-                f"There is no folder {name}.",
-                "Check the path; a model folder holds config.json and *.safetensors."
-                " A model's name on the hub looks like google/gemma-4-26B-A4B-it.",
-            )
+        if "/" not in name:
+            raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
         return self._cached(name, instead) or self._begin(name)
 
     def fetch_rest(self) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..commands import AttentionBackend, WeightFormat
-from ..errors import DeviceFailure, Option, UsageFailure
+from ..errors import DeviceFailure, Option, UsageFailure, WeightsFailure
 from ..files.headers import read_headers, same_bytes
-from ..files.json_fields import read_json
+from ..files.json_fields import DOWNLOAD_AGAIN, read_json
 from ..files.tensors import read_tensors
 from ..models.attention_backends import choose_backends
 from ..models.dflash.config import DFlashConfig
@@ -168,12 +168,25 @@ def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Call
     done, total = 0, layout.nbytes
     where = {part.tensor: (name, part) for name, stored in layout.stored.items() for part in stored.parts}
     begun: dict[str, Assembly] = {}
+    sums: dict[str, Tensor] = {}
     for tensor_name, tensor in read_tensors({tensor: layout.headers[tensor] for tensor in where}, device):
         name, part = where[tensor_name]
         assembly = begun.setdefault(name, Assembly(name, layout.stored[name], dtype))
         if (weight := assembly.add(part, tensor)) is not None:
             del begun[name]
+            if isinstance(weight, Tensor):
+                sums[name] = weight.sum(dtype=torch.float32)
             hold(model, name, held(weight, layout.held[name], dtype))
         done += tensor.nbytes
         progress(done, total)
+    _refuse_nan(sums)
     model.requires_grad_(False).eval()
+
+
+def _refuse_nan(sums: dict[str, Tensor]) -> None:
+    """Raises ``WeightsFailure`` for weights that hold what is no finite number: their sum isn't one either."""
+    finite = torch.stack(list(sums.values())).isfinite().tolist() if sums else []
+    if wrong := [name for name, fine in zip(sums, finite, strict=True) if not fine]:
+        more = f", as {len(wrong) - 1} others do" if len(wrong) > 1 else ""
+        what = f"The weights are damaged: {wrong[0]} holds values that are no numbers{more}."
+        raise WeightsFailure(what, DOWNLOAD_AGAIN)

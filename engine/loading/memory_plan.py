@@ -90,6 +90,8 @@ class MemoryPlan:
     device: torch.device
     device_rounds: bool
     """Whether the device runs rounds by itself."""
+    longest: int
+    """The most tokens that the model takes."""
 
     @property
     def caches(self) -> int:
@@ -150,6 +152,16 @@ class MemoryPlan:
             fits = self._needed(middle * CONTEXT_STEP) <= self.available
             low, high = (middle, high) if fits else (low, middle - 1)
         return low * CONTEXT_STEP
+
+    def roomier(self) -> MemoryPlan:
+        """This plan with more context where nobody asked for less: up to what the model takes, in steps of
+        ``CONTEXT_STEP``, while caches take at most half of what is left. What drafts is held as in this one."""
+        most = (self.available - self.reserve - self.allocated + self.state_bytes(self.context)) // 2
+        low, high = self.context // CONTEXT_STEP, self.longest // CONTEXT_STEP
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.state_bytes(middle * CONTEXT_STEP) <= most else (low, middle - 1)
+        return replace(self, context=max(self.context, low * CONTEXT_STEP))
 
     def _needed(self, context: int) -> int:
         return self._without_drafter(context) + self.draftings[-1].nbytes + self.reserve
@@ -274,6 +286,7 @@ def plan_of(
         available=available,
         device=device,
         device_rounds=device_rounds,
+        longest=config.max_context,
     )
 
 

@@ -15,6 +15,7 @@ import torch  # noqa: E402
 import torch._dynamo  # noqa: E402  (operations on meta tensors would import it when it is waited for)
 
 from ..decoding.decoder import GPU_PREFILL_CHUNK, Decoder  # noqa: E402
+from ..decoding.pass_check import launch_products  # noqa: E402
 from ..decoding.round_launches import RoundLaunches  # noqa: E402
 from ..kernels.toolchain.card import Card  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
@@ -68,8 +69,9 @@ def _rehearse_tiles(launches: RoundLaunches, card: Card) -> None:
 
 @torch.inference_mode()
 def _rehearse_prompt(decoder: Decoder) -> None:
-    """Two pieces of a prompt, as ``decoder.Turn`` runs them: a short one, and the longest with a drafter that is told
-    of it."""
+    """The products that are tried out first, and two pieces of a prompt, as ``decoder.Turn`` runs them: a short one,
+    and the longest with a drafter that is told of it."""
+    launch_products(decoder.target)
     drafter = decoder.drafter
     longest = min(GPU_PREFILL_CHUNK, decoder.max_context - PROMPT_ROWS)
     taps = () if drafter is None else drafter.config.target_layer_ids

@@ -114,11 +114,13 @@ def _attention() -> Iterator[Finding]:
 
 def _models() -> Iterator[Finding]:
     yield _bundled_pair()
-    from huggingface_hub import constants, get_token
+    try:
+        from huggingface_hub import constants, get_token
 
-    from ..hub.blobs import cache_directory
-    from ..hub.download import cached_models, is_offline
-
+        from ..hub.blobs import cache_directory
+        from ..hub.download import cached_models, is_offline
+    except (ImportError, OSError):  # reported already
+        return
     yield Finding("models", "hub", constants.ENDPOINT)
     yield Finding("models", "offline", is_offline())
     # Whether the hub accepts it would need the network.

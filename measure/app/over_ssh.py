@@ -7,6 +7,7 @@ second. The chat streams at 1000 tokens per second over it, in a terminal of 120
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import shutil
 import socket
@@ -46,15 +47,22 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def needed(program: str) -> str:
+    """Where a program of OpenSSH is. ``SystemExit`` with what to install where it isn't."""
+    path = shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if path is None:
+        sys.exit(f"There is no {program} here. On Debian and Ubuntu: apt install openssh-server openssh-client")
+    return path
+
+
 @contextmanager
 def server(folder: Path) -> Iterator[int]:
     """An sshd that lets this user in; its port."""
     port = free_port()
     for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+        subprocess.run([needed("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
     (folder / "sshd_config").write_text(CONFIGURATION.format(port=port, folder=folder))
-    program = shutil.which("sshd") or "/usr/sbin/sshd"
-    with subprocess.Popen([program, "-D", "-f", folder / "sshd_config"], stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen([needed("sshd"), "-D", "-f", folder / "sshd_config"], stderr=subprocess.DEVNULL) as process:
         try:
             time.sleep(0.5)
             yield port
@@ -103,8 +111,8 @@ def echoes(folder: Path, port: int) -> list[float]:
     chat = f"cd {Path.cwd()} && {environment} {sys.executable} -c {shlex.quote(code)} 3>{report}"
     options = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR"]
     flags = [word for option in options for word in ("-o", option)]
-    command = ["ssh", "-tt", "-i", str(folder / "user"), "-p", str(port), *flags, "127.0.0.1", chat]
-    with Terminal(f"import os; os.execvp('ssh', {command!r})", SIZE) as terminal:
+    command = [needed("ssh"), "-tt", "-i", str(folder / "user"), "-p", str(port), *flags, "127.0.0.1", chat]
+    with Terminal(f"import os; os.execvp({command[0]!r}, {command!r})", SIZE) as terminal:
         terminal.answers = True
         user = User(terminal)
         terminal.wait_for("F1 help", 60)
@@ -124,7 +132,10 @@ def echoes(folder: Path, port: int) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kilobytes", nargs="*", type=float, default=LINES)
-    for kilobytes in parser.parse_args().kilobytes:
+    speeds = parser.parse_args().kilobytes
+    for program in ("sshd", "ssh-keygen", "ssh"):
+        needed(program)
+    for kilobytes in speeds:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             with server(folder) as port, line(port, 1000 * kilobytes) as near:

@@ -40,7 +40,7 @@ def headless(block: str, sampling: list[str]) -> Figures:
 
 
 def on_screen(block: str, sampling: list[str]) -> Figures:
-    with Terminal(PROGRAM.format(arguments=["--block-size", block, *sampling]), SIZE) as terminal:
+    with Terminal(PROGRAM.format(arguments=["--reduced-motion", "--block-size", block, *sampling]), SIZE) as terminal:
         terminal.wait_for("ready", 60)
         terminal.send(f"/race {QUESTION}\r")
         terminal.output = ""

@@ -6,7 +6,7 @@ and Fernandes (2009), which act on linear RGB; distances are CIE76 in L*a*b* und
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import dist
 from typing import Literal, get_args
 
@@ -36,6 +36,12 @@ def closest(colours: dict[str, str], vision: Vision) -> tuple[float, str, str]:
     """The smallest distance between two of the colours, and their names."""
     seen = {name: _lab(_simulated(_linear(colour), vision)) for name, colour in colours.items()}
     return min((dist(seen[one], seen[other]), one, other) for one, other in combinations(seen, 2))
+
+
+def neighbours(colours: list[str], vision: Vision) -> list[tuple[float, float]]:
+    """From each colour to the next: the distance, and how much lighter that one is (L*)."""
+    seen = [_lab(_simulated(_linear(colour), vision)) for colour in colours]
+    return [(dist(one, other), other[0] - one[0]) for one, other in pairwise(seen)]
 
 
 def _luminance(colour: str) -> float:

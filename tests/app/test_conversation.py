@@ -1,8 +1,8 @@
-"""Taking a question back, asking again, thinking: what the slash commands do to a conversation."""
+"""Asking again, thinking: what the slash commands do to a conversation."""
 
 from __future__ import annotations
 
-from dflash_tui.core.conversation.reducer import THOUGHT_HEAD
+from dflash_tui.core.conversation.teller import THOUGHT_HEAD
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.text.spans import Span
 from engine.commands import Ask
@@ -24,7 +24,8 @@ async def test_retry_asks_the_newest_question_again(launch: Launch) -> None:
         first, second, again = chat.sent(Ask)
         assert contents(again) == contents(second) == ["one", ANSWER, "two"]
         assert again.turn == 3 and again.settings.seed == second.settings.seed == first.settings.seed
-        assert "temperature 0" in chat.notices() and "↺ taken back" in chat.log.text
+        assert "temperature 0" in chat.notices() and "‹ 2/2 ›" in chat.log.text
+        assert chat.log.text.count("two") == 1, "the older answer is behind the mark"
         assert [turn.question for turn in load_session(chat.screen.queue.log.path).turns] == ["one", "two"]
         assert chat.prompt.text == ""
 

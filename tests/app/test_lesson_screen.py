@@ -14,6 +14,7 @@ from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.lesson import LessonScreen
 from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.core.lesson.bundled import open_lesson
+from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Launch
 
@@ -27,8 +28,10 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path / "state"))
 
     @asynccontextmanager
-    async def opened(size: tuple[int, int] = (120, 36)) -> AsyncIterator[tuple[LessonScreen, Pilot[None]]]:
-        app = LessonApp(*open_lesson(None), tmp_path / "out")
+    async def opened(
+        size: tuple[int, int] = (120, 36), moves: bool = True
+    ) -> AsyncIterator[tuple[LessonScreen, Pilot[None]]]:
+        app = LessonApp(*open_lesson(None), tmp_path / "out", screen_options=ScreenOptions(reduced_motion=not moves))
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             yield app.lesson_screen, pilot
@@ -67,7 +70,7 @@ async def test_every_page_shows_its_figure_and_its_text_to_the_end(lesson: Open,
 
 async def test_charts_and_keys_fit_a_small_screen(lesson: Open) -> None:
     """Bars long enough to compare, every column of a histogram, and no word cut in two."""
-    async with lesson((60, 18)) as (screen, pilot):
+    async with lesson((60, 18), moves=False) as (screen, pilot):
         for place, page in enumerate(screen.pages):
             screen.action_go(place)
             await pilot.pause()
@@ -75,7 +78,6 @@ async def test_charts_and_keys_fit_a_small_screen(lesson: Open) -> None:
             assert str(keys.render()).count(" · ") >= 2 and len(str(keys.render())) <= keys.content_size.width
             if page.figure is None or page.figure.kind not in ("race", "histogram"):
                 continue
-            await pilot.pause(page.figure.race().seconds + 0.5 if page.figure.kind == "race" else 0)
             figure = figure_text(screen)
             assert "…" not in figure
             if page.figure.kind == "race":
@@ -131,7 +133,7 @@ async def test_a_round_plays_phase_by_phase(lesson: Open) -> None:
 async def test_a_race_runs_to_its_end_and_again(lesson: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("dflash_tui.app.screens.lesson.monotonic", lambda: now)
-    async with lesson() as (screen, pilot):
+    async with lesson(moves=False) as (screen, pilot):
         place = next(place for place, page in enumerate(screen.pages) if page.figure and page.figure.kind == "race")
         screen.action_go(place)
         figure = screen.figure
@@ -140,7 +142,16 @@ async def test_a_race_runs_to_its_end_and_again(lesson: Open, monkeypatch: pytes
             await pilot.press("space")
             assert screen._clock is not None and not screen._clock.over
             result = figure.race()
-            now += result.seconds + 1
+            clock = screen._clock
+            now += 0.5 * clock.length / clock.pace
+            await pilot.press("space")
+            half = clock.seconds
+            assert clock.length > half > 0 and "×" not in figure_text(screen), "what came of it is told last"
+            now += 100
+            await pilot.pause(0.1)
+            assert clock.seconds == half, "it was paused"
+            await pilot.press("space")
+            now += 0.6 * clock.length / clock.pace
             while screen._clock is not None:
                 await pilot.pause(0.02)
             chart = str(screen.query_one("#lesson-chart", Static).render())

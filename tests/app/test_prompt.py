@@ -145,6 +145,8 @@ async def test_examples_come_with_a_key_or_a_click_until_something_is_asked(laun
         assert not chat.screen.query_one(Starters).display
         await chat.pilot.press("right")
         assert chat.prompt.text == ""
+        await chat.pilot.press("ctrl+n")
+        assert chat.screen.query_one(Starters).display, "a new chat begins as the first one did"
 
 
 async def test_the_editor_writes_the_question(launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

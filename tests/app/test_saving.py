@@ -20,6 +20,7 @@ async def test_save_by_number_by_name_and_all(launch: Launch) -> None:
         assert [path.name for path in chat.out_dir.iterdir()] == ["run.py"]
         await chat.ask("/save 1 page.html")
         assert (chat.out_dir / "page.html").read_text() == "<p>\n"
+        assert f"saved to {chat.out_dir / 'page.html'} · /open shows it" in chat.log.text.replace("\n", ""), "it stays"
         await chat.ask("/save again.py")
         assert (chat.out_dir / "again.py").read_text() == "print(1)\n"
         await chat.ask("/save all")

@@ -7,28 +7,32 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from dflash_tui.app.screens.picker import ThemePicker
 from dflash_tui.app.theming import (
+    RAMP,
     VERDICTS,
     ThemeError,
     ThemeWatcher,
     bundled_themes_dir,
-    default_verdicts,
+    default_variables,
+    defaults_for,
     load_themes,
     read_theme,
 )
 
-from .colour_vision import VISIONS, Vision, closest, contrast
+from .colour_vision import VISIONS, Vision, closest, contrast, neighbours
 from .conftest import Launch
 
 BUNDLED = {path.stem: read_theme(path) for path in sorted(bundled_themes_dir().glob("*.toml"))}
-COLOURED = sorted(BUNDLED.keys() - {"mono"})
+COLOURED = sorted(BUNDLED.keys() - {"mono", "mono-light"})
 ON_SCREEN = ("accepted", "corrected", "bonus", "rejected", "plain")
 """Verdicts that stand beside each other in the transcript and the strip."""
 DISTANCE = 20.0
 """CIE76 between any two verdicts, for every type of colour vision. Some 2.3 is just noticeable side by side."""
+STEP = 12.0
+"""The same between neighbours of a ramp, where no colour may do all of it: L* too goes one way, by half of this."""
 CONTRAST, ENHANCED = 4.5, 7.0
 """WCAG 2 AA and AAA for text."""
 
@@ -47,12 +51,13 @@ def verdict_colours(theme: Theme) -> dict[str, str]:
 
 
 def styles(theme: Theme) -> dict[str, str]:
-    variables = {**default_verdicts(), **theme.variables}
+    variables = {**default_variables(), **theme.variables}
     return {verdict: variables[f"verdict-{verdict}-style"] for verdict in VERDICTS}
 
 
 def test_the_promised_themes_come_with_the_program() -> None:
-    assert {"dflash-dark", "dflash-light", "high-contrast", "okabe-ito", "mono", "classic"} == set(BUNDLED)
+    own = {"dflash-dark", "dflash-light", "high-contrast", "okabe-ito", "mono", "mono-light", "classic"}
+    assert own == set(BUNDLED)
 
 
 @pytest.mark.parametrize("name", sorted(BUNDLED))
@@ -66,6 +71,36 @@ def test_every_text_can_be_read_on_every_ground(name: str) -> None:
             ratio = contrast(colour, behind)
             assert ratio >= CONTRAST, f"{role} on {ground}: {ratio:.2f}"
             assert ratio >= ENHANCED or name != "high-contrast" or ground == "panel", f"{role} on {ground}: {ratio:.2f}"
+
+
+def looks_of(theme: Theme) -> dict[str, str]:
+    return {**defaults_for(theme), **theme.variables}
+
+
+def test_verdicts_can_be_read_in_every_theme_that_textual_brings() -> None:
+    """They are made for other grounds, and lifted where that is not enough. What a terminal's own are is not known."""
+    for name, theme in BUILTIN_THEMES.items():
+        looks = looks_of(theme)
+        for ground in (theme.background, theme.surface):
+            if ground is None or not ground.startswith("#"):
+                continue
+            for verdict in VERDICTS:
+                ratio = contrast(looks[f"verdict-{verdict}"], ground)
+                assert ratio >= CONTRAST, f"{verdict} on {ground} of {name}: {ratio:.2f}"
+
+
+@pytest.mark.parametrize("name", sorted(BUNDLED))
+def test_a_ramp_has_five_steps_that_everybody_tells_apart(name: str) -> None:
+    """The background is the first. Text can be read on each."""
+    theme = BUNDLED[name]
+    looks = looks_of(theme)
+    grounds = [str(theme.background), *(looks[f"ramp-{step}"] for step in RAMP)]
+    least = ENHANCED if name == "high-contrast" else CONTRAST
+    assert all(contrast(looks[f"ramp-{step}-text"], looks[f"ramp-{step}"]) >= least for step in RAMP)
+    for vision in VISIONS:
+        for apart, lighter in neighbours(grounds, vision):
+            assert apart >= STEP, f"{vision}: {apart:.1f}"
+            assert (lighter if theme.dark else -lighter) >= STEP / 2, f"{vision}: {lighter:.1f}"
 
 
 @pytest.mark.parametrize("vision", VISIONS)

@@ -8,7 +8,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
-from dflash_tui.app.theming import default_verdicts
+from dflash_tui.app.theming import default_variables
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.text.spans import Span
 
@@ -17,7 +17,7 @@ LOOKS = ("accepted", "accepted", "accepted", "corrected", "accepted", "bonus")
 
 class LogApp(App[None]):
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        return default_verdicts()
+        return default_variables()
 
     def compose(self) -> ComposeResult:
         yield TokenLog()

@@ -110,7 +110,11 @@ def test_a_file_gets_the_bytes_that_a_pipe_would(program: Program, tmp_path: Pat
     piped = program.run("-p", "hi", *flags).out
     path = tmp_path / "answer"
     path.write_text("something longer that was here before " * 200)
+    before = path.read_bytes()
     program.run("-p", "hi", *flags, "-o", str(path))
+    assert program.code == ExitCode.USAGE and "--force" in program.err and not program.engines[1:]
+    assert path.read_bytes() == before, "nothing is lost silently"
+    program.run("-p", "hi", *flags, "-o", str(path), "--force")
     assert (program.code, program.out, path.read_bytes()) == (ExitCode.OK, b"", piped)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli.plain import PlainChat
+from dflash_tui.app.actions import SLASH
+from dflash_tui.cli.plain.chat import COMMANDS, PlainChat
+from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from engine.commands import EngineOptions, GenerationSettings
@@ -20,11 +23,16 @@ from .scripted import SCRIPTS, Script, ScriptPlayer
 CTRL_C = "\x03"
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
 def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable]:
     """Play ``lines`` on the keyboard and return the exit code, stdout, stderr and the conversation's record."""
 
-    def play(*lines: str, script: Script = SCRIPTS["plain"]) -> tuple[int, str, str, Path]:
+    def play(*lines: str, script: Script = SCRIPTS["plain"], typing: bool = True) -> tuple[int, str, str, Path]:
         typed = iter(lines)
 
         def read(prompt: str = "") -> str:
@@ -38,7 +46,9 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
         monkeypatch.setattr("builtins.input", read)
         log = SessionLog.create(tmp_path / "sessions")
-        code = PlainChat(partial(ScriptPlayer, script, EngineOptions()), GenerationSettings(), log, {}).run()
+        monkeypatch.setattr("sys.stdin", Terminal() if typing else io.StringIO())
+        source = partial(ScriptPlayer, script, EngineOptions())
+        code = PlainChat(source, GenerationSettings(), log, Start(), tmp_path / "out").run()
         captured = capsys.readouterr()
         return code, captured.out, captured.err, log.path
 
@@ -49,7 +59,7 @@ def test_a_question_is_answered_in_whole_lines(talk: Callable) -> None:
     code, out, _, path = talk("hello\\", "there")
     assert code == ExitCode.OK
     assert "I know little.\n" in out and "Ready." in out and "print('hello')\n" in out
-    assert "\n(12 tokens" in out, "what it cost stands on a line of its own"
+    assert "\n(12 tokens, 138 per second, " in out, "what it cost stands on a line of its own"
     assert [turn.question for turn in load_session(path).turns] == ["hello\nthere"]
 
 
@@ -62,7 +72,7 @@ def test_commands(talk: Callable) -> None:
     _, out, _, _ = talk(
         "/help", "/stats", "hi", "/stats", "/temp 9", "/temp warm", "/block 8", "/nope", "/quit", "never"
     )
-    assert "/temp: temperature" in out and "no numbers before" in out
+    assert "/temp 0–2: temperature" in out and "no numbers before" in out
     assert "tokens written: " in out
     assert "temperature must be between 0 and 2, not 9" in out and "not “warm”" in out
     assert "There is no command /nope" in out and "never" not in out
@@ -80,19 +90,105 @@ def test_control_c_at_the_prompt_says_how_to_leave(talk: Callable) -> None:
 
 
 def test_control_c_stops_an_answer(talk: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    say = PlainChat._say
+    say = PlainChat._read_out
 
     def say_once(self: PlainChat, text: str) -> None:
         say(self, text)
-        monkeypatch.setattr(PlainChat, "_say", say)
+        monkeypatch.setattr(PlainChat, "_read_out", say)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(PlainChat, "_say", say_once)
+    monkeypatch.setattr(PlainChat, "_read_out", say_once)
     code, out, _, _ = talk("go", "/stats", script=SCRIPTS["endless"])
-    assert code == ExitCode.OK and "⏹ stopped" in out and "Speed:" in out
+    assert code == ExitCode.OK and ", stopped)" in out and "Speed:" in out
 
 
 def test_an_engine_that_can_not_load_says_why(talk: Callable) -> None:
     error = EngineError("weights", "model.safetensors is truncated.", "Run make again.", fatal=True)
     code, _, err, _ = talk(script=Script(load_error=error))
     assert code == ExitCode.WEIGHTS and "truncated" in err and "Run make again." in err
+
+
+def test_versions_branches_and_what_is_read_out(talk: Callable) -> None:
+    _, out, _, path = talk(
+        "one",
+        "/retry temp 0.5",
+        "/version",
+        "/edit 1 two",
+        "/name side",
+        "/tree",
+        "/go 1",
+        "/go side",
+        "/show",
+        "/edit",
+        "three",
+    )
+    assert "version 2 of 2 of the answer)" in out
+    assert "You are behind question 1, version 1 of 2 of the answer: one" in out
+    assert "3, the beginning, version 2 of 2 of the question, branch side, you are here: two" in out
+    assert "Question 3, branch side, version 2 of 2 of the question: two\nHello, wörld" in out
+    assert "Question 3 is: two\nInstead (Enter alone leaves it): " in out
+    kept = load_session(path).tree
+    assert [turn.question for turn in kept] == ["one", "one", "two", "three"] and kept.here == 4
+
+
+def test_code_is_saved_and_run_only_when_somebody_agrees(talk: Callable, tmp_path: Path) -> None:
+    _, out, _, _ = talk("hi", "/save", "/save 7", "/run", "no", "/run", "yes", "/markdown said.md", "/export json")
+    assert (tmp_path / "out" / "hello.py").read_text() == "print('hello')\n"
+    assert "There is no code block 7" in out and "It was not run." in out and "hello\n(exit code 0" in out
+    assert "Hello" in (tmp_path / "out" / "said.md").read_text() and (tmp_path / "out" / "answer.json").exists()
+
+
+def test_piped_lines_are_questions_and_mistakes_an_exit_code(talk: Callable) -> None:
+    code, out, _, path = talk("one", "two", '"""', "three", "lines", 'of it"""', "/run", "/nope", typing=False)
+    assert [turn.question for turn in load_session(path).turns] == ["one", "two", "three\nlines\nof it"]
+    assert "You: one\nHello" in out and "Nobody is there to agree." in out
+    assert code == ExitCode.USAGE
+    assert talk("one", typing=False)[0] == ExitCode.OK
+
+
+def test_conversations_are_listed_resumed_renamed_and_deleted(talk: Callable) -> None:
+    _, _, _, path = talk("the first one", "/rename Apples")
+    _, out, _, other = talk("hi", "/sessions apples", f"/resume {path.stem}", "/show", "more", "/delete", "yes")
+    assert "1 question: Apples" in out and "Going on with “Apples”" in out and "Question 1: the first one" in out
+    assert not path.exists() and other.exists()
+
+
+def test_settings_are_said_and_hold(talk: Callable, tmp_path: Path) -> None:
+    (tmp_path / "brief.md").write_text("Be brief.\n")
+    _, out, _, path = talk(f"/system @{tmp_path}/brief.md", "/seed 7", "/think on", "/settings", "/preset no", "hi")
+    assert "system prompt: Be brief." in out and "seed: 7\n" in out and "thinking: on" in out
+    assert "There is no preset 'no'" in out
+    turn = load_session(path).turns[0]
+    assert turn.system == "Be brief." and turn.started is not None and turn.started.settings["seed"] == 7
+
+
+def test_files_go_with_a_question(talk: Callable, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("red\n")
+    _, out, _, path = talk(
+        f"What is in @{tmp_path}/notes.txt?", f"@{tmp_path}/nope.txt", f"@{tmp_path} again", "/context", "/files"
+    )
+    assert "notes.txt, 1 line:\nred\n" in out and "1 line)" in out and "nope.txt" in out and "Traceback" not in out
+    assert [file.text for file in load_session(path).turns[0].beside.files] == ["red\n"]
+
+
+def test_rounds_and_figures_are_sentences(talk: Callable) -> None:
+    _, out, _, _ = talk("hi", "/steps 0", "/steps 99", "/stats", "/thought")
+    assert "Round 0 of 0 to 5: " in out and "Guess 1: " in out and "has rounds 0 to 5" in out
+    assert "a thought\n" in out and not set(out) & set("│─┌└█▁▸⏹τ…")
+
+
+SCREEN_ONLY = {"theme", "lens", "kept", "teach", "predict", "pace", "lesson", "replay", "editor"}
+"""Colours, slow motion and screens of their own; stdin is no place to start an editor from."""
+
+
+def test_the_screen_and_the_lines_have_the_same_commands() -> None:
+    assert set(SLASH) - SCREEN_ONLY <= set(COMMANDS)
+    common = set(SLASH) & set(COMMANDS) - {"system", "edit", "resume", "help", "race", "preset", "sessions"}
+    different = {name for name in common if SLASH[name].takes != COMMANDS[name].takes}
+    assert not different, "what a command takes is the same in both"
+
+
+def test_help_points_to_nothing_that_is_not_there(talk: Callable) -> None:
+    _, out, _, _ = talk("/help", "/help retry", "/zzzz")
+    assert all(f"/{name}" in out for name in COMMANDS)
+    assert "F1" not in out and "Esc" not in out and "Ctrl+Q" not in out

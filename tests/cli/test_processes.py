@@ -119,13 +119,40 @@ def test_a_full_disk_behind_stdout_is_explained() -> None:
     assert b"could not be written: No space left" in errors
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_a_closed_stream_is_no_reason_to_fail(closed: str) -> None:
-    command = f'"{sys.executable}" -m tests.cli.scripted plain -p hi {closed}'
-    result = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=10)
+@pytest.mark.parametrize("stream", ["<&-", "2>&-", "2>/dev/full"])
+def test_a_stream_that_is_not_needed_is_no_reason_to_fail(stream: str) -> None:
+    result = in_a_shell(f"plain -p hi {stream}")
     assert result.returncode == ExitCode.OK
-    assert result.stdout.startswith(b"" if closed == ">&-" else b"Hello")
-    assert (b"12 tokens" in result.stderr) == (closed != "2>&-")
+    assert result.stdout.startswith(b"Hello")
+    assert (b"12 tokens" in result.stderr) == (stream == "<&-")
+
+
+@pytest.mark.parametrize("command", ["plain -p hi", "plain -p hi --json", "plain help chats", "plain --version"])
+def test_what_a_closed_stdout_would_lose_is_told(command: str) -> None:
+    result = in_a_shell(f"{command} >&-")
+    assert result.returncode == ExitCode.USAGE
+    assert result.stderr.startswith(b"dflash-chat: stdout is closed: what belongs there would be lost.")
+
+
+def test_a_closed_stdout_loses_no_file(tmp_path: Path) -> None:
+    result = in_a_shell(f"plain -p hi -o {tmp_path}/answer.txt >&-")
+    assert result.returncode == ExitCode.OK
+    assert (tmp_path / "answer.txt").read_text().startswith("Hello")
+
+
+def test_a_failure_that_nobody_can_read_keeps_its_code() -> None:
+    assert in_a_shell("plain ./nope -p hi 2>/dev/full").returncode == ExitCode.WEIGHTS
+
+
+def test_what_is_printed_at_the_very_end_counts() -> None:
+    result = in_a_shell("plain help chats >/dev/full")
+    assert (result.returncode, b"No space left" in result.stderr) == (ExitCode.GENERATION, True)
+
+
+def in_a_shell(words: str) -> subprocess.CompletedProcess[bytes]:
+    """The program with redirections behind its flags."""
+    command = f'"{sys.executable}" -m tests.cli.scripted {words}'
+    return subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
 
 
 def read_terminal(descriptor: int) -> bytes:

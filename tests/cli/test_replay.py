@@ -41,7 +41,7 @@ def test_a_cut_trace_prints_what_it_holds_and_says_so(program: Program, tmp_path
     [
         (["nope"], "Bundled traces: demo, "),
         (["demo", "--pace", "fast"], "is no pace"),
-        (["demo", "--pace", "0"], "0.05"),
+        (["demo", "--pace", "0"], "0.0001"),
     ],
 )
 def test_what_cannot_be_replayed_is_said(program: Program, arguments: list[str], words: str) -> None:

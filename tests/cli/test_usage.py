@@ -99,6 +99,7 @@ def test_a_folder_whose_name_is_nearly_a_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("lessons").mkdir()
+    Path("lessons", "config.json").touch()
     assert program.run("lessons", "-p", "hi").engine.options.target == "lessons"
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dflash_tui.core.sessions.sessions import Turn, load_session
+from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.sessions.turn import Turn
 
 from .terminal import Terminal
 

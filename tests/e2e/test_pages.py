@@ -172,6 +172,23 @@ def test_the_lanes_of_a_race_share_a_clock(browser: Browser, race_page: Path, ra
     assert told.count("✓") == 2
 
 
+def test_lanes_stand_side_by_side_and_their_bars_are_tokens(browser: Browser, race_page: Path) -> None:
+    browser.visit(race_page, width=1440)
+    tops = "return [...document.querySelectorAll('.lanes article')].map((lane) => lane.getBoundingClientRect().top)"
+    assert len(set(browser.run(tops))) == 1
+    browser.run(
+        "const slider = document.querySelector('section > .scrub input');"
+        "slider.value = slider.max / 4; slider.dispatchEvent(new Event('input'))"
+    )
+    bars = browser.run("return [...document.querySelectorAll('progress')].map((bar) => bar.value)")
+    alone, drafted = (int(count) for count in bars)
+    told = browser.run("return document.querySelector('section > .scrub output').textContent")
+    assert f"{alone} tokens" in told and f"{drafted} tokens" in told and drafted > alone
+    browser.visit(race_page, width=375)
+    assert len(set(browser.run(tops))) == 2, "one below the other"
+    assert not browser.run("return document.getElementById('legend').open")
+
+
 def test_a_race_is_played(browser: Browser, race_page: Path, race: RaceResult) -> None:
     browser.visit(race_page)
     button = "document.querySelector('[data-go=race]')"
@@ -179,6 +196,13 @@ def test_a_race_is_played(browser: Browser, race_page: Path, race: RaceResult) -
     browser.run(f"{button}.click()")
     browser.wait_for(f"return {now} < {race.seconds / 2}")
     assert browser.run(f"return {button}.textContent") == "pause"
+    assert "slowed 20 times" in browser.run("return document.querySelector('.race').innerText")
+    browser.run(f"{button}.click()")
+    browser.run(
+        "const slider = document.querySelector('section > .scrub input');"
+        f"slider.value = {0.9 * race.seconds}; slider.dispatchEvent(new Event('input'))"
+    )
+    browser.run(f"{button}.click()")
     browser.wait_for(f"return {button}.textContent === 'play the race'")
     assert browser.run(f"return {now}") == pytest.approx(race.seconds)
     assert browser.run("return document.querySelectorAll('.later').length") == 0

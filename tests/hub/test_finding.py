@@ -76,7 +76,7 @@ def test_a_drafter_is_asked_for_by_its_kind(kind: str, tmp_path: Path, monkeypat
 @pytest.mark.parametrize("target", [None, "gemma-4-12B-it"])
 def test_a_target_without_an_assistant_is_told_of_those_with_one(target: str | None, tmp_path: Path) -> None:
     named = None if target is None else str(write_config(tmp_path / "target", config_of(target)))
-    with pytest.raises(WeightsFailure, match="No MTP assistant is known.*26B-A4B-it, google/gemma-4-31B-it"):
+    with pytest.raises(WeightsFailure, match=r"No MTP assistant is known.*26B-A4B-it, google/gemma-4-31B-it"):
         find_pair(named, "mtp", OFFLINE)
 
 

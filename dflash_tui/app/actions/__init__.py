@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import conversation, saving, sessions, settings, showing, stepping, viewing
+from . import branching, conversation, saving, sessions, settings, showing, stepping, viewing
 from .action import Action
 
-MODULES = (conversation, sessions, settings, viewing, stepping, showing, saving)
+MODULES = (conversation, branching, sessions, settings, viewing, stepping, showing, saving)
 
 ACTIONS: dict[str, Action] = {action.id: action for module in MODULES for action in module.ACTIONS}
 """By id, in the order of the help screen."""

@@ -28,12 +28,11 @@ def stop(screen: ChatScreen, _: Argument) -> None:
     waiting = screen.chat.waiting
     if screen.chat.stop():
         if waiting:
-            screen.queue.log.take_back(screen.chat.next_turn - 1)
-            screen.talk.note("⏹ not asked")
+            screen.talk.withdraw()
         screen.talk.return_queue()
         screen.drawing.draw_status()
         screen.pump.hurry()
-    elif screen.talk.put_back():
+    elif screen.runs.stop() or screen.talk.leave_edit():
         pass
     elif screen.chat.reducer.phase == "loading":
         _leave_on_repeat(screen, "Esc again cancels loading and leaves. What was fetched is kept.")
@@ -73,26 +72,9 @@ def new_chat(screen: ChatScreen, _: Argument) -> None:
     screen.talk.new()
 
 
-def retry(screen: ChatScreen, _: Argument) -> None:
-    """The same seed would give the same answer, so the next one is used; greedy decoding has none."""
-    question = screen.talk.take_back().question
-    if screen.chat.settings.temperature > 0 and screen.source.capabilities.can("seed"):
-        screen.chat.reseed(screen.chat.settings.seed + 1)
-    elif screen.chat.settings.temperature == 0:
-        screen.notify("At temperature 0 the same question has the same answer; /temp 0.7 lets it vary.", timeout=6)
-    screen.ask(question)
-
-
-def edit(screen: ChatScreen, _: Argument) -> None:
-    screen.talk.edit()
-    screen.notify("Enter asks it anew; Esc puts question and answer back.", timeout=4)
-
-
 ACTIONS = (
     Action("stop", "stop the answer and keep what it wrote", stop, "escape"),
     Action("interrupt", "copy the selection, else stop, else quit", interrupt, "ctrl+c", priority=True),
     Action("new", "start a new chat", new_chat, "ctrl+n", "new"),
-    Action("retry", "take the newest answer back and ask again", retry, slash="retry"),
-    Action("edit", "take the newest question back into the prompt; Esc undoes it", edit, slash="edit"),
     Action("quit", "leave", leave, slash="quit"),
 )

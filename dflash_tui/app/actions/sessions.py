@@ -117,9 +117,11 @@ def write_markdown(screen: ChatScreen, argument: Argument) -> None:
 
 
 def unfold(screen: ChatScreen, _: Argument) -> None:
+    """Pastes in the prompt, or else what is folded in the transcript."""
     prompt = screen.query_one(Prompt)
     if not prompt.folds:
-        raise SlashError("There is no folded paste in the prompt.")
+        screen.talk.unfold()
+        return
     if len(prompt.unfolded) > MAX_UNFOLDED:
         raise SlashError(f"That has over {MAX_UNFOLDED:,} characters. /editor opens it in $EDITOR.")
     prompt.unfold()
@@ -148,7 +150,7 @@ def edit_outside(screen: ChatScreen, _: Argument) -> None:
 
 ACTIONS = (
     Action("search", "search the questions asked before", search_questions, "ctrl+r", priority=True),
-    Action("unfold", "show folded pastes in the prompt", unfold, "alt+o", priority=True),
+    Action("unfold", "show what is folded: pastes, files, output", unfold, "alt+o", "files", priority=True),
     Action("editor", "write the question in $EDITOR", edit_outside, "alt+e", "editor", priority=True),
     Action("sessions", "conversations: resume, rename, delete", pick_session, "ctrl+o", "sessions", priority=True),
     Action("resume", "go on with an older conversation", resume, slash="resume", takes="[id]"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.conversation.slash import Argument
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.failures import Failure
+from dflash_tui.core.settings.presets import NONE, find_preset, read_system
 from engine.commands import AUTO
 
 from ..widgets.slider import BlockSlider, TemperatureSlider
@@ -53,8 +55,28 @@ def set_seed(screen: ChatScreen, argument: Argument) -> None:
 
 
 def set_system(screen: ChatScreen, argument: Argument) -> None:
+    """The text itself, or what is in the file behind an @."""
     screen.talk.require("system")
-    screen.chat.system = argument.text or None
+    try:
+        screen.chat.system = read_system(argument.text) or None
+    except Failure as failure:
+        raise SlashError(f"{failure} {failure.hint}") from None
+    screen.drawing.draw_status()
+
+
+def choose_preset(screen: ChatScreen, argument: Argument) -> None:
+    """System prompt and settings of ``[presets.NAME]`` from the next question on; ``none`` is what there was at the
+    start."""
+    if not argument.text:
+        known = ", ".join(sorted(screen.begin.config.presets)) or "none yet: write [presets.NAME] into config.toml"
+        raise SlashError(f"/preset takes a name: {known}.")
+    try:
+        preset = None if argument.text == NONE else find_preset(argument.text, screen.begin.config)
+    except Failure as failure:
+        raise SlashError(f"{failure} {failure.hint}") from None
+    screen.presets.take(preset)
+    words = "What was set at the start is in force" if preset is None else f"The preset {preset.name} is in force"
+    screen.notify(f"{words} from the next question on.", timeout=3, markup=False)
 
 
 def think(screen: ChatScreen, argument: Argument) -> None:
@@ -92,7 +114,15 @@ ACTIONS = (
         choices=lambda screen: [AUTO, *map(str, screen.query_one(BlockSlider).sizes)],
     ),
     Action("seed", "seed of the sampling noise", set_seed, slash="seed", takes="n"),
-    Action("system", "system prompt from the next question on, or none", set_system, slash="system", takes="[text]"),
+    Action("system", "system prompt from the next question on; @file", set_system, slash="system", takes="[text]"),
+    Action(
+        "preset",
+        "system prompt and settings of [presets.NAME] in config.toml, or none",
+        choose_preset,
+        slash="preset",
+        takes="name",
+        choices=lambda screen: [*sorted(screen.begin.config.presets), NONE],
+    ),
     Action(
         "speculation",
         "let the drafter guess, or measure the target alone; from the next question on",

@@ -65,11 +65,12 @@ def race(screen: ChatScreen, argument: Argument) -> None:
         return Race(messages, lanes, RACE_RUNS, [screen.source.send], screen.gpu.joules)
 
     def finish(result: RaceResult | None) -> None:
-        if result is not None and result.lanes[0].tok_s:
-            screen.chat.reducer.take_race(1000 / result.lanes[0].tok_s)
+        if result is not None and result.plain_ms is not None:
+            screen.chat.reducer.take_race(result.plain_ms)
             screen.drawing.draw_gauges()
 
-    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir), finish)
+    moves = screen.viewer.motion.moves
+    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir, moves=moves), finish)
 
 
 def _race_against(screen: ChatScreen, argument: str) -> None:
@@ -97,7 +98,8 @@ def _race_against(screen: ChatScreen, argument: str) -> None:
         made.sides = (ready,)
         return made
 
-    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir, opponent))
+    moves = screen.viewer.motion.moves
+    screen.app.push_screen(RaceScreen(create, screen.queue, origin_of(ready), screen.out_dir, opponent, moves))
 
 
 def _question(screen: ChatScreen, text: str) -> list[Message]:
@@ -118,7 +120,7 @@ def export(screen: ChatScreen, argument: Argument) -> None:
     wanted = next((each for each in FORMATS if words and each == words[0]), None)
     if wanted is None:
         raise argument.wrong()
-    turns = screen.chat.reducer.turns
+    turns = screen.chat.turns
     rest = words[1:]
     if rest[:1] == [LAST]:
         turns, rest = turns[-1:], rest[1:]
@@ -155,13 +157,13 @@ def lesson(screen: ChatScreen, argument: Argument) -> None:
 def write_trace(screen: ChatScreen, argument: Argument) -> None:
     """``/trace`` and ``/trace FILE``: everything since the program, or the new chat, began."""
     reducer = screen.chat.reducer
-    if screen.chat.busy or not reducer.turns:
+    if screen.chat.busy or not screen.chat.turns:
         raise SlashError("There is no finished answer to write a trace of yet.")
     stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     path = Path(argument.text).expanduser() if argument.text else screen.out_dir / f"{stamp}{SUFFIX}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_conversation(path, reducer.ready, reducer.turns)
+        write_conversation(path, reducer.ready, screen.chat.turns)
     except FileExistsError:
         raise SlashError(f"{path} exists already, and traces are never overwritten. Choose another name.") from None
     except OSError as error:

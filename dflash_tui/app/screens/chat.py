@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.conversation.slash import SlashError, parse_slash
+from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
 from dflash_tui.core.conversation.start import STARTERS, Start
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
@@ -27,12 +27,18 @@ from engine.commands import BlockSize, Close, GenerationSettings, Stop
 from engine.events import Clock
 
 from ..actions import ACTIONS, SLASH
+from ..attaching import Attaching
 from ..completion import Candidate, complete
 from ..drawing import Drawing
 from ..event_queue import EventQueue
+from ..keymap import Said
+from ..presets import Presets
 from ..pump import FramePump
+from ..room import Room
+from ..runs import Runs
 from ..talk import Talk
 from ..viewer import Viewer
+from ..widgets.attached import Attached
 from ..widgets.completion_menu import CompletionMenu
 from ..widgets.gauge_panel import Panel
 from ..widgets.gauges import Gauge, HistogramGauge
@@ -52,6 +58,7 @@ from .help import HelpScreen
 from .jump import JumpScreen
 from .statistics import StatisticsScreen
 
+WAYS_OUT = WaysOut("Ctrl+Q leaves; so does /quit.", "/ lists them all, as does F1.")
 FULL_LEGEND = 80
 """Cells that the legend of a server's answers needs."""
 
@@ -84,11 +91,11 @@ class ChatScreen(Screen[None]):
         begin: Start | None = None,
     ) -> None:
         super().__init__()
-        self.begin = begin or Start()
+        self.begin: Start = begin or Start()
         self.out_dir = out_dir
         self.queue = queue
         self.source = source(queue.put)
-        self.chat = Chat(settings, self.source.send)
+        self.chat = Chat(settings, self.source.send, lambda: self.queue.log)
         self.drawing = Drawing(self)
         self.pump = FramePump(
             self.chat, queue, self.drawing.draw, lambda: getattr(self.app._driver, "backed_up", False)
@@ -96,9 +103,12 @@ class ChatScreen(Screen[None]):
         self.quit_until = 0.0
         """Until when a second Ctrl+C leaves."""
         self.talk = Talk(self)
+        self.room, self.attaching, self.runs, self.presets = Room(self), Attaching(self), Runs(self), Presets(self)
         self.viewer = Viewer(self)
         self.gpu = GpuMonitor()
         self._started = False
+        self.said: Said = str
+        """Sentences with the keys that the user has."""
 
     def compose(self) -> ComposeResult:
         yield Header(id="header")
@@ -112,6 +122,7 @@ class ChatScreen(Screen[None]):
         yield RoundStrip(id="round")
         yield StepView(id="steps")
         yield QueuedQuestions(id="queue")
+        yield Attached(id="attached")
         yield ReplayBar(self.source.recording, id="replay")
         yield CompletionMenu(id="completion")
         with Horizontal(id="ask"):
@@ -125,12 +136,16 @@ class ChatScreen(Screen[None]):
         prompt = self.query_one(Prompt)
         prompt.completer, prompt.queued = self._complete, self.talk.take_queued
         prompt.offer = self._offer
-        prompt.placeholder = self.source.capabilities.placeholder or prompt.placeholder
+        prompt.placeholder = self.said(self.source.capabilities.placeholder or str(prompt.placeholder))
+        status = self.query_one(StatusLine)
+        status.keys = tuple(map(self.said, status.keys))
         self.drawing.offer_settings()
         if self.begin.conversation is not None:
             self.talk.show_resumed(self.begin.conversation)
         elif self.begin.choose:
             self.action_act("sessions")
+        self.presets.begin()
+        self.attaching.begin(self.begin.files)
 
     @property
     def beginning(self) -> str:
@@ -214,7 +229,7 @@ class ChatScreen(Screen[None]):
         """Show a recorded run above this screen, which waits."""
         if path is not None:
             queue = EventQueue(SessionLog.nowhere())
-            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path, 1.0))
+            screen = ChatScreen(self.chat.settings, self.out_dir, queue, replay_source(path))
             self.app.push_screen(screen)
             screen.call_after_refresh(screen.start)
 
@@ -246,19 +261,15 @@ class ChatScreen(Screen[None]):
             self.notify("Type a question first; Enter sends it.", timeout=3)
             return
         try:
-            parsed = parse_slash(text, SLASH)
+            parsed = parse_slash(text, SLASH, WAYS_OUT)
             if isinstance(parsed, str):
-                self.ask(parsed)
+                self.talk.ask(*self.attaching.take(message.typed, parsed))
             else:
                 action = SLASH[parsed.name]
                 action.run(self, action.argument(parsed.argument))
         except (SlashError, ValueError) as error:
             self.query_one(Prompt).give_back(text)
             self.notify(str(error), severity="error", timeout=6)
-
-    def ask(self, text: str) -> None:
-        """See :meth:`Talk.ask`."""
-        self.talk.ask(text)
 
     # Looking at rounds
 
@@ -270,6 +281,17 @@ class ChatScreen(Screen[None]):
     @on(TokenLog.Picked)
     def pick_token(self, message: TokenLog.Picked) -> None:
         self._go(lambda: self.viewer.pick(message.turn, message.token))
+
+    @on(TokenLog.Unfolded)
+    def unfold(self, message: TokenLog.Unfolded) -> None:
+        self._go(lambda: self.talk.unfold(message.place))
+
+    @on(TokenLog.Turned)
+    def turn_version(self, message: TokenLog.Turned) -> None:
+        """The ends of a version mark turn it over, the number between them opens the tree."""
+        marked = self.talk.marked(message.place)
+        if marked is not None:
+            self._go(lambda: self.talk.turn_over(*marked, message.by) if message.by else self.action_act("tree"))
 
     @on(TokenLog.Released)
     def follow_again(self) -> None:
@@ -321,6 +343,10 @@ class ChatScreen(Screen[None]):
     def _offer(self, text: str) -> str | None:
         starters = self.query_one(Starters)
         return starters.following(text) if starters.display else None
+
+    @on(Prompt.Changed)
+    def look_at_files(self) -> None:
+        self.attaching.look(self.query_one(Prompt).text)
 
     @on(Prompt.Completing)
     def show_completions(self, message: Prompt.Completing) -> None:

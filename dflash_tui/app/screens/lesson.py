@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -24,6 +24,7 @@ from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.rounds.playback import PHASES
 
 from ..notices import tell_saved
+from ..themed import ThemedApp
 from ..widgets.lesson_chart import histogram_lines, race_lines, times_lines
 from ..widgets.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
@@ -64,7 +65,6 @@ class LessonScreen(LeavesOnce[None]):
         self._round = 0
         self._phase = len(PHASES) - 1
         self._clock: RaceClock | None = None
-        self._began = 0.0
         self._resumed = self.place > 0
 
     def compose(self) -> ComposeResult:
@@ -123,7 +123,7 @@ class LessonScreen(LeavesOnce[None]):
         self.query_one("#lesson-text").scroll_home(animate=False)
         self._draw_head()
         self._choose_widget(page.figure)
-        if page.figure is not None and page.figure.kind == "race":
+        if page.figure is not None and page.figure.kind == "race" and self._moves:
             self.action_play()
         self._draw_figure()
 
@@ -139,7 +139,7 @@ class LessonScreen(LeavesOnce[None]):
 
     def _keys(self) -> str:
         """The keys that lead somewhere from this page, as many as there is room for."""
-        doing = {"round": "Space plays it · , . rounds", "race": "Space plays it"}
+        doing = {"round": "Space plays it · , . rounds", "race": "Space plays it, or pauses"}
         keys = [
             "→ next" if self.place < len(self.pages) - 1 else "",
             "← back" if self.place else "",
@@ -166,6 +166,10 @@ class LessonScreen(LeavesOnce[None]):
         if figure is not None and kind == "answer":
             log.append(list(token_spans(figure.answers[0].steps)))
             log.scroll_home(animate=False)
+
+    @property
+    def _moves(self) -> bool:
+        return not cast(ThemedApp, self.app).screen_options.reduced_motion
 
     # Figures
 
@@ -200,7 +204,7 @@ class LessonScreen(LeavesOnce[None]):
             clock.advance(clock.length)
         else:
             clock = self._clock
-            clock.advance(monotonic() - self._began)
+            clock.tick(monotonic())
         self.query_one("#lesson-chart", Static).update(Content("\n").join(race_lines(clock, width)))
 
     def _frame(self) -> None:
@@ -212,15 +216,25 @@ class LessonScreen(LeavesOnce[None]):
             self._clock = None
 
     def action_play(self) -> None:
-        """A race runs again; a round goes on by one phase."""
+        """A race pauses, goes on, or runs again; a round goes on by one phase."""
         figure = self.figure
         if figure is None:
             return
-        if figure.kind == "race":
-            self._clock, self._began = RaceClock(figure.race()), monotonic()
+        if figure.kind == "race" and self._clock is not None:
+            self._pause(self._clock)
+        elif figure.kind == "race":
+            self._clock = RaceClock(figure.race())
+            self._clock.play(monotonic())
         elif figure.kind == "round":
             self._phase = (self._phase + 1) % len(PHASES)
             self._draw_figure()
+
+    def _pause(self, clock: RaceClock) -> None:
+        clock.tick(monotonic())
+        if clock.playing:
+            clock.playing = False
+        else:
+            clock.play(monotonic())
 
     def action_step(self, by: int) -> None:
         """Look at the rounds before and after the one that the text speaks of."""

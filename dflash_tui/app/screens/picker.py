@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -183,12 +184,17 @@ class ThemePicker(PickerScreen[str]):
     ThemePicker { background: transparent; }
     ThemePicker OptionList { max-height: 8; }
     """
-    HEAD = "themes"
     KEYS = "↑ ↓ look · Enter keeps it · Esc goes back"
 
     def __init__(self, before: str) -> None:
         super().__init__()
         self._before = before
+
+    def on_mount(self) -> None:
+        themes = self.app.available_themes
+        brought = len(BUILTIN_THEMES.keys() & themes.keys())
+        head = f"themes · {len(themes) - brought} of dflash-chat and your own, {brought} that Textual brings"
+        self.query_one(Vertical).border_title = head
 
     def find(self, words: str) -> Iterable[str]:
         """The one in use, this program's others, then those that Textual brings."""

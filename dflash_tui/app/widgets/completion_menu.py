@@ -1,8 +1,8 @@
-"""What the slash command in the prompt could become: a short list above it."""
+"""What the slash command or the path in the prompt could become: a short list above it."""
 
 from __future__ import annotations
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widgets import Static
 
@@ -31,7 +31,8 @@ class CompletionMenu(Static):
         if not candidates:
             return
         first = min(max(chosen - ROWS // 2, 0), max(len(candidates) - ROWS, 0))
-        name_width = max(len(candidate.text) for candidate in candidates) + 2
+        widest = max(cell_len(candidate.shown) for candidate in candidates) + 2
+        name_width = min(widest, max(self.app.size.width - 20, 10))
         rows = [
             _row(candidate, first + place == chosen, name_width)
             for place, candidate in enumerate(candidates[first : first + ROWS])
@@ -44,5 +45,5 @@ class CompletionMenu(Static):
 
 def _row(candidate: Candidate, chosen: bool, name_width: int) -> Content:
     mark, style = ("▸ ", "bold $primary") if chosen else ("  ", "")
-    name = set_cell_size(candidate.text, name_width)
+    name = set_cell_size(candidate.shown, name_width)
     return Content.assemble((f"{mark}{name}", style), (candidate.help, "$verdict-pending"))

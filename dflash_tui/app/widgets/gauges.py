@@ -99,7 +99,7 @@ class RateGauge(Gauge):
             turn.ttft_ms,
             turn.finished,
             facts.speedup,
-            facts.before_race,
+            facts.plain_ms if facts.before_race else None,
             facts.times,
             turn.totals,
         )
@@ -150,7 +150,7 @@ class RateGauge(Gauge):
         elif self.facts.times != "engine":
             words = f"times{CLOCKS['arrival']}"
         elif plain is not None:
-            words = "speed-up: from the next answer on"
+            words = f"the target alone: {1e3 / plain:.0f}/s in the race"
         else:
             words = "speed-up: plain not measured yet"
         return Content.styled(words, MUTED)

@@ -10,8 +10,9 @@ from dflash_tui.core.export.document import Answer
 from dflash_tui.core.lesson.facts import turn_facts
 from dflash_tui.core.lesson.pages import name_of
 from dflash_tui.core.race.clock import RaceClock
+from dflash_tui.core.rounds.pace import pace_words
 
-from ..glyphs import axis, bars, scaled
+from ..glyphs import axis, bars
 
 NAME_WIDTH, FIGURES_WIDTH, SHORTEST_BAR = 22, 30, 4
 RACE_FIGURES, BRIEF_FIGURES, GOOD_BAR = 26, 15, 12
@@ -24,16 +25,20 @@ NUMBERS = "$verdict-pending"
 
 
 def race_lines(clock: RaceClock, width: int) -> list[Content]:
-    """A bar per lane, as long as the time that it has taken so far."""
+    """A bar per lane, as long as what it has written so far; how fast it was, when all are done."""
     brief = width - NAME_WIDTH - RACE_FIGURES < GOOD_BAR
     room = max(width - NAME_WIDTH - (BRIEF_FIGURES if brief else RACE_FIGURES), SHORTEST_BAR)
     lines = []
     for now in clock.lanes:
         tokens = "" if brief else f" {now.tokens:>4} tokens"
-        figures = f" {now.seconds:5.2f} s{tokens}" + (f" {now.speed_up:.2f}×" if now.over else "")
-        lines.append(_bar(now.lane.lane.name, now.seconds / clock.length, room, figures, "✓ " if now.over else "▸ "))
+        taken = f" {now.seconds:5.2f} s" if now.over else " " * 8
+        figures = f"{tokens}{taken}" + (f" {now.speed_up:.2f}×" if clock.over else "")
+        part = now.tokens / max(clock.most_tokens, 1)
+        lines.append(_bar(now.lane.lane.name, part, room, figures, "✓ " if now.over else "▸ "))
     passes = ", ".join(f"{now.target_passes}" for now in clock.lanes)
-    return [*lines, Content(), Content.styled(f"runs of the target: {passes}", NUMBERS)]
+    paused = "" if clock.playing or clock.over else ", paused"
+    words = f"runs of the target: {passes} · {pace_words(clock.pace)}{paused}"
+    return [*lines, Content(), Content.styled(words, NUMBERS)]
 
 
 def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Content:
@@ -47,29 +52,34 @@ def _bar(name: str, part: float, room: int, figures: str, mark: str = "") -> Con
 
 
 def histogram_lines(answers: Sequence[Answer], width: int, height: int) -> list[Content]:
-    """A chart per answer, side by side: rounds by the number of guesses kept."""
+    """A chart per answer, side by side, on one scale: rounds by the number of guesses kept, as shares of all."""
     room = max(width // len(answers), 1)
-    longest = max(len(answer.statistics.acceptance_histogram) for answer in answers)
+    counts = [answer.statistics.acceptance_histogram for answer in answers]
+    longest = max(map(len, counts))
     pitch = next((pitch for pitch in PITCHES if longest * pitch < room), PITCHES[-1])
     rows = max(min(height - WORDS_HEIGHT, CHART_HEIGHT), 1)
-    charts = [_histogram(answer, pitch, rows, room) for answer in answers]
+    shares = [[each / max(sum(row), 1) for each in (*row, *[0] * (longest - len(row)))] for row in counts]
+    most = max((share for row in shares for share in row), default=0.0) or 1.0
+    charts = [
+        _histogram(answer, [share / most for share in row], pitch, rows, room)
+        for answer, row in zip(answers, shares, strict=True)
+    ]
     return [Content("").join(_padded(line, room) for line in row) for row in zip(*charts, strict=True)]
 
 
-def _histogram(answer: Answer, pitch: int, height: int, width: int) -> list[Content]:
+def _histogram(answer: Answer, values: Sequence[float], pitch: int, height: int, width: int) -> list[Content]:
     facts = answer.statistics
-    counts = facts.acceptance_histogram
     length = f"{facts.mean_acceptance_length:.2f} tokens per round"
     words = f"{length}, {facts.num_spec_steps} rounds"
-    labels = {kept: str(kept) for kept in range(0, len(counts), 1 if pitch == PITCHES[0] else 5)}
-    rows = bars(scaled([float(count) for count in counts]), height)
+    labels = {kept: str(kept) for kept in range(0, len(values), 1 if pitch == PITCHES[0] else 5)}
+    rows = bars(values, height)
     return [
         Content.styled(answer.question, "bold"),
         *(
             Content.styled("".join((cell * max(pitch - 1, 1)).ljust(pitch) for cell in row), "$verdict-accepted")
             for row in rows
         ),
-        Content.styled(axis(labels, len(counts), pitch), NUMBERS),
+        Content.styled(axis(labels, len(values), pitch), NUMBERS),
         Content.styled(words if len(words) < width else length, NUMBERS),
     ]
 

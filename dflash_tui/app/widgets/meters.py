@@ -6,6 +6,7 @@ from typing import ClassVar, cast
 
 from textual.content import Content
 
+from dflash_tui.core.conversation.context import ALMOST_FULL, NEARLY_FULL
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import NOT_KNOWN
 from dflash_tui.core.figures.tables import GaugeFacts
@@ -77,10 +78,16 @@ class ContextGauge(Gauge):
         used, most = self.facts.turn.context_length, self.facts.max_context
         if used and not most:  # a server may not tell how much it takes
             return Content.assemble((f"{'context':<8}", "bold"), f"{thousands(used)} tokens")
-        return meter("context", used / most if most else 0.0, f"{thousands(used)}/{thousands(most)}", self.size.width)
+        share = used / most if most else 0.0
+        return meter("context", share, f"{thousands(used)}/{thousands(most)}", self.size.width, fullness_style(share))
 
     def lines(self, height: int) -> list[Content]:
         return [self.compact()]
+
+
+def fullness_style(share: float) -> str:
+    """How a context is drawn that is so full: from ``NEARLY_FULL`` on it is a warning."""
+    return "$primary" if share < NEARLY_FULL else "$text-warning" if share < ALMOST_FULL else "$text-error"
 
 
 class GpuGauge(Gauge):
@@ -113,13 +120,14 @@ class GpuGauge(Gauge):
         return meter("GPU", load or 0.0, ("?" if load is None else f"{load:.0%}") + watts, width)
 
 
-def meter(name: str, share: float, words: str, width: int) -> Content:
-    """A name, a bar filled by ``share`` in [0, 1], and the figure in words."""
+def meter(name: str, share: float, words: str, width: int, style: str = "$primary") -> Content:
+    """A name, a bar filled by ``share`` in [0, 1], and the figure in words, in the bar's ``style`` if it is another."""
     room = max(width - 8 - len(words) - 1, 0)
     filled = min(round(share * room), room)
     return Content.assemble(
-        (f"{name:<8}", "bold"), ("█" * filled, "$primary"), ("░" * (room - filled), "$foreground 22%"), f" {words}"
-    )
+        (f"{name:<8}", "bold"), ("█" * filled, style), ("░" * (room - filled), "$foreground 22%"),
+        (f" {words}", "" if style == "$primary" else f"bold {style}"),
+    )  # fmt: skip
 
 
 def short(value: float) -> str:

@@ -11,9 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
+from dflash_tui.core.attachments.mentions import mention_of, pasted_paths
 from dflash_tui.core.sessions.prompts import PromptHistory
 
-from ..completion import Candidate
+from ..completion import Candidate, complete_file
 
 FOLD_LINES, FOLD_CHARACTERS = 6, 800
 """A paste of this size is shown as one marker."""
@@ -23,7 +24,7 @@ MAX_CHARACTERS = 256 * 1024
 
 class Prompt(TextArea):
     """Enter sends; Ctrl+J, Shift+Enter and a backslash before Enter start a line. Large pastes fold into a marker and
-    unfold when sent. A slash command is completed by Tab, from a menu that arrows move in."""
+    unfold when sent. A slash command, and a path behind an @, is completed by Tab, from a menu that arrows move in."""
 
     DEFAULT_CSS = """
     Prompt {
@@ -53,6 +54,8 @@ class Prompt(TextArea):
         """The user pressed Enter. ``text`` has its pastes unfolded."""
 
         text: str
+        typed: str
+        """With its pastes folded: what is in them was not written by the user, and names no files."""
 
     @dataclass
     class PasteRefused(Message):
@@ -73,6 +76,7 @@ class Prompt(TextArea):
     def __init__(self, *, id: str, questions: PromptHistory | None = None) -> None:
         # Before TextArea's constructor, which asks for a suggestion.
         self.completer: Callable[[str], list[Candidate]] = lambda text: []
+        """Of a slash command."""
         self.queued: Callable[[], str | None] = lambda: None
         """Takes back the newest question that waits its turn: what ↑ on an empty prompt brings first."""
         self.offer: Callable[[str], str | None] = lambda text: None
@@ -113,7 +117,7 @@ class Prompt(TextArea):
     def fill(self, text: str) -> None:
         """Put ``text`` in the place of what is there, and the cursor behind it."""
         self._pastes.clear()
-        self._quiet = text
+        self._quiet = text if text.startswith("/") else text.rpartition("\n")[2]
         self.text = self._fold(text)
         self.move_cursor(self.document.end)
         self.focus()
@@ -156,6 +160,9 @@ class Prompt(TextArea):
         if len(text) + len(self.unfolded) > MAX_CHARACTERS:
             self.post_message(self.PasteRefused(len(text)))
             return
+        if not self.text.startswith("/") and (paths := pasted_paths(text)):
+            self.insert("".join(f"{mention_of(path)} " for path in paths))  # dropped on the terminal, as most send it
+            return
         self.insert(self._fold(text))
 
     def _fold(self, text: str) -> str:
@@ -178,7 +185,7 @@ class Prompt(TextArea):
             self.action_newline()
             return
         # Emptied at once: keys that follow Enter quickly belong to the next question.
-        message = self.Submitted(self.unfolded)
+        message = self.Submitted(self.unfolded, self.text)
         if message.text.strip():
             self._take()
         self.post_message(message)
@@ -236,16 +243,29 @@ class Prompt(TextArea):
         """Called by TextArea after every change of the text."""
         self._moved = False
         command = self.document.line_count == 1 and self.document.get_line(0).startswith("/")
-        text = self.text if command else ""
+        text = self.text if command else self._line_before_cursor
         if text != self._quiet:
             self._quiet = ""
-        self._show(self.completer(text) if text and text != self._quiet else [], 0)
+        if not text or text == self._quiet:
+            self._show([], 0)
+        else:
+            self._show(self.completer(text) if command else complete_file(text), 0)
+
+    @property
+    def _line_before_cursor(self) -> str:
+        row, column = self.cursor_location
+        return self.document.get_line(row)[:column] if row < self.document.line_count else ""
+
+    @property
+    def _completed(self) -> str:
+        """What the candidates stand for."""
+        return self.text if self.text.startswith("/") else self._line_before_cursor
 
     def close_menu(self) -> bool:
         """Until the text changes. False when it was closed."""
         if not self._candidates:
             return False
-        self._quiet = self.text
+        self._quiet = self._completed
         self._show([], 0)
         return True
 
@@ -258,12 +278,17 @@ class Prompt(TextArea):
             self.post_message(self.Completing(candidates, chosen))
         self._candidates, self._chosen = candidates, chosen
         ghost = candidates[chosen].text if candidates else ""
-        self.suggestion = ghost[len(self.text) :] if ghost.startswith(self.text) else ""
+        typed = self._completed
+        self.suggestion = ghost[len(typed) :] if ghost.startswith(typed) else ""
 
     def _take_candidate(self) -> None:
         text = self._candidates[self._chosen].text
-        self.text = text
-        self.move_cursor(self.document.end)
+        if self.text.startswith("/"):
+            self.text = text
+            self.move_cursor(self.document.end)
+            return
+        row, column = self.cursor_location
+        self.replace(text, (row, 0), (row, column))
 
     async def _on_key(self, event: events.Key) -> None:
         """Keys that TextArea would take first, and those that are bound here: left to the application, which asks for

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.source import Recording
 from dflash_tui.core.traces.replaying import FASTEST, SLOWEST
@@ -173,4 +174,4 @@ class ReplayBar(Widget, can_focus=True):
 
 
 def _pace_words(pace: float) -> str:
-    return "as fast as can be" if pace >= FASTEST else f"{pace:.3g}×"
+    return "as fast as can be" if pace >= FASTEST else pace_words(pace)

@@ -14,7 +14,9 @@ from engine.events import Step
 STYLES: dict[Fate, str] = {
     "accepted": "$verdict-accepted-mark $verdict-accepted",
     "rejected": "$verdict-rejected-mark $verdict-rejected",
-    "discarded": "dim strike $verdict-rejected",
+    "discarded": "strike $verdict-rejected",
+    "unverified": "italic $verdict-pending",
+    "ended": "italic $verdict-pending",
     "corrected": "$verdict-corrected-mark $verdict-corrected",
     "bonus": "$verdict-bonus-mark $verdict-bonus",
     "plain": "$verdict-plain-mark $verdict-plain",
@@ -104,19 +106,19 @@ def probability(value: float) -> str:
 
 
 SHADE_STYLES: dict[Shade, str] = {
-    "sure-1": "bold underline $foreground on $primary 33%",
-    "sure-2": "italic underline $foreground on $primary 25%",
-    "sure-3": "underline $foreground on $primary 17%",
-    "sure-4": "italic $foreground on $primary 9%",
+    "sure-1": "bold underline $ramp-4-text on $ramp-4",
+    "sure-2": "italic underline $ramp-3-text on $ramp-3",
+    "sure-3": "underline $ramp-2-text on $ramp-2",
+    "sure-4": "italic $ramp-1-text on $ramp-1",
     "sure-5": "$foreground",
     "undrafted": "$verdict-pending",
     "even": "$foreground",
     "odd": "underline $foreground on $primary 25%",
-    "fast-1": "bold underline $foreground on $verdict-corrected 33%",
-    "fast-2": "underline $foreground on $verdict-corrected 24%",
-    "fast-3": "$foreground on $verdict-corrected 10%",
+    "fast-1": "bold underline $ramp-4-text on $ramp-4",
+    "fast-2": "underline $ramp-2-text on $ramp-2",
+    "fast-3": "$ramp-1-text on $ramp-1",
     "fast-4": "$foreground",
-    "fast-5": "italic $foreground 75%",
+    "fast-5": "italic $verdict-pending",
 }
 """The stronger, the more to look at; each step has attributes of its own beside the colour."""
 
@@ -125,7 +127,7 @@ def lens_legend(lens: Lens, server: bool = False, narrow: bool = False) -> Conte
     """What the colours of the transcript mean through this lens."""
     if lens == "verdict":
         return legend(server, narrow)
-    name = Content.styled(f"{lens}  ", "bold")
+    name = Content.styled(f"{lens}  ", "bold $foreground")
     return name + Content("  ").join(
         Content.styled(words, SHADE_STYLES[shade]) for shade, words in LEGENDS.get(lens, ())
     )

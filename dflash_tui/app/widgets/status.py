@@ -8,8 +8,11 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 from textual.widget import Widget
 
+from dflash_tui.core.conversation.context import NEARLY_FULL
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineReady
+
+from .meters import fullness_style
 
 SHORTEST_SYSTEM = 16
 """Cells: where less of the system prompt would show, the header only says that there is one."""
@@ -42,17 +45,17 @@ class Header(Widget):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.ready: EngineReady | None = None
-        self._system = ""
+        self._system = self._preset = ""
 
     def show(self, ready: EngineReady) -> None:
         self.ready = ready
         self.refresh()
 
-    def tell_system(self, prompt: str | None) -> None:
-        """Show the system prompt that the next question is asked under."""
+    def tell_system(self, prompt: str | None, preset: str = "") -> None:
+        """Show the system prompt that the next question is asked under, or the preset that it is from."""
         text = sanitise(" ".join((prompt or "").split()))
-        if text != self._system:
-            self._system = text
+        if (text, preset) != (self._system, self._preset):
+            self._system, self._preset = text, sanitise(preset)
             self.refresh()
 
     def render(self) -> Content:
@@ -76,7 +79,10 @@ class Header(Widget):
         return Content.assemble(name, pair, (system + " " * gap + where, "$verdict-pending"))
 
     def _system_text(self, room: int) -> str:
-        """As much of the system prompt as ``room`` cells take; at least that there is one."""
+        """As much of the system prompt as ``room`` cells take; at least that there is one. A preset by its name."""
+        if self._preset:
+            text = f"  preset: {self._preset}"
+            return text if cell_len(text) <= max(room, SHORTEST_SYSTEM) else f"  {self._preset}"
         if not self._system:
             return ""
         text = f"  system: {self._system}"
@@ -97,6 +103,7 @@ class StatusLine(Widget):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.facts = StatusFacts("starting")
+        self.keys: tuple[str, ...] = self.KEYS
 
     def show(self, facts: StatusFacts) -> None:
         if facts != self.facts:
@@ -106,29 +113,38 @@ class StatusLine(Widget):
     def render(self) -> Content:
         facts = self.facts
         dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
-        says = [facts.state, *([facts.hint] if facts.hint else _figures(facts))]
-        parts = Content.assemble(dot, (" · ".join(says), "$foreground"))
-        for keys in self.KEYS:
+        says = [(facts.state, "$foreground"), *([(facts.hint, "$foreground")] if facts.hint else _figures(facts))]
+        parts = Content(" · ").join([Content.styled(*each) for each in says])
+        parts = Content.assemble(dot, parts)
+        for keys in self.keys:
             gap = self.size.width - parts.cell_length - len(keys)
             if gap >= 2:
                 return parts + " " * gap + keys
         return parts
 
 
-def _figures(facts: StatusFacts) -> list[str]:
+def _figures(facts: StatusFacts) -> list[tuple[str, str]]:
+    """Each with its style: a context that is nearly full stands out, and says what still fits."""
     figures = []
     if facts.tok_s:
-        figures.append(f"{facts.tok_s:.0f} tok/s")
+        figures.append((f"{facts.tok_s:.0f} tok/s", "$foreground"))
     if facts.acceptance_length:
-        figures.append(f"τ {facts.acceptance_length:.2f}")
+        figures.append((f"τ {facts.acceptance_length:.2f}", "$foreground"))
     if facts.context_length:
-        most = f"/{facts.max_context}" if facts.max_context else ""
-        figures.append(f"ctx {facts.context_length}{most}")
+        figures.append(_context(facts.context_length, facts.max_context))
     if facts.reused:
-        figures.append(f"reused {facts.reused}")
+        figures.append((f"reused {facts.reused}", "$foreground"))
     if facts.screen_load is not None:
-        figures.append(f"screen {facts.screen_load:.0%} CPU")
+        figures.append((f"screen {facts.screen_load:.0%} CPU", "$foreground"))
     return figures
+
+
+def _context(used: int, most: int) -> tuple[str, str]:
+    share = used / most if most else 0.0
+    text = f"ctx {used}/{most}" if most else f"ctx {used}"
+    if share < NEARLY_FULL:
+        return text, "$foreground"
+    return f"{text}, {max(most - used, 0)} left", f"bold {fullness_style(share)}"
 
 
 def short_name(name: str) -> str:

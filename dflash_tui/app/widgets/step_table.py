@@ -17,14 +17,13 @@ from dflash_tui.core.rounds.playback import PHASES, Phase
 from dflash_tui.core.rounds.trees import ChoiceFate, Further
 from engine.events import DraftToken, EmittedToken
 
-from ..glyphs import bars
+from ..glyphs import bars, fitting
 from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible
 
 LABEL_WIDTH = 10
 SHORTEST_CELL = 4
 """A random number needs as much."""
 PENDING, NUMBERS = "italic $verdict-pending", "$verdict-pending"
-SEPARATOR = " · "
 CURSOR = "reverse"
 MASK = "░░░"
 GAP = 2
@@ -36,8 +35,8 @@ DRAFT_STYLES: dict[Outcome, str] = {
     "accepted": STYLES["accepted"],
     "rejected": STYLES["rejected"],
     "discarded": STYLES["discarded"],
-    "unverified": PENDING,
-    "ended": PENDING,
+    "unverified": STYLES["unverified"],
+    "ended": STYLES["ended"],
     "bonus": PENDING,
     "plain": PENDING,
     "unknown": PENDING,
@@ -45,7 +44,11 @@ DRAFT_STYLES: dict[Outcome, str] = {
 CHOICE_STYLES: dict[Outcome, str] = {
     "rejected": STYLES["corrected"], "bonus": STYLES["bonus"], "unknown": STYLES["unknown"],
 }  # fmt: skip
-FURTHER_STYLES: dict[ChoiceFate, str] = {"accepted": STYLES["accepted"], "rejected": "dim", "discarded": "dim"}
+FURTHER_STYLES: dict[ChoiceFate, str] = {
+    "accepted": STYLES["accepted"],
+    "rejected": "$verdict-pending",
+    "discarded": "$verdict-pending",
+}
 VERDICTS: dict[Outcome, str] = {
     "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "bonus": "+", "plain": "○",
     "unknown": "?",
@@ -123,7 +126,7 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     cost = [Content.styled(line, NUMBERS) for line in wrap_words(told, max(width, 20))]
     lines = [_title(scene, width), *table, *words, *chosen, *cost]
     if len(lines) < height and scene.keys:
-        keys = _fitting(scene.keys, width)
+        keys = fitting(scene.keys, width)
         lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(keys, NUMBERS)]
     return lines[: max(height, 1)]
 
@@ -137,14 +140,6 @@ def _width(inspection: Inspection, width: int) -> Content:
     return Content.assemble(
         (said, NUMBERS), (bars([n / MAX_DRAFT for n in inspection.widths[-room:]], 1)[0], "$primary")
     )
-
-
-def _fitting(hints: tuple[str, ...], width: int) -> str:
-    """As many hints as have room: the last, and before it the first ones."""
-    *first, last = hints
-    while first and cell_len(SEPARATOR.join([*first, last])) > width:
-        first.pop()
-    return SEPARATOR.join([*first, last])
 
 
 def _title(scene: Scene, width: int) -> Content:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 from rich.segment import Segment
 from rich.style import Style
@@ -29,29 +29,14 @@ from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
 from .round_strip import SHADE_STYLES
+from .spotlight import Role, Spotlight, cut_pieces, role_of
 
 CACHED_ROWS = 256
 """Drawn rows that are kept: a few screens. Each takes some kilobytes, in Textual's own caches beside it."""
 _BLANKS = re.compile(r"(\s+)")
 
-Role = Literal["after", "hidden", "step", "cursor"]
-"""What the scrubber makes of a token: later, hidden as yet, of the round on show, or under the cursor."""
 Shader = Callable[[int, int], Shade | None]
 """A lens: how to paint (turn, token); None leaves it as plain text."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spotlight:
-    """Where the scrubber stands. ``first`` and ``behind`` bound the tokens of its round."""
-
-    turn: int
-    first: int
-    behind: int
-    cursor: int | None = None
-    hide: bool = False
-    """Blank what comes later instead of dimming it."""
-    label: str = ""
-    """Stands in the corner."""
 
 
 class TokenLog(ScrollView, can_focus=True):
@@ -78,6 +63,9 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--thought { color: $verdict-pending; text-style: italic; }
         & > .token-log--note { color: $verdict-pending; }
         & > .token-log--error { color: $text-error; text-style: bold; }
+        & > .token-log--fold { color: $primary; }
+        & > .token-log--output { color: $foreground; background: $surface; }
+        & > .token-log--version { color: $primary; }
         & > .token-log--unknown { color: $verdict-pending; text-style: underline; }
         & > .token-log--after { color: $foreground 45%; }
         & > .token-log--hidden { color: $background; }
@@ -103,6 +91,29 @@ class TokenLog(ScrollView, can_focus=True):
         token: int
 
     @dataclass
+    class Asked(Message):
+        """The user clicked a question."""
+
+        place: int
+        """Which of those in the log, counted from 0."""
+
+    @dataclass
+    class Unfolded(Message):
+        """The user clicked a line that stands for a longer text."""
+
+        place: int
+        """Which of those in the log, counted from 0."""
+
+    @dataclass
+    class Turned(Message):
+        """The user clicked the mark of something that has versions."""
+
+        place: int
+        """Which of the marks in the log, counted from 0."""
+        by: int
+        """Which of its parts: -1 is back, 1 on, 0 the number between."""
+
+    @dataclass
     class Released(Message):
         """The user went back to the live end while the scrubber stood somewhere."""
 
@@ -113,6 +124,8 @@ class TokenLog(ScrollView, can_focus=True):
         self._document = Document(80)
         self._cache: LRUCache[int, tuple[Row, Strip]] = LRUCache(CACHED_ROWS)
         self._styles: dict[str, Style] = {}
+        self._band = Style()
+        """What the user's own words stand on."""
         self._shader: Shader | None = None
         self._spotlight: Spotlight | None = None
         self._frontier = 0
@@ -141,6 +154,18 @@ class TokenLog(ScrollView, can_focus=True):
         top = max(first - self.scroll_offset.y, 0)
         if top < self.size.height:
             self.refresh(Region(0, top, self.size.width, self.size.height - top))
+
+    @property
+    def length(self) -> int:
+        """Characters in all."""
+        return self._document.length
+
+    def cut(self, length: int) -> None:
+        """Forget what stands behind the first ``length`` characters, which end with a line."""
+        self._document.cut(length)
+        self._seen_rows = min(self._seen_rows, len(self.rows))
+        self._update_size()
+        self._repaint()
 
     def relabel(self, turn: int, spans: Spans) -> None:
         """The tokens of a turn in other pieces, each with its look; the text and its rows stay as they are."""
@@ -237,9 +262,18 @@ class TokenLog(ScrollView, can_focus=True):
         if self._chip and event.y == self.size.height - 1 and event.x >= self._document.width - width_of(self._chip):
             self.action_follow()
             return
-        mark = self._document.mark_at(self.scroll_offset.y + event.y, event.x)
-        if mark is not None and mark.token is not None and not self.text_selection:
+        piece = self._document.piece_at(self.scroll_offset.y + event.y, event.x)
+        if piece is None or self.text_selection:
+            return
+        mark, place = piece
+        if mark.token is not None:
             self.post_message(self.Picked(mark.turn, mark.token))
+        elif mark.style == "version":
+            self.post_message(self.Turned(place // 3, place % 3 - 1))
+        elif mark.style == "fold":
+            self.post_message(self.Unfolded(place))
+        elif mark.style == "prompt":
+            self.post_message(self.Asked(place))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -302,7 +336,7 @@ class TokenLog(ScrollView, can_focus=True):
         if selection is not None and (chosen := selection.get_span(index)) is not None:
             first, last = chosen
             stop = len(row.text) if last == -1 else last
-            return self._draw(_cut(self._document.pieces(row), first, stop), width, row.start)
+            return self._draw(cut_pieces(self._document.pieces(row), first, stop), width, row.start)
         cached = self._cache.get(index)
         if cached is not None and cached[0] == row and cached[1].cell_length == width:
             return cached[1]
@@ -313,24 +347,26 @@ class TokenLog(ScrollView, can_focus=True):
     def _draw(self, pieces: Iterator[tuple[str, Mark, bool]], width: int, start: int) -> Strip:
         """A row whose text begins at character ``start``; pieces that are True are selected."""
         words: list[tuple[Style, str]] = []
-        last: TokenStyle = "plain"
+        banded = False
         for text, mark, chosen in pieces:
-            last = mark.style
+            banded |= mark.style == "prompt"
             style, shown = self._appearance(mark, text, start)
+            if banded and mark.style != "prompt":
+                style += self._band
             words += self._styled(shown, style + self.selection_style if chosen else style)
             start += len(text)
         segments = [
             Segment("".join(text for _, text in group), style) for style, group in groupby(words, key=itemgetter(0))
         ]
         # The user's own words stand on a band; everything else on the background.
-        return Strip(segments).adjust_cell_length(width, self._styles["prompt" if last == "prompt" else "note"])
+        return Strip(segments).adjust_cell_length(width, self._styles["prompt" if banded else "note"])
 
     def _appearance(self, mark: Mark, text: str, start: int) -> tuple[Style, str]:
         """How to draw a piece, and what: a text that is hidden leaves its room blank."""
         spot = self._spotlight
         if spot is None or start < self._frontier:
             style = self._styles[self._shade_of(mark)]
-            role = _role(mark, spot) if spot is not None else None
+            role = role_of(mark, spot) if spot is not None else None
             return (style + self._styles[role] if role else style), text
         if spot.hide:
             return self._styles["hidden"], " " * width_of(text)
@@ -357,6 +393,7 @@ class TokenLog(ScrollView, can_focus=True):
         for verdict, guess in GUESSES.items():
             if guess != verdict:  # as it will look when it is proved, dimmed
                 self._styles[guess] = self._styles[verdict] + Style(dim=True)
+        self._band = Style(bgcolor=self._styles["prompt"].bgcolor)
         # A band lies over what is there already.
         self._styles["step"] = Style(bgcolor=self._styles["step"].bgcolor)
         for shade, style in SHADE_STYLES.items():
@@ -380,21 +417,3 @@ class TokenLog(ScrollView, can_focus=True):
             yield text[first : len(text) if last == -1 else last]
             if not self.rows[index].soft and index + 1 < end:
                 yield "\n"
-
-
-def _role(mark: Mark, spot: Spotlight) -> Role | None:
-    """What the scrubber makes of a token that is not behind it."""
-    if mark.token is None or mark.turn != spot.turn or not spot.first <= mark.token < spot.behind:
-        return None
-    return "cursor" if mark.token == spot.cursor else "step"
-
-
-def _cut(pieces: Iterator[tuple[str, Mark]], start: int, stop: int) -> Iterator[tuple[str, Mark, bool]]:
-    """A row's pieces, cut where a selection of its characters begins and ends; True are those inside."""
-    place = 0
-    for text, mark in pieces:
-        low, high = min(max(start - place, 0), len(text)), min(max(stop - place, 0), len(text))
-        for piece, chosen in ((text[:low], False), (text[low:high], True), (text[high:], False)):
-            if piece:
-                yield piece, mark, chosen
-        place += len(text)

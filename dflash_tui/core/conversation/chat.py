@@ -1,49 +1,96 @@
-"""A conversation seen from the front end: what was said, the settings, and which commands the engine gets."""
+"""A conversation seen from the front end: what was said, the settings, and which commands the engine gets.
+
+It is a tree (:mod:`.tree`), and every front end moves in it the same way; the record on disk is kept in step:
+
+* :meth:`Chat.ask` asks what follows the end of the path, or with ``parent`` another version of a question;
+* :meth:`Chat.ask_again` asks the same question again, maybe with other settings for this answer alone
+  (:func:`.again.parse_again` reads them as they are typed);
+* :meth:`Chat.go` ends the path at any answer, to go on from there; :meth:`Chat.visit` goes to where a branch was left;
+  :meth:`Chat.turn_over` goes to the version before or behind (``Tree.place`` says which of how many is on the path);
+* :meth:`Chat.name` names the branch that begins at a question; ``Tree.find`` finds one by number or name;
+* ``chat.tree.path`` is what the conversation says now, ``chat.tree.outline()`` the whole of it in the order of a
+  drawing, each an :class:`Exchange`; :func:`.transcript.retell` has the text of any part of the path in its looks.
+
+Editing needs no call of its own: show ``tree[n].question`` to be changed, then ``ask(text, parent=tree[n].parent)``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from engine.commands import Adjust, Ask, BlockSize, Command, GenerationSettings, Message, Stop
-from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
-from ..sessions.sessions import Conversation
+from ..files.running import RunResult
+from ..sessions.sessions import Conversation, SessionLog
+from ..sessions.turn import Turn
 from ..source import Happening, Rewind
-from .reducer import Reducer
+from .beside import NOTHING, Beside, messages_of
+from .reducer import Reducer, TurnState
+from .transcript import recall
+from .tree import ROOT, Part, Tree
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One question of this chat."""
+    """One question with its answer: a node of the tree."""
 
-    turn: int
+    number: int
     question: str
-    answered: bool = False
-    """Question and answer stand in the conversation; otherwise neither does."""
+    parent: int = ROOT
+    name: str = ""
+    system: str | None = None
     answer: str = ""
+    """Without one, neither it nor its question is part of what the model reads."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """As in ``TurnStarted``."""
+    once: bool = False
+    """They are for this answer alone."""
+    target: str | None = None
+    drafter: str | None = None
+    """Who answered."""
+    reason: FinishReason | None = None
+    """None: it has no end yet, or the program ended within it."""
+    figures: TurnStatistics = field(default_factory=TurnStatistics)
+    beside: Beside = NOTHING
+    """What goes with the question."""
+    runs: list[RunResult] = field(default_factory=list)
+    """Of code blocks of the answer."""
 
 
 class Chat:
     """Turns the user's wishes into commands and the engine's events into state. Questions wait for loading models, a
     stop for its question to begin."""
 
-    def __init__(self, settings: GenerationSettings, send: Callable[[Command], None]) -> None:
+    def __init__(
+        self,
+        settings: GenerationSettings,
+        send: Callable[[Command], None],
+        log: Callable[[], SessionLog] = SessionLog.nowhere,
+    ) -> None:
+        """``log``: the record of the conversation that is on now."""
         self.settings = settings
         self.reducer = Reducer()
-        self.messages: list[Message] = []
+        self.tree: Tree[Exchange] = Tree()
         self.system: str | None = None
-        self.answers: list[str] = []
-        """Every answer of this chat, oldest first, for saving code."""
+        self.stored: dict[int, Turn] = {}
+        """Turns of an older conversation that have not been looked at yet."""
         self.queued: list[str] = []
         """Questions to ask when the answer that runs has ended by itself, oldest first."""
         self._send = send
-        self._exchanges: list[Exchange] = []
+        self._log = log
         self._turns = 0
         self._asked: Ask | None = None
+        self._before = ROOT
+        """Where the path ended when that was asked."""
         self._sent = False
         self._stopping = False
         self._ended_well = False
+        self._follow_tree()
+
+    def _follow_tree(self) -> None:
+        self.reducer.place_of = lambda turn: self.tree.place(turn, "answer") if turn in self.tree else (1, 1)
 
     @property
     def busy(self) -> bool:
@@ -63,10 +110,41 @@ class Chat:
     def next_turn(self) -> int:
         return self._turns + 1
 
+    # What was said
+
     @property
-    def exchanges(self) -> Sequence[Exchange]:
-        """The questions of this chat, oldest first."""
-        return self._exchanges
+    def messages(self) -> list[Message]:
+        """The path as the model reads it; a question without an answer stands in it only while it is asked."""
+        said = [message for message in messages_of(self.tree.path, None) if message.role != "system"]
+        newest = self.newest
+        if newest is not None and self._asked is not None and newest.number == self._asked.turn:
+            said.append(Message("user", newest.beside.prompt(newest.question)))
+        return said
+
+    @property
+    def answers(self) -> list[str]:
+        """Every answer of the path, oldest first, for saving code."""
+        return [exchange.answer for exchange in self.tree.path if exchange.answer]
+
+    @property
+    def turns(self) -> list[TurnState]:
+        """The path's turns, oldest first, as far as they were run or told here."""
+        states = (self.reducer.turn_of(exchange.number) for exchange in self.tree.path)
+        return [state for state in states if state is not None]
+
+    def state_of(self, number: int) -> TurnState | None:
+        """A turn as it was decoded; None where only its text was kept."""
+        state, stored = self.reducer.turn_of(number), self.stored.get(number)
+        if state is None and stored is not None and (state := recall(stored)) is not None:
+            self.reducer.adopt(state)
+        return state
+
+    @property
+    def newest(self) -> Exchange | None:
+        """The last question of the path."""
+        return self.tree.path[-1] if self.tree.path else None
+
+    # Questions that wait
 
     def next_queued(self) -> str | None:
         """Take the next queued question; None while an answer runs or after one that was stopped or failed."""
@@ -79,31 +157,108 @@ class Chat:
         taken, self.queued = self.queued, []
         return taken
 
-    def ask(self, text: str) -> int:
-        """Ask ``text``; returns the turn's number. Must not be called while ``busy``."""
+    # Asking
+
+    def ask(
+        self,
+        text: str,
+        *,
+        parent: int | None = None,
+        settings: GenerationSettings | None = None,
+        beside: Beside = NOTHING,
+    ) -> int:
+        """Ask what follows the end of the path, or the turn ``parent``; returns the turn's number. ``settings``: for
+        this answer alone; ``beside``: what goes with the question. Must not be called while ``busy``."""
         self._turns += 1
-        self.messages.append(Message("user", text))
-        self._exchanges.append(Exchange(self._turns, text))
-        head = (Message("system", self.system),) if self.system else ()
-        self._asked = Ask(self._turns, (*head, *self.messages), self.settings)
+        elsewhere = parent is not None and parent != self.tree.here
+        # Before the engine hears of it: the record must not miss the question of an answer.
+        self._log().user(
+            self._turns,
+            text,
+            self.system,
+            parent=parent if elsewhere else None,
+            once=settings is not None,
+            beside=beside,
+        )
+        self._before = self.tree.here
+        used = settings or self.settings
+        follows = self.tree.here if parent is None else parent
+        exchange = Exchange(self._turns, text, follows, "", self.system, settings=used.to_dict(), beside=beside)
+        exchange.once = settings is not None
+        self.tree.add(exchange)
+        self._asked = Ask(self._turns, messages_of(self.tree.path, self.system, text, beside), used)
         self._sent = self._stopping = self._ended_well = False
         if self.reducer.ready is not None:
             self._send_question()
         return self._turns
+
+    def ask_again(self, number: int, settings: GenerationSettings | None = None) -> int:
+        """Another version of an answer: the same question once more, with ``settings`` for this answer alone."""
+        exchange = self.tree[number]
+        return self.ask(exchange.question, parent=exchange.parent, settings=settings, beside=exchange.beside)
+
+    def add_run(self, number: int, result: RunResult) -> None:
+        """A block of this turn's answer has run."""
+        self.tree[number].runs.append(result)
+        self._log().ran(number, result)
+
+    def next_seed(self, number: int) -> int:
+        """One that no version of this answer was decoded with."""
+        seeds = (each.settings.get("seed") for each in self.tree.versions(number, "answer"))
+        return 1 + max([self.settings.seed, *(seed for seed in seeds if isinstance(seed, int))])
 
     def stop(self) -> bool:
         """End the running turn after its round in flight. False when nothing runs."""
         if self._asked is None:
             return False
         if not self._sent:
-            self._asked = None
-            self.messages.pop()
-            self._exchanges.pop()
+            self._withdraw(self._asked.turn)
             return True
         if not self._stopping:
             self._stopping = True
             self._send(Stop())
         return True
+
+    def _withdraw(self, turn: int) -> None:
+        self._asked = None
+        self._log().take_back(turn)
+        self.tree.withdraw(turn)
+        if self.tree.here != self._before:
+            self.go(self._before)
+
+    # Moving in the tree; not while ``busy``
+
+    def go(self, number: int) -> None:
+        """End the path at a turn, or at ``ROOT``: the next question follows it, under its system prompt. ``KeyError``
+        if there is none."""
+        if number != self.tree.here:
+            self.tree.go(number)
+            self._log().here(number)
+        self._take_system()
+        self.reducer.stand_at(self.state_of(number))
+
+    def _take_system(self) -> None:
+        """What goes on is asked as the answers before it were."""
+        answered = (exchange for exchange in reversed(self.tree.path) if exchange.answer)
+        self.system = next((exchange.system for exchange in answered), self.system)
+
+    def visit(self, number: int) -> None:
+        """Go to where a path through this turn ended last. ``KeyError``."""
+        self.go(self.tree.end_below(number))
+
+    def turn_over(self, number: int, part: Part, by: int) -> bool:
+        """Visit the version ``by`` places beside a turn; False behind the ends."""
+        beside = self.tree.beside(number, part, by)
+        if beside is not None:
+            self.visit(beside.number)
+        return beside is not None
+
+    def name(self, text: str, number: int) -> None:
+        """Call the branch that begins at a turn so; nothing takes its name away."""
+        self.tree[number].name = text
+        self._log().branch(number, text)
+
+    # Settings
 
     def adjust(self, *, block_size: BlockSize | None = None, temperature: float | None = None) -> None:
         """Change settings now and for later turns. Raises ``ValueError`` in words for people when out of range."""
@@ -112,7 +267,7 @@ class Chat:
         if self._asked is not None and self._sent:
             self._send(change)
         elif self._asked is not None:
-            self._asked = replace(self._asked, settings=self.settings)
+            self._asked = replace(self._asked, settings=self._asked.settings.with_changes(change))
 
     def reseed(self, seed: int) -> None:
         """From the next question on. Raises ``ValueError`` when out of range."""
@@ -126,28 +281,12 @@ class Chat:
         """From the next question on."""
         self.settings = replace(self.settings, speculation=speculation)
 
-    def take_back(self) -> Exchange | None:
-        """Undoes the newest question and answer, or None. Not while ``busy``; caches rewind at the next one."""
-        if not self._exchanges:
-            return None
-        exchange = self._exchanges.pop()
-        if exchange.answered:
-            del self.messages[-2:]
-            self.answers.pop()
-        return exchange
-
-    def put_back(self, exchange: Exchange) -> None:
-        """Undo :meth:`take_back`. Nothing may have been asked since."""
-        self._exchanges.append(exchange)
-        if exchange.answered:
-            self.messages += [Message("user", exchange.question), Message("assistant", exchange.answer)]
-            self.answers.append(exchange.answer)
+    # Other conversations
 
     def new(self) -> None:
         """Forget the conversation. Must not be called while ``busy``."""
-        self.messages.clear()
-        self._exchanges.clear()
-        self.answers.clear()
+        self.tree = Tree()
+        self.stored = {}
         self.queued.clear()
         self.reducer.forget()
 
@@ -155,12 +294,12 @@ class Chat:
         """Go on with an older conversation in the place of this one. Must not be called while ``busy``."""
         self.new()
         self._turns = max(self._turns, conversation.last_turn)
-        for turn in conversation.turns:
-            if turn.answer:
-                self.messages += [Message("user", turn.question), Message("assistant", turn.answer)]
-                self._exchanges.append(Exchange(turn.number, turn.question, answered=True, answer=turn.answer))
-                self.answers.append(turn.answer)
-                self.system = turn.system
+        for turn in conversation.tree:
+            self.tree.add(_exchange(turn))
+            self.stored[turn.number] = turn
+        self.tree.adopt(conversation.tree)
+        self._take_system()
+        self.reducer.stand_at(self.state_of(self.tree.here))
 
     def apply(self, event: Happening) -> None:
         if isinstance(event, Rewind):
@@ -171,9 +310,8 @@ class Chat:
         self.reducer.apply(event)
         if isinstance(event, EngineReady):
             self._send_question()
-        elif isinstance(event, TurnStarted) and self._stopping:
-            # The engine may have dropped a stop that reached it before the question.
-            self._send(Stop())
+        elif isinstance(event, TurnStarted):
+            self._begin(event)
         elif isinstance(event, TurnFinished):
             self._finish(event)
         elif isinstance(event, EngineError) and event.fatal:
@@ -188,34 +326,35 @@ class Chat:
         self.new()
         self._turns = 0
         self.reducer = Reducer()
+        self._follow_tree()
+
+    def _begin(self, event: TurnStarted) -> None:
+        if event.turn in self.tree and (ready := self.reducer.ready) is not None:
+            exchange = self.tree[event.turn]
+            exchange.settings, exchange.target, exchange.drafter = event.settings, ready.target, ready.drafter
+        if self._stopping:
+            # The engine may have dropped a stop that reached it before the question.
+            self._send(Stop())
 
     def _watch(self, event: TurnStarted) -> None:
         """A turn begins that was not asked here: a replay's."""
         self.reducer.show_question(event.question)
-        self._turns = max(self._turns, event.turn)
-        self._exchanges.append(Exchange(event.turn, event.question))
-
-    def _finish_watched(self, event: TurnFinished) -> None:
-        exchange = self._exchanges[-1] if self._exchanges else None
-        if exchange is not None and exchange.turn == event.turn and event.text:
-            self.messages += [Message("user", exchange.question), Message("assistant", event.text)]
-            self.answers.append(event.text)
-            exchange.answered, exchange.answer = True, event.text
+        if event.turn > self._turns:
+            self._turns = event.turn
+            self.tree.add(Exchange(event.turn, event.question, self.tree.here))
 
     def _finish(self, event: TurnFinished) -> None:
-        if self._asked is None:
-            self._finish_watched(event)
-            return
-        if self._asked.turn != event.turn:
-            return
-        self._asked = None
-        self._stopping = False
-        self._ended_well = event.reason in ("stop", "length")
-        if event.text:
-            self.messages.append(Message("assistant", event.text))
-            self.answers.append(event.text)
-            self._exchanges[-1].answered = True
-            self._exchanges[-1].answer = event.text
-        else:
-            # A question without an answer would put two user messages in a row, which no chat template accepts.
-            self.messages.pop()
+        if event.turn in self.tree and (self._asked is None or self._asked.turn == event.turn):
+            exchange = self.tree[event.turn]
+            exchange.answer, exchange.reason, exchange.figures = event.text, event.reason, event.statistics
+        if self._asked is not None and self._asked.turn == event.turn:
+            self._asked = None
+            self._stopping = False
+            self._ended_well = event.reason in ("stop", "length")
+
+
+def _exchange(turn: Turn) -> Exchange:
+    """What a file tells of a turn."""
+    settings = turn.started.settings if turn.started is not None else {}
+    known = (turn.number, turn.question, turn.parent, turn.name, turn.system, turn.answer, settings, turn.once)
+    return Exchange(*known, turn.target, turn.drafter, turn.reason, turn.figures, turn.beside, list(turn.runs))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engine.events import (
     MICROSECONDS,
-    EmittedToken,
     EngineError,
     EngineReady,
     Event,
@@ -28,44 +28,10 @@ from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
 from ..text.growing_text import GrowingText
-from ..text.spans import Span, Spans, token_style
+from ..text.spans import Span, Spans
+from .teller import Teller, noted, version_spans
 
 Phase = Literal["loading", "ready", "prefill", "streaming", "failed"]
-THOUGHT_HEAD = "✻ thought · Alt+H\n"
-"""Stands above a thought, and alone where thoughts are folded away."""
-
-
-class Teller:
-    """What one turn's steps add to the transcript."""
-
-    def __init__(self, turn: int) -> None:
-        self._turn = turn
-        self._num_tokens = 0
-        self._thinking = False
-
-    def tell(self, step: Step) -> Spans:
-        """The spans of the next step."""
-        spans = Spans()
-        for token in step.emitted:
-            if token.channel != "control" and token.text:
-                self._tell(token, spans, step.provisional)
-            self._num_tokens += 1
-        return spans
-
-    def _tell(self, token: EmittedToken, spans: Spans, provisional: bool) -> None:
-        thought = token.channel == "thought"
-        if thought and not self._thinking:
-            spans.append(Span(THOUGHT_HEAD, "note"))
-        elif self._thinking and not thought:
-            spans.append(Span("\n\n", "thought"))
-        self._thinking = thought
-        spans.append(Span(token.text, token_style(token, provisional), self._turn, self._num_tokens))
-
-    def skip(self, spans: Spans, num_tokens: int) -> None:
-        """Steps were told already, as ``spans``; with them the turn has ``num_tokens`` tokens."""
-        self._num_tokens = num_tokens
-        if spans:
-            self._thinking = spans[-1].style == "thought"
 
 
 @dataclass(slots=True)
@@ -137,6 +103,13 @@ class TurnState:
         self.answer = GrowingText()
         self.answer.append(batch.spans.answer)
         return batch.spans
+
+    def told(self) -> Spans:
+        """What the transcript has of the steps so far, once more."""
+        teller, spans = Teller(self.number), Spans()
+        for step in self.history:
+            spans.extend(teller.tell(step))
+        return spans
 
     @property
     def latest(self) -> Step | None:
@@ -235,9 +208,12 @@ class Reducer:
         self.ready: EngineReady | None = None
         self.failure: EngineError | None = None
         self.turn: TurnState | None = None
-        """The newest turn."""
+        """The turn that runs, or else the last of the path."""
         self.turns: list[TurnState] = []
-        """Every turn of this chat, oldest first; those taken back too, since they were run."""
+        """Every turn of this chat that was run or looked at, whichever path it is on, in that order."""
+        self._numbered: dict[int, TurnState] = {}
+        self.place_of: Callable[[int], tuple[int, int]] = lambda turn: (1, 1)
+        """Which version of an answer a turn is, of how many."""
         self.plain_ms: float | None = None
         """Milliseconds per token of this session's newest answer without speculation, for speed-ups, or None."""
         self._notices: list[Notice] = []
@@ -300,12 +276,26 @@ class Reducer:
         """A new chat: the last turn's answer and statistics leave the screen."""
         self.turn = None
         self.turns.clear()
+        self._numbered.clear()
         self._spans = Spans()
         self._settled = {}
 
+    def turn_of(self, number: int) -> TurnState | None:
+        """The turn with this number, if it was run or looked at."""
+        return self._numbered.get(number)
+
+    def adopt(self, turn: TurnState) -> None:
+        """A turn that is run now, or was before."""
+        self.turns.append(turn)
+        self._numbered[turn.number] = turn
+
+    def stand_at(self, turn: TurnState | None) -> None:
+        """What the screen shows ends with this turn."""
+        self.turn = turn
+
     def _begin(self, turn: TurnState) -> TurnState:
         self.turn = turn
-        self.turns.append(turn)
+        self.adopt(turn)
         return turn
 
     def _progress(self, event: LoadProgress) -> None:
@@ -352,9 +342,7 @@ class Reducer:
         turn.reason, turn.statistics = event.reason, event.statistics
         if not turn.speculation and event.statistics.num_tokens >= BASELINE_TOKENS and event.statistics.tok_s > 0:
             self.plain_ms = 1000 / event.statistics.tok_s
-        gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.error else "\n\n"
-        note = f"\n{turn.settled.note}" if turn.settled is not None and turn.settled.note else ""
-        self._spans.append(Span(f"{gap}{turn_summary(event)}{note}\n\n", "note"))
+        self._spans.extend(ending(turn, event, self.place_of(event.turn)))
         self._tell_notices()
 
     def _error(self, event: EngineError) -> None:
@@ -363,10 +351,22 @@ class Reducer:
         if event.fatal:
             self.failure, self.phase = event, "failed"
         else:
-            hint = f"\n  {event.hint}" if event.hint else ""
             begun = self.turn is not None and self.turn.number == event.turn and self.turn.text
-            gap = "\n\n" if begun and not begun.endswith("\n") else ""
-            self._spans.append(Span(f"{gap}✗ {event.message}{hint}\n", "error"))
+            self._spans.append(failure(event, begun or ""))
+
+
+def failure(event: EngineError, begun: str) -> Span:
+    """An error behind as much of an answer as there is."""
+    hint = f"\n  {event.hint}" if event.hint else ""
+    gap = "\n\n" if begun and not begun.endswith("\n") else ""
+    return Span(f"{gap}✗ {event.message}{hint}\n", "error")
+
+
+def ending(turn: TurnState, event: TurnFinished, place: tuple[int, int]) -> Spans:
+    """What stands under an answer. ``place``: which version it is of how many."""
+    gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.error else "\n\n"
+    note = f"\n{turn.settled.note}" if turn.settled is not None and turn.settled.note else ""
+    return Spans.of(noted(f"{gap}{turn_summary(event)}", version_spans(*place), f"{note}\n\n"))
 
 
 def turn_summary(event: TurnFinished) -> str:

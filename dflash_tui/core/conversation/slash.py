@@ -8,6 +8,9 @@ from difflib import get_close_matches
 
 from engine.commands import AUTO, BlockSize
 
+LEAVING = {"quit", "exit", "logout", ":q", ":q!", ":wq", ":x"}
+"""What people type who want to leave."""
+
 
 class SlashError(ValueError):
     """A command that can't be done, in words for people."""
@@ -56,8 +59,19 @@ class SlashCommand:
     argument: str
 
 
-def parse_slash(text: str, known: Collection[str]) -> SlashCommand | str:
-    """A command, or the prompt to send: ``//text`` escapes to ``/text``. Raises ``SlashError`` for an unknown one."""
+@dataclass(frozen=True, slots=True)
+class WaysOut:
+    """How a front end leaves, and lists its commands, in its own words."""
+
+    leave: str
+    help: str
+
+
+def parse_slash(text: str, known: Collection[str], ways: WaysOut) -> SlashCommand | str:
+    """A command, or the prompt to send: ``//text`` escapes to ``/text``. Raises ``SlashError`` for an unknown one, and
+    for words that are meant to leave."""
+    if text.strip().casefold() in LEAVING:
+        raise SlashError(f"{ways.leave} A question about {text.strip()} needs more words.")
     if text.startswith("//"):
         return text[1:]
     if not text.startswith("/"):
@@ -65,6 +79,6 @@ def parse_slash(text: str, known: Collection[str]) -> SlashCommand | str:
     name, _, argument = text[1:].partition(" ")
     if name not in known:
         near = get_close_matches(name, known, 1)
-        hint = f"Did you mean /{near[0]}?" if near else "/ lists them all, as does F1."
+        hint = f"Did you mean /{near[0]}?" if near else ways.help
         raise SlashError(f"There is no command /{name}. {hint} A prompt that begins with / is written //")
     return SlashCommand(name, argument.strip())

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from ..sessions.prompts import PromptHistory
 from ..sessions.sessions import Conversation
+from ..settings.config import Config
+from ..settings.presets import Preset
 from ..source import SourceFactory, Wanted
 
 
@@ -20,6 +22,12 @@ class Start:
     """Ask at once which conversation to resume."""
     wanted: Wanted = field(default_factory=dict)
     """Settings that were asked for."""
+    config: Config = field(default_factory=Config)
+    """Its presets can be chosen in the chat."""
+    preset: Preset | None = None
+    """The one that was chosen; its settings are in force already."""
+    files: tuple[str, ...] = ()
+    """Paths that go with the first question."""
     others: Callable[[str], SourceFactory] | None = None
     """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
 

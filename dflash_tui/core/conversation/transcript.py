@@ -1,39 +1,89 @@
-"""An older conversation on the screen: the same pieces in the same looks as when it was written."""
+"""What was said before on the screen again: the same pieces in the same looks as when it was written."""
 
 from __future__ import annotations
 
-from ..sessions.sessions import CUT_OFF, Conversation, Turn
+from typing import TYPE_CHECKING
+
+from ..sessions.turn import CUT_OFF, Turn
 from ..text.spans import Span, Spans
-from .reducer import Reducer, turn_summary
+from .folds import before_question, behind_question, below_answer
+from .reducer import Reducer, TurnState, ending, failure, turn_summary
+from .teller import noted, version_spans
+from .tree import Part, Tree
+
+if TYPE_CHECKING:
+    from .chat import Chat, Exchange
 
 
-def recall(conversation: Conversation, reducer: Reducer) -> Spans:
-    """Have ``reducer`` go through the turns as if just decoded; returns what the transcript shows."""
-    phase, plain_ms = reducer.phase, reducer.plain_ms
-    spans = Spans()
-    for turn in conversation.turns:
-        events = turn.events()
-        if events is None:
-            spans.extend(Spans.of(_text_only(turn)))
-            continue
-        reducer.show_question(turn.question)
-        for event in events:
-            reducer.apply(event)
-        spans.extend(reducer.take_spans())
-    reducer.phase, reducer.plain_ms = phase, plain_ms
+def recall(turn: Turn) -> TurnState | None:
+    """A turn of a file as if just decoded; None where an earlier version of the program kept no rounds of it."""
+    events = turn.events()
+    if events is None:
+        return None
+    reducer = Reducer()
+    for event in events:
+        reducer.apply(event)
+    return reducer.turn
+
+
+def retell(chat: Chat, start: int = 0) -> list[Spans]:
+    """What the transcript shows of the path from its question number ``start`` on, counted from 0: each with its
+    answer."""
+    told = []
+    for exchange in chat.tree.path[start:]:
+        spans = question_spans(chat.tree, exchange.number)
+        spans.extend(_answer(chat, exchange.number))
+        spans.extend(Spans.of(below_answer(exchange.runs)))
+        told.append(spans)
+    return told
+
+
+def question_spans(tree: Tree[Exchange], number: int) -> Spans:
+    """A question with the mark of its versions, the name of the branch that begins with it, and its files."""
+    node = tree[number]
+    name = [Span(f"  {node.name}", "note")] if node.name else []
+    marks = version_spans(*tree.place(number, "question"))
+    files = behind_question(node.beside)
+    ending = [Span("\n", "plain"), *files, Span("\n", "plain")] if files else [Span("\n\n", "plain")]
+    return Spans.of([*before_question(node.beside), Span(node.question, "prompt"), *marks, *name, *ending])
+
+
+def marks(chat: Chat) -> list[tuple[int, Part]]:
+    """What each version mark of the transcript stands beside, in order: the turn, and its question or answer."""
+    found: list[tuple[int, Part]] = []
+    for exchange in chat.tree.path:
+        if chat.tree.place(exchange.number, "question")[1] > 1:
+            found.append((exchange.number, "question"))
+        state = chat.reducer.turn_of(exchange.number)
+        ended = state.finished is not None if state is not None else exchange.number in chat.stored
+        if ended and chat.tree.place(exchange.number, "answer")[1] > 1:
+            found.append((exchange.number, "answer"))
+    return found
+
+
+def _answer(chat: Chat, number: int) -> Spans:
+    state, place = chat.state_of(number), chat.tree.place(number, "answer")
+    if state is None:
+        stored = chat.stored.get(number)
+        return _text_only(stored, place) if stored is not None else Spans()
+    spans = state.told()
+    if state.error is not None:
+        spans.append(failure(state.error, state.text))
+    if state.finished is not None:
+        spans.extend(ending(state, state.finished, place))
     return spans
 
 
-def _text_only(turn: Turn) -> list[Span]:
+def _text_only(turn: Turn, place: tuple[int, int]) -> Spans:
     """A turn of which an earlier version of the program kept no rounds: nobody knows its verdicts."""
     answer, thought = turn.answer, turn.thought
     error = turn.error or (CUT_OFF if turn.reason is None else None)
     gap = "" if not answer else "\n" if answer.endswith("\n") else "\n\n"
-    return [
-        Span(turn.question, "prompt"),
-        Span("\n\n", "plain"),
-        *([Span(f"{thought}\n\n", "thought")] if thought else []),
-        Span(answer, "plain"),
-        *([Span(f"✗ {error}\n", "error")] if error else []),
-        Span(f"{gap}{turn_summary(turn.finished())}\n\n", "note"),
-    ]
+    return Spans.of(
+        [
+            *([Span(f"{thought}\n\n", "thought")] if thought else []),
+            Span(answer, "plain"),
+            *([Span(f"✗ {error}\n", "error")] if error else []),
+            *noted(f"{gap}{turn_summary(turn.finished())}", version_spans(*place), "\n\n"),
+        ]
+    )

@@ -25,7 +25,8 @@ from engine.events import (
 from engine.statistics import TurnMeter
 
 from ..figures.statistics import CLOCKS
-from ..sessions.sessions import Conversation, Turn
+from ..sessions.sessions import Conversation
+from ..sessions.turn import Turn
 
 SET_LINE = "    "
 """What a line of a prose begins with that keeps its columns."""
@@ -85,6 +86,11 @@ class Answer:
     @property
     def tokens(self) -> Iterator[EmittedToken]:
         return (token for step in self.steps for token in step.emitted)
+
+    @property
+    def decode_seconds(self) -> float:
+        """From the first token to the last."""
+        return self.steps[-1].time - self.steps[0].time if self.steps else 0.0
 
     @property
     def text(self) -> str:

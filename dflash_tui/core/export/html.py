@@ -18,6 +18,7 @@ from engine.events import Clock, EmittedToken, Step
 from ..figures.statistics import CLOCKS, NOT_KNOWN
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
+from ..rounds.pace import pace_words, race_pace
 from ..rounds.trees import accepted_drafts
 from ..text.harmless import sanitise
 from .document import SET_LINE, Answer, Document, Heading, Lanes, Plain, Prose, RoundFigure, Table, is_set
@@ -29,12 +30,15 @@ _LEGEND = (
     ("corrected", "the target's own choice where the first guess went wrong"),
     ("bonus", "one more from the target when every guess was right"),
     ("rejected", "the wrong guess"),
-    ("plain", "the target alone: nothing was drafted"),
+    ("plain", "no guess was verified here: the target wrote it by itself"),
+    ("unverified", "a guess that was never looked at"),
 )
 _SERVER_LEGEND = (
     ("unknown", "the server didn't say whether this token was drafted"),
     ("guess", "provisional: the server's own count has not confirmed it"),
 )
+NAMES = {"plain": "target alone", "unverified": "not verified"}
+"""Where a look's own name says too little."""
 _BUTTONS = (
     ("reject-back", "«", "round before with a correction: {"),
     ("back", "‹", "round before: ,"),
@@ -42,11 +46,6 @@ _BUTTONS = (
     ("reject-next", "»", "next round with a correction: }"),
     ("play", "play", "in the time it took"),
 )
-_CLOCK = (
-    '<div class="scrub only-js"><button type="button" data-go="race">play the race</button>'
-    '<input type="range" min="0" step="any" aria-label="Seconds"><output></output></div>'
-)
-"""Above the lanes of a race."""
 _WORD = re.compile(r"\S+")
 BAR_PITCH, BAR_WIDTH, CHART_HEIGHT = 14, 10, 48
 
@@ -77,11 +76,29 @@ def _sections(document: Document) -> Iterator[str]:
     numbers = count()
     for section in document.sections:
         if isinstance(section, Lanes):
-            yield f"<section>{_CLOCK}"
-            yield from (_answer(answer, next(numbers)) for answer in section.answers)
-            yield "</section>"
+            yield from _lanes(section, numbers)
         else:
             yield _section(section, numbers)
+
+
+def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
+    """Side by side on one clock, which runs at a pace that can be followed."""
+    pace = race_pace(max((answer.decode_seconds for answer in lanes.answers), default=0.0))
+    most = max((sum(1 for _ in answer.tokens) for answer in lanes.answers), default=0)
+    yield (
+        f'<section class="race"><div class="scrub only-js"><button type="button" data-go="race" data-pace="{pace!r}">'
+        f'play the race</button><span class="pace">{pace_words(pace)}</span>'
+        '<input type="range" min="0" step="any" aria-label="Seconds"><output></output></div><div class="lanes">'
+    )
+    for answer in lanes.answers:
+        number = next(numbers)
+        yield (
+            f'<article data-answer="{number}"><p class="label">{_text(answer.label)}</p>'
+            f'<progress class="only-js" max="{max(most, 1)}" aria-label="Tokens written"></progress>{_written(answer)}'
+            f'<details><summary>round by round</summary><p class="summary">{_text(answer_summary(answer))}</p>'
+            f"{_histogram(answer)}{_scrubber(len(answer.steps))}</details></article>"
+        )
+    yield "</div></section>"
 
 
 def _section(section: Plain, numbers: Iterator[int]) -> str:
@@ -107,12 +124,16 @@ def _paragraph(text: str) -> str:
 
 def _answer(answer: Answer, number: int) -> str:
     label = f'<p class="label">{_text(answer.label)}</p>' if answer.label else ""
-    error = f'<p class="error">{_text(answer.error)}</p>' if answer.error else ""
     return (
         f'<article data-answer="{number}">{label}<p class="question">{_text(answer.question)}</p>'
         f'<p class="summary">{_text(answer_summary(answer))}</p>{_histogram(answer)}{_scrubber(len(answer.steps))}'
-        f'<div class="text" role="group" aria-label="Answer">{"".join(_tokens(answer.steps))}</div>{error}</article>'
+        f"{_written(answer)}</article>"
     )
+
+
+def _written(answer: Answer) -> str:
+    error = f'<p class="error">{_text(answer.error)}</p>' if answer.error else ""
+    return f'<div class="text" role="group" aria-label="Answer">{"".join(_tokens(answer.steps))}</div>{error}'
 
 
 def _tokens(steps: Sequence[Step]) -> Iterator[str]:
@@ -187,8 +208,9 @@ def _histogram(answer: Answer) -> str:
 
 def _legend(document: Document) -> str:
     known = (*_LEGEND, *(_SERVER_LEGEND if document.origin.server else ()))
-    entries = "".join(f'<li><span class="{name}">{name}</span> {meaning}</li>' for name, meaning in known)
-    return f'<ul class="legend">{entries}</ul>'
+    names = [f'<span class="{name}">{NAMES.get(name, name)}</span>' for name, _ in known]
+    entries = "".join(f"<li>{name} {meaning}</li>" for name, (_, meaning) in zip(names, known, strict=True))
+    return f'<details id="legend" open><summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
 
 
 def _data(document: Document) -> str:

@@ -16,17 +16,19 @@ function probability(value) {
   return value === null ? "" : value.toFixed(3);
 }
 
-// Time that runs while its button says so. ``now`` tells where it stands and ``show`` draws it, in seconds.
+// Time that runs while its button says so, at a multiple of its own pace. ``now`` tells where it stands and ``show``
+// draws it, in seconds.
 class Clock {
   constructor(button, length, now, show) {
-    Object.assign(this, { button, length, now, show, name: button.textContent, timer: 0 });
+    const pace = Number(button.dataset.pace || 1);
+    Object.assign(this, { button, length, now, show, pace, name: button.textContent, timer: 0 });
   }
 
   toggle() {
     if (this.timer) return this.pause();
     const from = this.now() < this.length ? this.now() : 0, began = performance.now();
     const frame = (time) => {
-      const seconds = from + Math.max(time - began, 0) / 1000;
+      const seconds = from + Math.max(time - began, 0) / 1000 * this.pace;
       this.show(Math.min(seconds, this.length));
       if (seconds >= this.length) this.pause();
       else this.timer = requestAnimationFrame(frame);
@@ -49,6 +51,8 @@ class Answer {
     this.slider = article.querySelector("input");
     this.output = article.querySelector("output");
     this.lane = article.querySelector(".round");
+    this.bar = article.querySelector("progress");
+    this.text = article.querySelector(".text");
     this.tokens = [...article.querySelectorAll(".t")];
     this.byRound = rounds.map(() => []);
     for (const token of this.tokens) this.byRound[token.dataset.s].push(token);
@@ -62,7 +66,7 @@ class Answer {
     this.slider.addEventListener("input", () => { this.pause(); this.show(Number(this.slider.value)); });
     for (const button of article.querySelectorAll("[data-go]"))
       button.addEventListener("click", () => this.go(button.dataset.go));
-    const text = article.querySelector(".text");
+    const text = this.text;
     text.addEventListener("click", (event) => {
       const token = event.target.closest(".t");
       if (token) { this.pause(); this.show(Number(token.dataset.s)); }
@@ -102,6 +106,7 @@ class Answer {
     for (const token of this.byRound[target]) token.classList.add("current");
     this.shown = target;
     this.slider.value = target;
+    if (this.bar) this.bar.value = this.written[target];
     const facts = this.rounds[target];
     this.output.textContent = `${facts.summary} · ${facts.cost} · ${facts.time.toFixed(3)} s`;
     this.slider.setAttribute("aria-valuetext", facts.summary);
@@ -110,6 +115,12 @@ class Answer {
       cell.append(element("span", fate, text), element("small", "", probability(drafted)));
       return cell;
     }));
+  }
+
+  // Where a lane has rows of its own to scroll, the newest is in view.
+  follow() {
+    const newest = this.byRound[this.shown].at(-1);
+    if (newest) this.text.scrollTop = newest.offsetTop + newest.offsetHeight - this.text.clientHeight;
   }
 
   go(where) {
@@ -176,7 +187,11 @@ class Race {
     const length = Math.max(...lanes.map((lane) => lane.seconds));
     this.slider.max = this.slider.value = length;
     this.clock = new Clock(button, length, () => Number(this.slider.value), (now) => this.show(now));
-    button.addEventListener("click", () => { this.pauseLanes(); this.clock.toggle(); });
+    button.addEventListener("click", () => {
+      this.pauseLanes();
+      this.clock.toggle();
+      if (section.getBoundingClientRect().bottom > innerHeight) section.scrollIntoView();
+    });
     this.slider.addEventListener("input", () => {
       this.clock.pause();
       this.pauseLanes();
@@ -191,7 +206,10 @@ class Race {
   }
 
   show(seconds) {
-    for (const lane of this.lanes) lane.showAt(seconds);
+    for (const lane of this.lanes) {
+      lane.showAt(seconds);
+      lane.follow();
+    }
     this.slider.value = seconds;
     this.tell(seconds);
   }
@@ -211,6 +229,7 @@ for (const article of document.querySelectorAll("article")) {
   const rounds = data[article.dataset.answer];
   if (rounds.length) answers.set(article, new Answer(article, rounds));
 }
+if (root.clientWidth < 480) document.getElementById("legend").open = false;
 for (const section of document.querySelectorAll("section")) {
   const lanes = [...section.querySelectorAll("article")].map((article) => answers.get(article)).filter(Boolean);
   if (lanes.length) new Race(section, lanes);

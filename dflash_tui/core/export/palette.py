@@ -33,6 +33,8 @@ class Palette:
                 return self.foreground
             case "error":
                 return self.error
+            case "version":
+                return self.primary
             case "thought" | "note" | "unknown":
                 return self.verdicts["pending"]
             case _:

@@ -60,7 +60,8 @@ def token_spans(steps: Iterable[Step]) -> Iterator[Span]:
 
 
 MARKS: dict[Fate, str] = {
-    "accepted": "✓", "rejected": "✗", "discarded": "✂", "corrected": "⇒", "bonus": "+", "unknown": "?",
+    "accepted": "✓", "rejected": "✗", "discarded": "✂", "unverified": "…", "ended": "·", "corrected": "⇒", "bonus": "+",
+    "unknown": "?",
 }  # fmt: skip
 """In front of a round's tokens, where they stand in a row."""
 

@@ -59,21 +59,43 @@ class OpeningError(Failure):
     """A file that was not opened."""
 
 
-def open_file(path: Path) -> None:
-    """Ask the desktop to show ``path``, and don't wait for it. Raises :class:`OpeningError`."""
-    where = f"It is here: {path.resolve()}"
+def no_screen(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Why nothing can be shown on a desktop here, in words; None where it can."""
+    if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
+        return "This terminal is at the other end of an SSH connection: the page would open on the machine over there."
+    if sys.platform == "darwin" or environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY"):
+        return None
+    return "There is no screen here: neither DISPLAY nor WAYLAND_DISPLAY is set."
+
+
+def why_not_opened(path: Path) -> str | None:
+    """Why this file can't be shown here, in words; None where nothing is known against it."""
     if path.suffix.lower() not in SHOWN:
-        raise OpeningError(f"A {path.suffix or 'nameless'} file isn't opened: a desktop might run it.", where)
+        return f"A {path.suffix or 'nameless'} file isn't opened: a desktop might run it."
+    return no_screen()
+
+
+def open_file(path: Path) -> None:
+    """Ask the desktop to show ``path``. Raises :class:`OpeningError` where that can't be, or is refused within
+    ``SECONDS``."""
+    where = f"It is here: {path.resolve()}"
+    if reason := why_not_opened(path):
+        raise OpeningError(reason, where)
     program = "open" if sys.platform == "darwin" else "xdg-open"
     if shutil.which(program) is None:
         raise OpeningError(f"There is no {program} here to open it with.", where)
     try:
-        subprocess.Popen(
+        opener = subprocess.Popen(
             [program, path.resolve()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        refused = opener.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        return  # some stay as long as what they opened
     except OSError as error:
         raise OpeningError(f"{program} could not be started: {error.strerror or error}.", where) from error
+    if refused:
+        raise OpeningError(f"{program} knows nothing to open it with (exit code {refused}).", where)

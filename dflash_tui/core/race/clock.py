@@ -1,4 +1,4 @@
-"""A race on one clock: how far every lane had come so many seconds after its first token."""
+"""A race on one clock: how far every lane had come so many seconds after its first token, at a pace one can follow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from engine.events import Step
 
+from ..rounds.pace import race_pace
 from .race import LaneResult, RaceResult
 
 
@@ -47,10 +48,28 @@ class RaceClock:
         self.lanes = tuple(LaneClock(lane, result.speed_up(lane)) for lane in result.lanes)
         self.length = result.seconds
         """Seconds until the slowest lane is done."""
+        self.most_tokens = max((lane.num_tokens for lane in result.lanes), default=0)
+        """Of the longest answer: a bar is full there."""
+        self.seconds = 0.0
+        """Of the race, not of whoever watches it."""
+        self.pace = race_pace(self.length)
+        """Seconds of the race in a second of the viewer's."""
+        self.playing = False
+        self._seen = 0.0
 
     def advance(self, seconds: float) -> list[list[Step]]:
         """To ``seconds`` after the first token; returns the rounds of each lane that ended since the call before."""
+        self.seconds = min(seconds, self.length)
         return [lane.advance(seconds) for lane in self.lanes]
+
+    def play(self, now: float) -> None:
+        """Run, as ``now`` does: the viewer's clock in seconds, here and below."""
+        self.playing, self._seen = True, now
+
+    def tick(self, now: float) -> list[list[Step]]:
+        """As :meth:`advance`, by what has passed for the viewer."""
+        passed, self._seen = (now - self._seen) * self.pace if self.playing else 0.0, now
+        return self.advance(self.seconds + passed)
 
     @property
     def over(self) -> bool:

@@ -88,8 +88,7 @@ class Run:
     @property
     def decode_seconds(self) -> float:
         """From the first token to the last."""
-        steps = self.answer.steps
-        return steps[-1].time - steps[0].time if steps else 0.0
+        return self.answer.decode_seconds
 
     @property
     def said(self) -> tuple[int, ...] | str:
@@ -187,6 +186,12 @@ class RaceResult:
             if first is None or other is None or first.id != other.id:
                 return Divergence(index, first, other)
         return None
+
+    @property
+    def plain_ms(self) -> float | None:
+        """What a token costs where nothing is drafted; None when no lane here ran so."""
+        alone = (lane for lane in self.lanes if not lane.lane.settings.speculation and not lane.lane.side)
+        return next((1000 / lane.tok_s for lane in alone if lane.tok_s), None)
 
     @property
     def seconds(self) -> float:

@@ -139,4 +139,4 @@ def race_document(result: RaceResult, origin: Origin) -> Document:
     remarks = Prose("\n\n".join((how(result.sides), *race_remarks(result))))
     lanes = Lanes(tuple(lane.shown.answer for lane in result.lanes))
     title = "Race: " + " against ".join(lane.lane.name for lane in result.lanes)
-    return Document(title, (Heading(result.question), race_table(result), remarks, lanes), origin)
+    return Document(title, (Heading(result.question), lanes, race_table(result), remarks), origin)

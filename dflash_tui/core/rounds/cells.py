@@ -10,10 +10,12 @@ from engine.events import DraftToken, Step, TreeToken
 
 from ..figures.statistics import num_verified
 from ..text.harmless import sanitise
-from .trees import accepted_drafts
+from .trees import accepted_drafts, num_positions
 
-Fate = Literal["accepted", "rejected", "discarded", "corrected", "bonus", "plain", "unknown"]
-"""Of a first choice: ``rejected`` differed, ``discarded`` stood behind and was never judged."""
+Fallen = Literal["discarded", "unverified", "ended"]
+Fate = Literal["accepted", "rejected", "corrected", "bonus", "plain", "unknown"] | Fallen
+"""Of a first choice: ``rejected`` differed, ``discarded`` stood behind and was never judged. ``unverified`` ones were
+never looked at; ``ended`` ones stand behind the end of the answer."""
 
 
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
@@ -58,10 +60,19 @@ def round_cells(step: Step) -> list[RoundCell]:
         if place not in unknown
     ]
     fallen = [
-        RoundCell(draft_text(token), "rejected" if corrected and place == 0 else "discarded", token.probability)
-        for place, token in enumerate(step.draft[step.num_accepted :])
+        RoundCell(draft_text(token), "rejected" if corrected and not place else fallen_as(step, at), token.probability)
+        for place, (at, token) in enumerate(list(enumerate(step.draft))[step.num_accepted :])
     ]
     return [*kept, *fallen[:1], *own, *fallen[1:]] if corrected else [*kept, *own, *fallen]
+
+
+def fallen_as(step: Step, place: int) -> Fallen:
+    """What became of the draft at a place behind what the round wrote."""
+    if place >= num_positions(step):
+        return "unverified"
+    # Where a tree goes on beside what was kept, a bonus stands for what was not guessed there.
+    refusals = ("corrected", "bonus") if step.tree else ("corrected",)
+    return "discarded" if step.emitted and step.emitted[-1].verdict in refusals else "ended"
 
 
 def draft_text(token: DraftToken | TreeToken) -> str:

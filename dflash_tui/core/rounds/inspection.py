@@ -11,7 +11,7 @@ from engine.events import Clock, DraftToken, EmittedToken, Step
 from engine.sampling.philox import uniform
 
 from ..figures.statistics import CLOCKS, MAX_DRAFT, NOT_KNOWN, num_verified
-from .cells import NOTHING_SAID, show_blanks
+from .cells import NOTHING_SAID, fallen_as, show_blanks
 from .history import StepHistory
 from .trees import Further, further_choices, num_positions
 
@@ -240,11 +240,7 @@ def _outcome(step: Step, place: int) -> Outcome:
     if place < len(step.emitted):
         verdict = step.emitted[place].verdict
         return "rejected" if verdict == "corrected" else verdict
-    if place >= num_positions(step):
-        return "unverified"
-    # Where a tree goes on beside what was kept, a bonus stands for what was not guessed there.
-    refusals = ("corrected", "bonus") if step.tree else ("corrected",)
-    return "discarded" if step.emitted and step.emitted[-1].verdict in refusals else "ended"
+    return fallen_as(step, place)
 
 
 def ordinal(number: int) -> str:

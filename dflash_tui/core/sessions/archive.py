@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..failures import Failure
 from ..files.places import sessions_directory
-from .sessions import SUFFIX, Conversation, SessionLog, Turn, load_session
+from .session_file import decoded
+from .sessions import SUFFIX, Conversation, SessionLog, load_session
+from .turn import Turn
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
-_SKIPPED = (b'{"type": "text"', b'{"type": "finished"')
+_SKIPPED = (b'{"type": "text"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"')
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 
@@ -106,7 +107,9 @@ def reopen(path: Path) -> tuple[Conversation, SessionLog]:
     """A file's conversation and a log that goes on. :class:`ArchiveError`, :class:`OpenElsewhere` if held."""
     conversation = open_session(path)
     try:
-        return conversation, SessionLog.resume(path)
+        log = SessionLog.resume(path)
+        log.knows(file for turn in conversation.tree for file in turn.beside.files)
+        return conversation, log
     except BlockingIOError:
         raise OpenElsewhere(conversation.name) from None
     except OSError as error:
@@ -170,34 +173,50 @@ def _ending(turn: Turn) -> str:
 
 
 def _summarise(path: Path) -> SessionSummary | None:
+    """None for what is no conversation, or one that was deleted meanwhile. A line that can't be read costs itself."""
     try:
         changed = path.stat().st_mtime
-        head, *lines = _summary_lines(path)
-        if head["type"] != "session":
-            return None
-        questions: dict[int, str] = {}
-        taken_back: dict[int, str] = {}
-        title: str | None = None
-        target: str | None = None
-        for line in lines:
-            match line["type"]:
-                case "user":
-                    questions[line["turn"]] = " ".join(line["text"][:PREVIEW].split())
-                case "taken_back":
-                    taken_back[line["turn"]] = questions.pop(line["turn"], "")
-                case "put_back":
-                    questions[line["turn"]] = taken_back.pop(line["turn"])
-                case "title":
-                    title = line["title"] or None
-                case "model":
-                    target = line["target"]
-        return SessionSummary(path, head["created"], changed, title, tuple(questions.values()), target)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # no conversation, or one that was deleted meanwhile
+        lines = _summary_lines(path)
+        head = next(lines, {})
+    except OSError:
+        return None
+    created = head.get("created")
+    if head.get("type") != "session" or not isinstance(created, str):
+        return None
+    facts = _SummaryFacts()
+    for line in lines:
+        with suppress(KeyError, TypeError, AttributeError):
+            facts.take(line)
+    questions = tuple(dict.fromkeys(facts.questions.values()))  # versions of an answer have the same
+    return SessionSummary(path, created, changed, facts.title, questions, facts.target)
+
+
+class _SummaryFacts:
+    """What the lines of a file say that a list shows."""
+
+    def __init__(self) -> None:
+        self.title: str | None = None
+        self.target: str | None = None
+        self.questions: dict[int, str] = {}
+        self._taken_back: dict[int, str] = {}
+
+    def take(self, line: dict[str, Any]) -> None:
+        match line["type"]:
+            case "user":
+                self.questions[line["turn"]] = " ".join(line["text"][:PREVIEW].split())
+            case "taken_back":
+                self._taken_back[line["turn"]] = self.questions.pop(line["turn"], "")
+            case "put_back":
+                self.questions[line["turn"]] = self._taken_back.pop(line["turn"])
+            case "title":
+                self.title = str(line["title"]) or None
+            case "model":
+                self.target = None if line["target"] is None else str(line["target"])
 
 
 def _summary_lines(path: Path) -> Iterator[dict[str, Any]]:
-    with open(path, "rb") as file:
+    """Nothing for a file that can't be read to its end."""
+    with suppress(OSError), open(path, "rb") as file:
         for raw in file:
-            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED):
-                yield json.loads(raw)
+            if raw.endswith(b"\n") and not raw.startswith(_SKIPPED) and (line := decoded(raw)) is not None:
+                yield line

@@ -2,41 +2,40 @@
 SIGKILL loses at most the round in flight. Nothing raises into the engine thread: a full disk ends the log, not the
 answer. A file holds ``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``,
 ``prefilled``, ``text`` (one per round, with the round packed), ``settled``, ``finished`` and ``error`` lines, between
-them ``title``, ``taken_back``, ``put_back`` and ``resumed``; other types are skipped."""
+them ``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``title``, ``here``, ``branch``,
+``taken_back`` and ``resumed``; other types are skipped.
+
+The file is a tree (:mod:`..conversation.tree`) told in order. A question follows the turn at which the conversation
+stands: the one before it in the file, or the one that the latest ``here`` line names, unless its ``parent`` says
+otherwise (0 is the beginning). ``branch`` names a turn; ``taken_back`` is a question that was never asked. What earlier
+versions took back and put back, with ``taken_back`` and ``put_back``, are versions now."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
-import json
 import os
 import threading
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from engine.commands import Message
-from engine.events import (
-    Clock,
-    EngineError,
-    Event,
-    FinishReason,
-    PrefillDone,
-    TurnFinished,
-    TurnStarted,
-    TurnStatistics,
-)
+from engine.events import Clock, Event
 
+from ..attachments.attachment import Attachment, content_line
+from ..conversation.beside import NOTHING, Beside, messages_of
+from ..conversation.tree import Tree
 from ..files.places import sessions_directory
-from ..rounds.numbers import PackingError
-from .session_lines import EventLines, SettledLine, StepText, settled_line, step_text, unpack
+from ..files.running import RunResult
+from .reading import Reading
+from .session_file import FORMAT_VERSION, append_line, encode, open_private, open_whole, read_lines
+from .session_lines import EventLines
+from .turn import Turn
 
-FORMAT_VERSION = 1
 SUFFIX = ".jsonl"
-CUT_OFF = "The program ended within this answer."
 
 
 class SessionLog:
@@ -50,6 +49,8 @@ class SessionLog:
         self._lines = EventLines()
         self._descriptor: int | None = None
         self._closed = False
+        self._contents: set[str] = set()
+        """Digests of the files whose content was written."""
         self._waiting: list[dict[str, Any]] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
 
     @classmethod
@@ -63,7 +64,7 @@ class SessionLog:
         """A log that goes on in the file of an older conversation. What a kill or a full disk left of a last line is
         removed. Raises ``OSError`` when the file can't be written, ``BlockingIOError`` when another window has it."""
         log = cls(path)
-        log._descriptor = _open_whole(path)
+        log._descriptor = open_whole(path)
         log._waiting = [{"type": "resumed", "time": _now()}]
         return log
 
@@ -81,15 +82,37 @@ class SessionLog:
 
     @property
     def asked(self) -> bool:
-        """A question was written since this log was opened, and the file is still open."""
-        return self.started and not self._waiting
+        """A question was written since this log was opened, and the file still takes what is said."""
+        return self.started and not self._waiting and self.failure is None
 
-    def user(self, turn: int, text: str, system: str | None = None) -> None:
-        """Write what the user asked, under which system prompt, and with the first question the head of the file."""
+    def user(
+        self,
+        turn: int,
+        text: str,
+        system: str | None = None,
+        *,
+        parent: int | None = None,
+        once: bool = False,
+        beside: Beside = NOTHING,
+    ) -> None:
+        """Write what the user asked, under which system prompt, and with the first question the head of the file.
+        ``parent``: which turn it follows, where that isn't the one at which the conversation stands; ``once``: its
+        settings are for this answer alone. What is in files is written once."""
         line = {"type": "user", "turn": turn, "text": text, "time": _now()} | ({"system": system} if system else {})
+        line |= ({} if parent is None else {"parent": parent}) | ({"once": True} if once else {}) | beside.to_line()
         with self._lock:
+            new = {file.digest: file for file in beside.files if file.digest not in self._contents}
+            self._contents.update(new)
             head, self._waiting = self._waiting, []
-            self._write([*head, line])
+            self._write([*head, *map(content_line, new.values()), line])
+
+    def ran(self, turn: int, result: RunResult) -> None:
+        """Write what came of running a code block of that turn's answer."""
+        self._note({"type": "ran", "turn": turn, **result.to_line()})
+
+    def knows(self, files: Iterable[Attachment]) -> None:
+        """The file holds the contents of these already."""
+        self._contents.update(file.digest for file in files)
 
     def title(self, text: str) -> None:
         """Give the conversation a name, now or with its first question."""
@@ -101,14 +124,22 @@ class SessionLog:
                 self._write([line])
 
     def take_back(self, turn: int) -> None:
-        """Write that a turn is no longer part of the conversation."""
-        with self._lock:
-            self._write([{"type": "taken_back", "turn": turn}])
+        """Write that a question was never asked."""
+        self._note({"type": "taken_back", "turn": turn})
 
-    def put_back(self, turn: int) -> None:
-        """Write that a turn which was taken back is part of the conversation again."""
+    def here(self, turn: int) -> None:
+        """Write that the conversation stands at this turn now, or at its beginning (0)."""
+        self._note({"type": "here", "turn": turn})
+
+    def branch(self, turn: int, name: str) -> None:
+        """Write what the user calls the branch that begins at a turn."""
+        self._note({"type": "branch", "turn": turn, "name": name})
+
+    def _note(self, line: dict[str, Any]) -> None:
+        """About turns that are in the file: before the first there is nothing to say."""
         with self._lock:
-            self._write([{"type": "put_back", "turn": turn}])
+            if self.started:
+                self._write([line])
 
     def record(self, event: Event) -> None:
         """Write what an event adds to the conversation; most add nothing."""
@@ -132,67 +163,15 @@ class SessionLog:
     def _write(self, lines: Iterable[dict[str, Any]]) -> None:
         if self._closed or self.failure is not None:
             return
-        data = _encode(lines)
+        data = encode(lines)
         try:
             if self._descriptor is None:
-                self._descriptor = _open_private(self.path)
+                self._descriptor = open_private(self.path)
             written = os.write(self._descriptor, data)
             if written < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self.failure = f"This conversation is no longer being saved to {self.path}: {error.strerror or error}."
-
-
-@dataclass(slots=True)
-class Turn:
-    """One question and what came back. ``reason`` is None when the log ends within the turn."""
-
-    number: int
-    question: str
-    time: str = ""
-    """When it was asked, ISO 8601."""
-    system: str | None = None
-    started: TurnStarted | None = None
-    prefill_ms: float = 0.0
-    rounds: list[StepText] = field(default_factory=list)
-    settled: SettledLine | None = None
-    """What a server's own count made of the rounds."""
-    reason: FinishReason | None = None
-    error: str | None = None
-    hint: str = ""
-    statistics: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def answer(self) -> str:
-        return "".join(each.answer for each in self.rounds)
-
-    @property
-    def thought(self) -> str:
-        return "".join(each.thought for each in self.rounds)
-
-    def events(self) -> list[Event] | None:
-        """What the engine said; a turn cut off ends with an error. None where only the text was kept."""
-        if self.started is None:
-            return None
-        try:
-            steps = tuple(unpack(self.rounds))
-            steps = self.settled.steps(steps) if self.settled else steps
-        except PackingError:
-            return None
-        events: list[Event] = [self.started, PrefillDone(self.number, self.prefill_ms), *steps]
-        if self.settled is not None:
-            events.append(self.settled.event)
-        error = self.error or (CUT_OFF if self.reason is None else None)
-        if error is not None:
-            events.append(EngineError("generation", error, self.hint, turn=self.number))
-        return [*events, self.finished()]
-
-    def finished(self) -> TurnFinished:
-        """How it ended, with those statistics that this version knows."""
-        known = {each.name for each in fields(TurnStatistics)}
-        values = {name: value for name, value in self.statistics.items() if name in known}
-        values["acceptance_histogram"] = tuple(values.get("acceptance_histogram", ()))
-        return TurnFinished(self.number, self.reason or "error", self.answer, self.thought, TurnStatistics(**values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,18 +182,26 @@ class Conversation:
     target: str | None
     """The latest model that took part."""
     drafter: str | None
-    turns: tuple[Turn, ...]
+    tree: Tree[Turn]
+    """Everything that was asked, and where the conversation stands."""
     title: str | None = None
     last_turn: int = 0
-    """The highest turn number that was ever used, also by a turn that was taken back."""
+    """The highest turn number that was ever used, also by a question that was never asked."""
     server: str = ""
     """The address of the latest model's server, if it had one, and what answered there."""
     dialect: str = ""
     times: Clock = "engine"
+    damaged: int = 0
+    """Lines of its file that could not be read, or that told of turns which aren't there."""
 
     @property
     def id(self) -> str:
         return self.path.stem
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """Those on the path where it stands, oldest first."""
+        return tuple(self.tree.path)
 
     @property
     def system(self) -> str | None:
@@ -222,136 +209,47 @@ class Conversation:
         return self.turns[-1].system if self.turns else None
 
     @property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of the latest answer that were not for it alone; empty where none were kept."""
+        lasting = (turn.started for turn in reversed(self.turns) if turn.started and not turn.once)
+        return next((started.settings for started in lasting if started.settings), {})
+
+    @property
     def name(self) -> str:
         """Its title, else its first question, on one line."""
-        first = self.turns[0].question if self.turns else "(nothing was asked)"
+        first = next((turn.question for turn in self.tree), "(nothing was asked)")
         return self.title or " ".join(first.split())
 
     def messages(self) -> tuple[Message, ...]:
         """The conversation as the engine takes it; a turn without an answer is left out."""
-        answered = [(turn.question, answer) for turn in self.turns if (answer := turn.answer)]
-        return tuple(
-            message
-            for question, answer in answered
-            for message in (Message("user", question), Message("assistant", answer))
-        )
+        return messages_of(self.turns, None)
 
 
 def load_session(path: Path) -> Conversation:
-    """Reads a conversation back, without a last line cut short. ``OSError`` when unreadable, ``ValueError`` when it is
-    no conversation."""
-    lines = _read_lines(path)
-    head = lines[0] if lines else {}
-    if head.get("type") != "session":
-        raise ValueError(f"{path} is not a conversation of dflash-chat.")
-    if head["version"] > FORMAT_VERSION:
-        raise ValueError(f"{path} was written by a newer dflash-chat (format {head['version']}).")
-    model: dict[str, Any] = {}
-    turns: dict[int, Turn] = {}
-    taken_back: dict[int, Turn] = {}
-    title, last_turn = None, 0
-    for line in lines[1:]:
-        match line["type"]:
-            case "model":
-                model = line
-            case "title":
-                title = line["title"] or None
-            case "user":
-                last_turn = max(last_turn, line["turn"])
-                turns[line["turn"]] = Turn(line["turn"], line["text"], line.get("time", ""), line.get("system"))
-            case "taken_back":
-                if line["turn"] in turns:
-                    taken_back[line["turn"]] = turns.pop(line["turn"])
-            case "put_back":
-                if line["turn"] in taken_back:
-                    turns[line["turn"]] = taken_back.pop(line["turn"])
-            case _ if line.get("turn") in turns:
-                _continue_turn(turns[line["turn"]], line)
-    target, drafter = model.get("target"), model.get("drafter")
-    server: dict[str, Any] = {key: model[key] for key in ("server", "dialect", "times") if key in model}
-    kept = tuple(turns.values())
-    return Conversation(path, head["created"], target, drafter, kept, title, last_turn, **server)
+    """Reads a conversation back, without a last line cut short. A line that can't be read costs only itself; a turn
+    number that comes twice becomes a new one, and what follows a turn that isn't there, follows the one before it.
+    ``OSError`` when unreadable, ``ValueError`` when it is no conversation."""
+    (head, *lines), damaged = read_lines(path)
+    reading = Reading()
+    for line in lines:
+        try:
+            reading.take(line)
+        except (KeyError, TypeError, ValueError):
+            reading.damaged += 1
+    return Conversation(
+        path,
+        head["created"],
+        tree=reading.tree,
+        title=reading.title,
+        last_turn=reading.last_turn,
+        damaged=damaged + reading.damaged,
+        **reading.model,
+    )
 
 
 def append_title(path: Path, title: str) -> None:
     """Name a conversation that this program is not writing. Raises ``OSError``."""
-    data = _encode([{"type": "title", "title": title}])
-    try:
-        descriptor = _open_whole(path)
-    except BlockingIOError:  # another window writes whole lines to it: so may we
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
-    try:
-        os.write(descriptor, data)
-    finally:
-        os.close(descriptor)
-
-
-def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
-    match line["type"]:
-        case "started":
-            counts = line["prompt_tokens"], line["reused_tokens"]
-            turn.started = TurnStarted(turn.number, *counts, line["settings"], turn.question)
-        case "prefilled":
-            turn.prefill_ms = line["ms"]
-        case "text":
-            turn.rounds.append(step_text(line))
-        case "settled":
-            turn.settled = settled_line(line)
-        case "finished":
-            turn.reason, turn.statistics = line["reason"], line["statistics"]
-        case "error":
-            turn.error, turn.hint = line["message"], line["hint"]
-
-
-def _encode(lines: Iterable[dict[str, Any]]) -> bytes:
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode("utf-8", "replace")
-
-
-def _open_private(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-    _lock(descriptor)
-    return descriptor
-
-
-def _lock(descriptor: int) -> None:
-    """Until it is closed, or the process ends. Raises ``BlockingIOError`` when another window holds it."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:
-        return  # a file system without locks
-
-
-def _open_whole(path: Path) -> int:
-    """Open an older file to append whole lines to it, and keep other windows from doing the same."""
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
-    try:
-        _lock(descriptor)
-        data = path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.ftruncate(descriptor, whole)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _read_lines(path: Path) -> list[dict[str, Any]]:
-    lines: list[dict[str, Any]] = []
-    for number, raw in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
-        if not raw.endswith(b"\n"):
-            break
-        try:
-            line = json.loads(raw)
-        except ValueError as error:
-            raise ValueError(f"{path}, line {number}, is not JSON.") from error
-        if not isinstance(line, dict) or "type" not in line:
-            raise ValueError(f"{path}, line {number}, is not a line of a conversation.")
-        lines.append(line)
-    return lines
+    append_line(path, {"type": "title", "title": title})
 
 
 def _now() -> str:

@@ -1,6 +1,6 @@
 """The two optional TOML files: the user's, and the project's, found from the current folder upwards. Keys are flags
-with underscores (``block_size = 8``); ``[keys]`` maps actions to keys, and ``[servers.NAME]`` describes a server. The
-caller knows what values mean."""
+with underscores (``block_size = 8``); ``[keys]`` maps actions to keys, ``[servers.NAME]`` describes a server and
+``[presets.NAME]`` settings under one name. The caller knows what values mean."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from platformdirs import user_config_path
 CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
 """Names another user file; empty means none."""
 PROJECT_FILE = ".dflash-chat.toml"
-KEYS_TABLE, SERVERS_TABLE = "keys", "servers"
+KEYS_TABLE, SERVERS_TABLE, PRESETS_TABLE = "keys", "servers", "presets"
 MAX_BYTES = 1024 * 1024
 
 
@@ -48,11 +48,16 @@ class Config:
     """By the action's id; values are key names, several joined by commas."""
     servers: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     """By the server's name."""
+    presets: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
+    """By the preset's name."""
 
     def over(self, other: Config) -> Config:
         """This one's entries before the other's."""
         return Config(
-            {**other.settings, **self.settings}, {**other.keys, **self.keys}, {**other.servers, **self.servers}
+            {**other.settings, **self.settings},
+            {**other.keys, **self.keys},
+            {**other.servers, **self.servers},
+            {**other.presets, **self.presets},
         )
 
 
@@ -109,17 +114,25 @@ def read_config(path: Path) -> Config:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         message, line = syntax_place(str(error), text)
         raise ConfigError(f"{Entry(None, path, line).place}: {message}") from error
-    keys, servers = data.pop(KEYS_TABLE, {}), data.pop(SERVERS_TABLE, {})
+    keys = data.pop(KEYS_TABLE, {})
     if not isinstance(keys, dict):
         raise ConfigError(f"{Entry(None, path, line_of(text, KEYS_TABLE)).place}: [{KEYS_TABLE}] must be a table")
-    if not isinstance(servers, dict) or not all(isinstance(server, dict) for server in servers.values()):
-        place = Entry(None, path, line_of(text, SERVERS_TABLE)).place
-        raise ConfigError(f"{place}: a server is a table of its own, [{SERVERS_TABLE}.NAME]")
-    return Config(
-        _entries(data, path, text),
-        _entries(keys, path, text, KEYS_TABLE),
-        {name: _entries(server, path, text, f"{SERVERS_TABLE}.{name}") for name, server in servers.items()},
-    )
+    servers = _tables(data.pop(SERVERS_TABLE, {}), path, text, SERVERS_TABLE, "server")
+    presets = _tables(data.pop(PRESETS_TABLE, {}), path, text, PRESETS_TABLE, "preset")
+    return Config(_entries(data, path, text), _entries(keys, path, text, KEYS_TABLE), servers, presets)
+
+
+def _tables(data: Any, path: Path, text: str, kind: str, what: str) -> dict[str, dict[str, Entry]]:
+    """A table of tables, by their names."""
+    if not isinstance(data, dict):
+        raise ConfigError(
+            f"{Entry(None, path, line_of(text, kind)).place}: a {what} is a table of its own, [{kind}.NAME]"
+        )
+    for name, table in data.items():
+        if not isinstance(table, dict):
+            place = Entry(None, path, line_of(text, name, kind)).place
+            raise ConfigError(f"{place}: a {what} is a table of its own, [{kind}.NAME]")
+    return {name: _entries(table, path, text, f"{kind}.{name}") for name, table in data.items()}
 
 
 def _entries(data: Mapping[str, Any], path: Path, text: str, table: str = "") -> dict[str, Entry]:

@@ -7,7 +7,7 @@ CHUNK = 4096
 
 
 class GrowingText:
-    """Append-only."""
+    """Grows at its end, and is cut there."""
 
     __slots__ = ("_chunks", "_tail")
 
@@ -21,6 +21,12 @@ class GrowingText:
         whole = len(tail) - len(tail) % CHUNK
         self._chunks += [tail[start : start + CHUNK] for start in range(0, whole, CHUNK)]
         self._tail = tail[whole:]
+
+    def cut(self, length: int) -> None:
+        """Forget what stands behind the first ``length`` characters."""
+        rest = self.between(length - length % CHUNK, length)
+        del self._chunks[length // CHUNK :]
+        self._tail = rest
 
     def __len__(self) -> int:
         return len(self._chunks) * CHUNK + len(self._tail)

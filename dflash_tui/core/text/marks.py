@@ -37,6 +37,17 @@ class Marks:
         self._starts.fromlist(starts)
         self._labels.extend(spans.labels)
 
+    def cut(self, length: int) -> None:
+        """Forget the pieces behind the first ``length`` characters."""
+        kept = bisect_left(self._starts, length)
+        del self._starts[kept:]
+        self._labels.cut(kept)
+        self.length = length
+
+    def count(self, style: TokenStyle, before: int) -> int:
+        """How many pieces in this style begin before character number ``before``."""
+        return self._labels.styles.count(TOKEN_STYLES.index(style), 0, bisect_left(self._starts, before))
+
     def relabel(self, turn: int, spans: Spans) -> None:
         """The turn's tokens as other pieces of the same text; what no model wrote stays. A text that is not the same
         changes nothing."""

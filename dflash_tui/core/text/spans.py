@@ -12,10 +12,12 @@ from engine.events import EmittedToken, Verdict
 
 TokenStyle = Literal[
     "prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error", "unknown",
-    "guess-accepted", "guess-corrected", "guess-bonus", "guess-plain",
+    "guess-accepted", "guess-corrected", "guess-bonus", "guess-plain", "version", "fold",
+    "output",
 ]  # fmt: skip
 """How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted. A ``guess`` is
-the verdict of a provisional step."""
+the verdict of a provisional step, a ``version`` the mark beside what has versions, a ``fold`` a line that
+stands for a longer text, and ``output`` what a program wrote."""
 TOKEN_STYLES: tuple[TokenStyle, ...] = get_args(TokenStyle)
 GUESSES: dict[Verdict, TokenStyle] = {
     "accepted": "guess-accepted", "corrected": "guess-corrected", "bonus": "guess-bonus", "plain": "guess-plain",
@@ -87,6 +89,11 @@ class Labels:
         """The pieces from ``start`` to before ``stop``."""
         here = slice(start, stop)
         return Labels(self.styles[here], self.written[here], self.turns[here], self.tokens[here])
+
+    def cut(self, length: int) -> None:
+        """Forget the pieces behind the first ``length``."""
+        for column in (self.styles, self.written, self.turns, self.tokens):
+            del column[length:]
 
     def at(self, places: Iterable[int]) -> Labels:
         """The pieces at these places, in this order."""

@@ -95,6 +95,11 @@ class Rows(Sequence[Row]):
         self._starts.append(start)
         self._soft.append(soft)
 
+    def cut(self, count: int) -> None:
+        """Forget the rows behind the first ``count``, of which there is at least one."""
+        del self._starts[count:]
+        del self._soft[count - 1 :]
+
     def at(self, offset: int) -> int:
         """The row that holds a character."""
         return max(bisect_right(self._starts, offset) - 1, 0)
@@ -152,6 +157,20 @@ class Document:
         self._wrap(text)
         return changed
 
+    @property
+    def length(self) -> int:
+        """Characters in all, thoughts that are folded away among them."""
+        return self._all.length
+
+    def cut(self, length: int) -> None:
+        """Forget what stands behind the first ``length`` characters, which end with a line."""
+        self._everything.cut(length)
+        self._all.cut(length)
+        if self.folded:
+            self._wrap_all()
+        else:
+            self.rows.cut(self.rows.at(length) + 1)
+
     def relabel(self, turn: int, spans: Spans) -> None:
         """The tokens of a turn as other pieces of the same text."""
         self._all.relabel(turn, Spans([sanitise(piece) for piece in spans.texts], spans.labels))
@@ -175,13 +194,19 @@ class Document:
 
     def mark_at(self, index: int, column: int) -> Mark | None:
         """What stands at a cell of row ``index``; None behind its text."""
+        piece = self.piece_at(index, column)
+        return piece[0] if piece is not None else None
+
+    def piece_at(self, index: int, column: int) -> tuple[Mark, int] | None:
+        """The same, and which of the pieces in this style it is, counted from 0."""
         if not 0 <= index < len(self.rows):
             return None
-        used = 0
-        for text, mark in self.pieces(self.rows[index]):
-            used += width_of(text)
+        used, row = 0, self.rows[index]
+        place = row.start
+        for text, mark in self.pieces(row):
+            used, place = used + width_of(text), place + len(text)
             if column < used:
-                return mark
+                return mark, self.marks.count(mark.style, place) - 1
         return None
 
     def row_of(self, offset: int) -> int:

@@ -12,10 +12,10 @@ from typing import Any
 from engine.events import EngineError, EngineReady, Event, Settled, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
 
-from ..conversation.reducer import Teller
+from ..conversation.teller import Teller
 from ..failures import Failure
 from ..rounds.history import StepHistory
-from ..rounds.numbers import PackingError
+from ..rounds.numbers import SECOND, PackingError
 from ..rounds.packing import Piece
 from ..rounds.unpacking import Unpacker
 from ..source import StepBatch
@@ -68,6 +68,13 @@ class Trace:
     def ready(self) -> EngineReady | None:
         """The models that made the trace."""
         return next((mark.event for mark in self.marks if isinstance(mark.event, EngineReady)), None)
+
+    @property
+    def seconds(self) -> float:
+        """From question to end, of all turns together."""
+        starts = (mark.event.turn for mark in self.marks if isinstance(mark.event, TurnStarted))
+        ends = (steps[-1] for steps in map(self.steps_of_turn, starts) if steps)
+        return sum(self.steps.time[end] / SECOND for end in ends)
 
     def __len__(self) -> int:
         """Events in all."""

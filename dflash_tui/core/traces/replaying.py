@@ -12,10 +12,11 @@ from engine.commands import Close, Command, Stop
 from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 
 from ..rounds.numbers import SECOND
+from ..rounds.pace import replay_pace
 from ..source import Capabilities, Emit, Feature, Rewind
 from .reader import Trace, TraceError, read_trace
 
-SLOWEST, FASTEST = 0.05, 1000.0
+SLOWEST, FASTEST = 1e-4, 1000.0
 """Paces, as multiples of the recorded one. The fastest is as fast as the screen takes it."""
 PAUSE = 0.7
 """Seconds between the end of one turn and the next question, at any pace."""
@@ -34,13 +35,15 @@ class ReplaySource:
 
     capabilities = Capabilities(dict.fromkeys(SETTINGS, NO_MODEL), local=False, placeholder=PLACEHOLDER)
 
-    def __init__(self, path: Path, emit: Emit, pace: float = 1.0) -> None:
+    def __init__(self, path: Path, emit: Emit, pace: float | None = None) -> None:
+        """Without a ``pace``: the recorded one, slower for what would be over before anybody saw it."""
         self.path = path
         self.name = path.name
         self.trace: Trace | None = None
         """None until it has been read."""
-        self.pace = pace
+        self.pace = 1.0 if pace is None else pace
         """Times the recorded pace. Change it with :meth:`set_pace`."""
+        self._suit = pace is None
         self.played = 0
         """Steps handed out so far."""
         self.playing = True
@@ -170,6 +173,8 @@ class ReplaySource:
     def _begin(self, trace: Trace) -> None:
         with self._changed:
             self.trace = trace
+            if self._suit:
+                self.pace = max(replay_pace(trace.seconds), SLOWEST)
             self._stand(trace, 0)
             self._set_clock(0.0)
         if self._wanted is not None:

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.tree import Tree
 from dflash_tui.core.sessions.session_lines import StepText
-from dflash_tui.core.sessions.sessions import Conversation, Turn
+from dflash_tui.core.sessions.sessions import Conversation
+from dflash_tui.core.sessions.turn import Turn
 from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted, TurnStatistics
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
 
@@ -23,6 +26,13 @@ def chat(sent: list[Command]) -> Chat:
     chat = Chat(GenerationSettings(), sent.append)
     chat.apply(READY)
     return chat
+
+
+def tree_of(turns: Iterable[Turn]) -> Tree[Turn]:
+    tree: Tree[Turn] = Tree()
+    for turn in turns:
+        tree.add(turn)
+    return tree
 
 
 def answer(chat: Chat, text: str, reason: str = "stop") -> None:
@@ -101,38 +111,73 @@ def test_the_end_of_the_engine_ends_the_question(chat: Chat) -> None:
     assert not chat.busy
 
 
-# --- taking back
+# --- versions
 
 
-def test_taking_back_undoes_question_and_answer(chat: Chat, sent: list[Command]) -> None:
+def test_another_version_follows_the_same_question(chat: Chat, sent: list[Command]) -> None:
     for question, text in (("one", "1"), ("two", "2")):
         chat.ask(question)
         answer(chat, text)
-    exchange = chat.take_back()
-    assert exchange is not None and (exchange.turn, exchange.question) == (2, "two")
-    assert chat.messages == [Message("user", "one"), Message("assistant", "1")] and chat.answers == ["1"]
-    chat.ask("two again")
-    assert isinstance(sent[-1], Ask) and sent[-1].turn == 3
-    assert [message.content for message in sent[-1].messages] == ["one", "1", "two again"]
+    assert chat.ask_again(2, GenerationSettings(block_size=4, seed=9)) == 3
+    again = sent[-1]
+    assert isinstance(again, Ask) and [message.content for message in again.messages] == ["one", "1", "two"]
+    assert (again.settings.block_size, again.settings.seed, chat.settings.seed) == (4, 9, 0)
+    answer(chat, "second")
+    assert chat.tree.place(3, "answer") == (2, 2) and chat.answers == ["1", "second"]
+    assert chat.turn_over(3, "answer", -1) and not chat.turn_over(2, "answer", -1)
+    assert chat.answers == ["1", "2"] and chat.newest is not None and chat.newest.figures == TurnStatistics()
 
 
-def test_taking_back_a_question_without_an_answer_leaves_the_one_before(chat: Chat) -> None:
+def test_any_question_can_be_asked_in_other_words(chat: Chat, sent: list[Command]) -> None:
+    for question, text in (("one", "1"), ("two", "2"), ("three", "3")):
+        chat.ask(question)
+        answer(chat, text)
+    chat.ask("ONE", parent=chat.tree[1].parent)
+    assert isinstance(sent[-1], Ask) and [message.content for message in sent[-1].messages] == ["ONE"]
+    answer(chat, "I")
+    assert chat.answers == ["I"] and chat.tree.place(4, "question") == (2, 2)
+    chat.turn_over(4, "question", -1)
+    assert chat.answers == ["1", "2", "3"], "back to where that branch was left"
+    chat.go(2)
+    chat.ask("other")
+    answer(chat, "o")
+    chat.turn_over(1, "question", 1)
+    chat.turn_over(4, "question", -1)
+    assert chat.answers == ["1", "2", "o"]
+
+
+def test_a_branch_brings_its_system_prompt(chat: Chat) -> None:
+    chat.system = "Be brief."
     chat.ask("one")
     answer(chat, "1")
-    chat.ask("too long")
-    answer(chat, "", "error")
-    exchange = chat.take_back()
-    assert exchange is not None and exchange.question == "too long"
-    assert [message.content for message in chat.messages] == ["one", "1"]
-    assert (exchange := chat.take_back()) is not None and exchange.question == "one"
-    assert chat.messages == [] and chat.answers == [] and chat.take_back() is None
+    chat.system = "Be long."
+    chat.ask("one", parent=0)
+    answer(chat, "1111")
+    chat.go(1)
+    assert chat.system == "Be brief."
 
 
-def test_a_question_that_was_never_sent_cannot_be_taken_back(sent: list[Command]) -> None:
+def test_seeds_of_versions_are_all_different(chat: Chat) -> None:
+    chat.ask("one")
+    chat.apply(TurnStarted(1, 1, 0, {"seed": 7}))
+    chat.apply(TurnFinished(1, "stop", "1"))
+    assert chat.next_seed(1) == 8
+
+
+def test_a_question_that_was_never_sent_leaves_the_tree(sent: list[Command]) -> None:
     chat = Chat(GenerationSettings(), sent.append)
     chat.ask("early")
     chat.stop()
-    assert chat.take_back() is None
+    assert len(chat.tree) == 0 and chat.newest is None
+
+
+def test_a_version_that_was_never_sent_leaves_the_path_as_it_was(sent: list[Command]) -> None:
+    chat = Chat(GenerationSettings(), sent.append)
+    turns = (Turn(1, "one", rounds=[StepText("1")]), Turn(2, "two", parent=1, rounds=[StepText("2")]))
+    chat.resume(Conversation(Path("x.jsonl"), "", None, None, tree_of(turns), last_turn=2))
+    chat.ask("ONE", parent=0)
+    assert chat.tree.here == 3 and chat.stop()
+    assert chat.tree.here == 2 and chat.answers == ["1", "2"]
 
 
 def test_a_full_context_keeps_the_conversation(chat: Chat) -> None:
@@ -158,13 +203,13 @@ def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:
     answer(chat, "x")
     turns = (
         Turn(3, "old", system="Be brief.", rounds=[StepText("an"), StepText("swer")], reason="stop"),
-        Turn(4, "lost"),
+        Turn(4, "lost", parent=3),
     )
-    chat.resume(Conversation(Path("x.jsonl"), "", None, None, turns, last_turn=9))
+    chat.resume(Conversation(Path("x.jsonl"), "", None, None, tree_of(turns), last_turn=9))
     assert chat.ask("new") == 10
     last = sent[-1]
     assert isinstance(last, Ask)
     assert [message.content for message in last.messages] == ["Be brief.", "old", "answer", "new"]
     answer(chat, "newer")
-    assert chat.take_back() is not None and chat.take_back() is not None
-    assert chat.messages == [] and chat.take_back() is None
+    chat.go(3)
+    assert chat.answers == ["answer"] and chat.system == "Be brief."

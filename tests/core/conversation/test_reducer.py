@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from dflash_tui.core.conversation.reducer import THOUGHT_HEAD, Reducer, turn_summary
+from dflash_tui.core.conversation.reducer import Reducer, turn_summary
+from dflash_tui.core.conversation.teller import THOUGHT_HEAD
 from dflash_tui.core.text.spans import Span
 from engine.events import (
     EmittedToken,

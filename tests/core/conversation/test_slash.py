@@ -2,22 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from dflash_tui.core.conversation.slash import Argument, SlashCommand, SlashError, parse_slash
+from dflash_tui.core.conversation.slash import Argument, SlashCommand, SlashError, WaysOut, parse_slash
 
+WAYS = WaysOut("Ctrl+Q leaves.", "/ lists them all.")
 KNOWN = ("temp", "system", "think")
 
 
 def test_prompts_are_left_alone() -> None:
-    assert parse_slash("what is 3 / 4?", KNOWN) == "what is 3 / 4?"
+    assert parse_slash("what is 3 / 4?", KNOWN, WAYS) == "what is 3 / 4?"
 
 
 def test_two_slashes_escape_one() -> None:
-    assert parse_slash("//etc/hosts, what is it?", KNOWN) == "/etc/hosts, what is it?"
+    assert parse_slash("//etc/hosts, what is it?", KNOWN, WAYS) == "/etc/hosts, what is it?"
 
 
 def test_a_command_and_its_argument() -> None:
-    assert parse_slash("/temp  0.7 ", KNOWN) == SlashCommand("temp", "0.7")
-    assert parse_slash("/system You are\nbrief.", KNOWN) == SlashCommand("system", "You are\nbrief.")
+    assert parse_slash("/temp  0.7 ", KNOWN, WAYS) == SlashCommand("temp", "0.7")
+    assert parse_slash("/system You are\nbrief.", KNOWN, WAYS) == SlashCommand("system", "You are\nbrief.")
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_a_command_and_its_argument() -> None:
 )
 def test_an_unknown_command_is_an_error_that_names_the_nearest_or_where_they_are(text: str, hint: str) -> None:
     with pytest.raises(SlashError) as failure:
-        parse_slash(text, KNOWN)
+        parse_slash(text, KNOWN, WAYS)
     assert hint in str(failure.value) and "//" in str(failure.value)
 
 
@@ -45,3 +46,10 @@ def test_a_switch_is_on_or_off() -> None:
     for text in ("", "maybe"):
         with pytest.raises(SlashError, match=r"/think takes on\|off"):
             Argument(text, "/think takes on|off").switch()
+
+
+@pytest.mark.parametrize("words", ["quit", "Exit", " :q "])
+def test_who_wants_to_leave_is_told_how(words: str) -> None:
+    with pytest.raises(SlashError, match=r"^Ctrl\+Q leaves\."):
+        parse_slash(words, KNOWN, WAYS)
+    assert parse_slash("quit smoking?", KNOWN, WAYS) == "quit smoking?"

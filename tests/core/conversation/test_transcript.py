@@ -9,11 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.conversation.transcript import recall
+from dflash_tui.core.conversation.transcript import retell
 from dflash_tui.core.export.document import Answer, Heading, Prose, conversation_document
-from dflash_tui.core.sessions.sessions import CUT_OFF, Conversation, SessionLog, load_session
+from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
+from dflash_tui.core.sessions.turn import CUT_OFF
 from dflash_tui.core.text.spans import Span
+from engine.commands import GenerationSettings
 from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics
 from tests.pace import examples
 
@@ -55,29 +58,35 @@ def played(events: list[Event]) -> list[Span]:
     return reducer.take_spans()
 
 
+def told(conversation: Conversation) -> tuple[list[Span], Chat]:
+    """What the transcript shows of it."""
+    chat = Chat(GenerationSettings(), lambda command: None)
+    chat.resume(conversation)
+    return [span for spans in retell(chat) for span in spans], chat
+
+
 @QUICKLY
 @given(rounds(), st.sampled_from(["stop", "stopped", "length", "error"]))
 def test_what_comes_back_is_what_was_shown(tmp_path: Path, steps: list[Step], reason: FinishReason) -> None:
     steps = [replace(step, time=round(step.time, 6)) for step in steps]  # in microseconds, as the engine's are
     events = turn_of(steps, reason)
-    reducer = Reducer()
-    assert recall(kept(tmp_path, events), reducer) == played(events)
-    (turn,) = reducer.turns
+    spans, chat = told(kept(tmp_path, events))
+    assert spans == played(events)
+    (turn,) = chat.turns
     assert list(turn.history) == steps
     assert (turn.started, turn.prefill_ms, turn.finished) == (STARTED, 12.5, events[-1])
 
 
 def test_what_is_known_of_the_engine_stays(tmp_path: Path) -> None:
-    reducer = Reducer()
     plain = replace(STARTED, settings={"speculation": False})
     events = [plain, make_step(0, 0), TurnFinished(1, "stop", "x", "", TurnStatistics(num_tokens=99, tok_s=5.0))]
-    recall(kept(tmp_path, events), reducer)
+    reducer = told(kept(tmp_path, events))[1].reducer
     assert (reducer.phase, reducer.plain_ms, reducer.ready) == ("loading", None, None)
 
 
 def test_an_answer_that_a_crash_cut_off_says_so(tmp_path: Path) -> None:
     conversation = kept(tmp_path, turn_of([make_step(0, 0, index=0), make_step(3, 5)], reason=None))
-    spans = recall(conversation, Reducer())
+    spans, _ = told(conversation)
     assert Span(f"\n\n✗ {CUT_OFF}\n", "error") in spans and "ended by an error" in spans[-1].text
     assert conversation.turns[0].answer == "xx0x1x2x!"
 
@@ -92,20 +101,20 @@ def test_a_round_that_was_lost_costs_the_verdicts_of_its_turn_and_no_text(tmp_pa
     path.write_text("".join(lines))
     (turn,) = load_session(path).turns
     assert turn.events() is None and turn.answer == "".join(t.text for step in steps for t in step.emitted)
-    assert any(span == Span(turn.answer, "plain") for span in recall(load_session(path), Reducer()))
+    assert any(span == Span(turn.answer, "plain") for span in told(load_session(path))[0])
 
 
 def test_a_file_of_the_first_version_is_text(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text(OLD)
-    looks = [(span.text, span.style) for span in recall(load_session(path), Reducer())]
+    looks = [(span.text, span.style) for span in told(load_session(path))[0]]
     assert ("yes", "plain") in looks and ("hm\n\n", "thought") in looks and ("\n\n2 tokens\n\n", "note") in looks
     assert conversation_document(load_session(path)).sections == (Heading("q"), Prose("yes"))
 
 
 def test_an_error_comes_back_in_its_place(tmp_path: Path) -> None:
     events = [STARTED, EngineError("generation", "It broke.", "Ask again.", turn=1), TurnFinished(1, "error", "")]
-    assert Span("✗ It broke.\n  Ask again.\n", "error") in recall(kept(tmp_path, events), Reducer())
+    assert Span("✗ It broke.\n  Ask again.\n", "error") in told(kept(tmp_path, events))[0]
 
 
 def test_a_conversation_can_be_exported_round_by_round(tmp_path: Path) -> None:

@@ -51,6 +51,8 @@ def test_a_page_is_opened_with_the_desktop_s_program(tmp_path: Path, monkeypatch
     program(tmp_path, "xdg-open", f'echo "$1" > {tmp_path}/opened')
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
     open_file(tmp_path / "index.HTML")
     with open(tmp_path / "opened") as pipe:  # waits for the program
         assert pipe.read().strip() == str(tmp_path / "index.HTML")
@@ -58,5 +60,17 @@ def test_a_page_is_opened_with_the_desktop_s_program(tmp_path: Path, monkeypatch
 
 def test_no_desktop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(OpeningError, match="There is no"):
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("SSH_CONNECTION", "SSH_TTY", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(OpeningError, match="There is no screen here"):
+        open_file(tmp_path / "index.html")
+    monkeypatch.setenv("DISPLAY", ":0")
+    with pytest.raises(OpeningError, match="There is no xdg-open"):
+        open_file(tmp_path / "index.html")
+    program(tmp_path, "xdg-open", "exit 3")
+    with pytest.raises(OpeningError, match="exit code 3"):
+        open_file(tmp_path / "index.html")
+    monkeypatch.setenv("SSH_CONNECTION", "1 2 3 4")
+    with pytest.raises(OpeningError, match="SSH"):
         open_file(tmp_path / "index.html")

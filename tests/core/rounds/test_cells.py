@@ -17,7 +17,8 @@ def test_every_draft_and_every_own_token_has_one_cell(steps: list[Step]) -> None
         cells = round_cells(step)
         fates = Counter(cell.fate for cell in cells)
         assert fates["accepted"] == step.num_accepted
-        assert fates["accepted"] + fates["rejected"] + fates["discarded"] == len(step.draft)
+        drafted = ("accepted", "rejected", "discarded", "unverified", "ended")
+        assert sum(fates[fate] for fate in drafted) == len(step.draft)
         assert [cell.text for cell in cells if cell.probability is not None] == [token.text for token in step.draft]
         assert fates["corrected"] == sum(token.verdict == "corrected" for token in step.emitted)
 
@@ -35,7 +36,12 @@ def test_the_correction_follows_the_guess_it_replaces() -> None:
 
 def test_drafts_behind_a_stop_token_were_not_rejected() -> None:
     fates = [cell.fate for cell in round_cells(make_step(2, 4, ending="stop"))]
-    assert fates == ["accepted", "accepted", "discarded", "discarded"]
+    assert fates == ["accepted", "accepted", "ended", "ended"]
+
+
+def test_drafts_that_nobody_looked_at_were_not_rejected() -> None:
+    fates = [cell.fate for cell in round_cells(replace(make_step(1, 5), verify_width=4))]
+    assert fates == ["accepted", "rejected", "corrected", "discarded", "unverified", "unverified"]
 
 
 def test_summaries() -> None:

@@ -97,7 +97,7 @@ class Shown:
         ]
         rows = [(row, list(document.pieces(row))) for row in document.rows]
         told = (chat.reducer.phase, chat.reducer.ready, chat.reducer.failure, chat.reducer.plain_ms, chat.busy)
-        return [turns, rows, *told, list(chat.exchanges), chat.messages, chat.answers, chat.next_turn]
+        return [turns, rows, *told, list(chat.tree), chat.messages, chat.answers, chat.next_turn]
 
 
 def conversation(sizes: tuple[int, ...] = (40, 3, 90)) -> list[Event]:

@@ -191,7 +191,7 @@ def test_its_bytes_are_those_that_are_kept(pair: RecurrentPair) -> None:
     kept += [value for value in closures if isinstance(value, Tensor)]
     kept += [tensor for value in closures if isinstance(value, tuple) for tensor in value if value is not state._before]
     assert state.nbytes == sum(tensor.nbytes for tensor in kept)
-    plan = MemoryPlan(pair.target.config.layers, (), 256, "bf16", 0, 0, (NO_DRAFTING,), 0, 0, CPU, device_rounds=False)
+    plan = MemoryPlan(pair.target.config.layers, (), 256, "bf16", 0, 0, (NO_DRAFTING,), 0, 0, CPU, False, 256)
     planned = Cache(pair.target.config.layers, 256, PREFILL_CHUNK, torch.float32, CPU)
     assert plan.caches == planned.nbytes == sum(layer.nbytes for layer in planned.layers)
 

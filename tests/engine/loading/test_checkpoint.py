@@ -204,7 +204,7 @@ def refuse_drafter(folder: Path, target: Gemma4) -> WeightsFailure:
         {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [0, 3]}},
         {"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 1]}},
     ],
-    ids=["depth", "width", "taps"],
+    ids=["depth", "width", "taps", "taps twice"],
 )
 def test_a_drafter_for_another_target(changes: dict[str, Any], dense_pair: TinyPair, tmp_path: Path) -> None:
     write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 2], 3) | changes)

@@ -143,7 +143,20 @@ def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_
     (tmp_path / "config.json").write_text(json.dumps(config))
     layers = Gemma4Config.from_json(config).layers
     room = gigabytes * 1_000_000_000
-    plan = MemoryPlan(layers, (), 262_144, "bf16", 50_466_283_580, 0, (NO_DRAFTING,), 0, room, CUDA, True)
+    plan = MemoryPlan(layers, (), 262_144, "bf16", 50_466_283_580, 0, (NO_DRAFTING,), 0, room, CUDA, True, 262_144)
     with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights, .* 34 MB to work with") as caught:
         plan.check()
     assert hint in caught.value.hint
+
+
+def test_more_context_where_memory_allows(dense_pair: TinyPair) -> None:
+    """Caches get half of what is left, never more than the model takes, never less than was asked for."""
+    plan = plan_memory(dense_pair.folder / "target", dense_pair.folder / "drafter", 1024, CPU)
+    assert plan.longest == 4096
+    assert plan.roomier().context == 4096
+    for context in (2048, 3072):
+        room = plan.allocated - plan.state_bytes(1024) + 2 * plan.state_bytes(context)
+        tight = replace(plan, available=room)
+        assert tight.roomier().context == context
+        assert tight.roomier().drafting == tight.drafting
+    assert replace(plan, available=0).roomier().context == 1024

@@ -1,0 +1,111 @@
+"""Files on the chat screen: what the prompt mentions is read while it is typed, and goes with the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+from textual.worker import get_current_worker
+
+from dflash_tui.core.attachments.attachment import Attachment
+from dflash_tui.core.attachments.mentions import as_asked, attach, mention_of
+from dflash_tui.core.attachments.reading import AttachmentError, Reader
+from dflash_tui.core.conversation.slash import SlashError
+
+from .widgets.attached import Attached
+from .widgets.prompt import Prompt
+
+if TYPE_CHECKING:
+    from .screens.chat import ChatScreen
+
+PAUSE = 0.2
+"""Seconds without a key after which files are looked at."""
+
+
+class Attaching:
+    """Reads files beside the screen's thread, and keeps what questions that wait were asked with."""
+
+    def __init__(self, screen: ChatScreen) -> None:
+        self._screen = screen
+        self._reader = Reader(lambda text: screen.room.ruler.text(text))
+        self._kept: dict[str, tuple[Attachment, ...]] = {}
+        self._due: Timer | None = None
+
+    def begin(self, paths: Sequence[str]) -> None:
+        """Files that were named before the chat opened go with the first question."""
+        if paths:
+            self._screen.query_one(Prompt).fill("".join(f"{mention_of(path)} " for path in paths))
+
+    def look(self, typed: str) -> None:
+        """The prompt has changed: show what it mentions, soon."""
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+        line = self._screen.query_one(Attached)
+        if "@" not in typed or typed.startswith("/"):
+            line.show((), 0)
+            return
+        self._due = self._screen.set_timer(PAUSE, partial(self._look_now, typed))
+
+    def _look_now(self, typed: str) -> None:
+        self._due = None
+        self._screen.run_worker(
+            partial(self._read, typed), name="files", group="files", exclusive=True, thread=True, exit_on_error=False
+        )
+
+    def _read(self, typed: str) -> None:
+        """On a thread of its own."""
+        limit, files, problem = self._limit, tuple[Attachment, ...](), ""
+        try:
+            files = self._reader.counted(attach(typed, self._reader.read).files, limit)
+        except AttachmentError as error:
+            problem = f"{error} {error.hint}"
+        if not get_current_worker().is_cancelled and self._screen.app.is_running:
+            self._screen.app.call_from_thread(self._show, typed, files, problem)
+
+    def _show(self, typed: str, files: tuple[Attachment, ...], problem: str) -> None:
+        if self._screen.query_one(Prompt).text == typed:
+            self._screen.query_one(Attached).show(files, self._limit, problem)
+
+    @property
+    def _limit(self) -> int:
+        """Tokens that the context holds; 0 if that is not known."""
+        ready = self._screen.chat.reducer.ready
+        return ready.max_context if ready else 0
+
+    def take(self, typed: str, text: str) -> tuple[str, tuple[Attachment, ...]]:
+        """The question and its files, as Enter finds them. ``typed``: with pastes folded, whose words are the user's
+        own. Raises ``SlashError`` for a file that can't go with it."""
+        if "@" not in typed:
+            return text, ()
+        known = {file.name: file for exchange in self._screen.chat.tree.path for file in exchange.beside.files}
+
+        def read(path: Path, name: str) -> Attachment:
+            try:
+                return self._reader.read(path, name)
+            except AttachmentError:
+                if name in known:  # asked again, and the file has gone: as it was then
+                    return known[name]
+                raise
+
+        try:
+            found = attach(typed, read)
+            files = self._reader.counted(found.files, self._limit)
+        except AttachmentError as error:
+            raise SlashError(f"{error} {error.hint} A plain @ is written @@.") from None
+        if found.strange:
+            words = f"There is no file {found.strange[0]}: what you wrote went as it stands."
+            self._screen.notify(words, severity="warning", timeout=6, markup=False)
+        return as_asked(text), files
+
+    def keep(self, text: str, files: tuple[Attachment, ...]) -> None:
+        """Of a question that waits for the answer before it."""
+        if files:
+            self._kept[text] = files
+
+    def kept(self, text: str) -> tuple[Attachment, ...]:
+        """Those of a question whose turn has come."""
+        return self._kept.pop(text, ())

@@ -1,0 +1,89 @@
+"""Small questions before something is done: open a page, run a block, make room in the context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from dflash_tui.core.text.harmless import sanitise
+
+from .once import LeavesOnce
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One answer."""
+
+    key: str
+    """Chooses it at once."""
+    words: str
+    value: str
+
+
+class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
+    """Gives the value of the way that was chosen, or None. The first one is under the cursor."""
+
+    DEFAULT_CSS = """
+    AskScreen { align: center middle; }
+    AskScreen > Vertical {
+        width: 76;
+        max-width: 100%;
+        height: auto;
+        max-height: 90%;
+        padding: 0 1;
+        background: $surface;
+        border: round $primary;
+        border-title-color: $primary;
+    }
+    AskScreen .detail { color: $verdict-pending; max-height: 8; margin: 0 0 0 2; }
+    AskScreen OptionList { height: auto; max-height: 8; border: none; padding: 0; background: $surface; margin-top: 1; }
+    AskScreen OptionList:focus { border: none; }
+    AskScreen .keys { color: $verdict-pending; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "No", show=False, priority=True)]
+
+    def __init__(self, title: str, question: str, ways: Sequence[Way], detail: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._question = question
+        self._ways = ways
+        self._detail = detail
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Static(sanitise(self._question), markup=False)
+            if self._detail:
+                yield Static(sanitise(self._detail), markup=False, classes="detail")
+            yield OptionList(*(Option(f"{way.key}  {way.words}") for way in self._ways), compact=True, markup=False)
+            yield Static("↑ ↓ move · Enter takes it · Esc: none of it", classes="keys")
+
+    def on_mount(self) -> None:
+        self.query_one(Vertical).border_title = self._title
+        options = self.query_one(OptionList)
+        options.highlighted = 0
+        options.focus()
+
+    @on(OptionList.OptionSelected)
+    def take(self, message: OptionList.OptionSelected) -> None:
+        self.dismiss(self._ways[message.option_index].value)
+
+    def key_of(self, character: str | None) -> str | None:
+        return next((way.value for way in self._ways if way.key == character), None)
+
+    def on_key(self, event: events.Key) -> None:
+        value = self.key_of(event.character)
+        if value is not None:
+            event.stop()
+            self.dismiss(value)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

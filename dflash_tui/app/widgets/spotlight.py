@@ -1,0 +1,44 @@
+"""Where the scrubber stands in the transcript, and what it makes of the tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from dflash_tui.core.text.marks import Mark
+
+Role = Literal["after", "hidden", "step", "cursor"]
+"""What the scrubber makes of a token: later, hidden as yet, of the round on show, or under the cursor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spotlight:
+    """Where the scrubber stands. ``first`` and ``behind`` bound the tokens of its round."""
+
+    turn: int
+    first: int
+    behind: int
+    cursor: int | None = None
+    hide: bool = False
+    """Blank what comes later instead of dimming it."""
+    label: str = ""
+    """Stands in the corner."""
+
+
+def role_of(mark: Mark, spot: Spotlight) -> Role | None:
+    """What the scrubber makes of a token that is not behind it."""
+    if mark.token is None or mark.turn != spot.turn or not spot.first <= mark.token < spot.behind:
+        return None
+    return "cursor" if mark.token == spot.cursor else "step"
+
+
+def cut_pieces(pieces: Iterator[tuple[str, Mark]], start: int, stop: int) -> Iterator[tuple[str, Mark, bool]]:
+    """A row's pieces, cut where a selection of its characters begins and ends; True are those inside."""
+    place = 0
+    for text, mark in pieces:
+        low, high = min(max(start - place, 0), len(text)), min(max(stop - place, 0), len(text))
+        for piece, chosen in ((text[:low], False), (text[low:high], True), (text[high:], False)):
+            if piece:
+                yield piece, mark, chosen
+        place += len(text)

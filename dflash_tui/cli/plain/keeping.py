@@ -1,0 +1,156 @@
+"""Commands that keep what was written, or use it: save, copy, open, run, export."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.attachments.attachment import counted
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.export.document import Document, collect, origin_of
+from dflash_tui.core.export.formats import FORMATS, render
+from dflash_tui.core.files.desktop import copy_locally, open_file, why_not_opened
+from dflash_tui.core.files.running import SECONDS, runnable, start
+from dflash_tui.core.files.saving import save_block, save_text
+from dflash_tui.core.sessions.archive import conversation_markdown, open_session
+from dflash_tui.core.text.fences import CodeBlock, find_blocks
+from dflash_tui.core.traces.format import SUFFIX
+from dflash_tui.core.traces.writer import turn_events, write_conversation
+from dflash_tui.core.version import installed_version
+
+from .command import Command
+
+if TYPE_CHECKING:
+    from .chat import PlainChat
+
+LAST = "last"
+
+
+def save(plain: PlainChat, argument: Argument) -> None:
+    """``/save``, ``/save 2``, ``/save 2 page.html``, ``/save page.html`` and ``/save all``."""
+    first, _, rest = argument.text.partition(" ")
+    number, name = (first, rest.strip()) if first.isdecimal() else ("", argument.text)
+    every = argument.text == "all"
+    for block in _blocks(plain)[1] if every else [_choose(plain, number)[1]]:
+        path = save_block(block, plain.out_dir, filename=None if every else name or None)
+        plain.say(f"Saved to {path}{'' if block.closed else '. It has no end yet: this is what is there so far.'}")
+
+
+def copy(plain: PlainChat, argument: Argument) -> None:
+    """Only by this machine's tools: the terminal's own way is a control sequence, which a bare one would print."""
+    _, block = _choose(plain, argument.text)
+    tool = copy_locally(block.content)
+    if tool is None:
+        raise SlashError("There is no clipboard here that a program can reach. /save keeps the block in a file.")
+    plain.say(f"Code block {block.number} is in the clipboard.")
+
+
+def open_block(plain: PlainChat, argument: Argument) -> None:
+    """Save the block, then let the desktop show the file once the user has agreed."""
+    _, block = _choose(plain, argument.text)
+    path = save_block(block, plain.out_dir)
+    plain.say(f"Saved to {path}")
+    if reason := why_not_opened(path):
+        raise SlashError(reason)
+    plain.confirm(f"Open {path.name} on your desktop? The scripts in it run there.", "It is saved and not opened.")
+    open_file(path)
+    plain.say("Opened.")
+
+
+def run(plain: PlainChat, argument: Argument) -> None:
+    """A block of Python, in a process of its own, once the user has agreed."""
+    turn, block = _choose(plain, argument.text, python=True)
+    lines = counted(len(block.content.splitlines()), "line")
+    plain.say(block.content)
+    question = (
+        f"Run block {block.number}, {lines} of Python? It runs as you, in an empty folder, for at most {SECONDS:.0f} "
+        "seconds; it can read your files. Ctrl+C stops it."
+    )
+    plain.confirm(question, "It was not run.")
+    running = start(block)
+    try:
+        result = running.wait()
+    except KeyboardInterrupt:
+        running.stop()
+        result = running.wait()
+    plain.chat.add_run(turn, result)
+    plain.say(result.output.rstrip("\n") or "(it printed nothing)")
+    plain.say(f"({result.words}, {result.seconds:.1f} seconds)")
+
+
+def markdown(plain: PlainChat, argument: Argument) -> None:
+    """The conversation up to now, from its file: what a reader finds later."""
+    if not plain.log.started:
+        raise SlashError("Nothing was said here yet.")
+    conversation = open_session(plain.log.path)
+    name = argument.text or f"{conversation.id}.md"
+    plain.say(f"Saved to {save_text(conversation_markdown(conversation), plain.out_dir, name)}")
+
+
+def export(plain: PlainChat, argument: Argument) -> None:
+    words = argument.text.split()
+    wanted = next((each for each in FORMATS if words and each == words[0]), None)
+    if wanted is None:
+        raise argument.wrong()
+    turns, rest = plain.chat.turns, words[1:]
+    if rest[:1] == [LAST]:
+        turns, rest = turns[-1:], rest[1:]
+    answers = collect(event for turn in turns for event in turn_events(turn)).answers()
+    if not answers:
+        raise SlashError("There is no answer to export yet.")
+    created = datetime.now().astimezone().isoformat(timespec="seconds")
+    origin = origin_of(plain.chat.reducer.ready, created, f"dflash-chat {installed_version()}")
+    document = Document(answers[0].question.strip().partition("\n")[0] or "dflash-chat", answers, origin)
+    name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
+    plain.say(f"Saved to {save_text(render(document, wanted), plain.out_dir, name)}")
+
+
+def write_trace(plain: PlainChat, argument: Argument) -> None:
+    """Everything of the path since the program, or the new chat, began."""
+    if not plain.chat.turns:
+        raise SlashError("There is no finished answer to write a trace of yet.")
+    stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    path = Path(argument.text).expanduser() if argument.text else plain.out_dir / f"{stamp}{SUFFIX}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_conversation(path, plain.chat.reducer.ready, plain.chat.turns)
+    except FileExistsError:
+        raise SlashError(f"{path} exists already, and traces are never overwritten. Choose another name.") from None
+    except (OSError, RuntimeError) as error:
+        raise SlashError(f"The trace could not be written: {getattr(error, 'strerror', None) or error}") from None
+    plain.say(f"Saved to {path}. dflash-chat replay shows it.")
+
+
+def _blocks(plain: PlainChat) -> tuple[int, list[CodeBlock]]:
+    """Those of the newest answer that has any, and its turn."""
+    for exchange in reversed(plain.chat.tree.path):
+        if blocks := find_blocks(exchange.answer):
+            return exchange.number, blocks
+    raise SlashError("There is no code block yet.")
+
+
+def _choose(plain: PlainChat, number: str, python: bool = False) -> tuple[int, CodeBlock]:
+    """The block with this number, the last one without, of ``python`` the last that can be run."""
+    turn, blocks = _blocks(plain)
+    if not number:
+        fitting = [block for block in blocks if runnable(block)] if python else blocks
+        if not fitting:
+            raise SlashError("The newest answer with code has no Python.")
+        return turn, fitting[-1]
+    if number.isdecimal() and 1 <= int(number) <= len(blocks):
+        return turn, blocks[int(number) - 1]
+    raise SlashError(f"There is no code block {number}. The newest answer with code has {len(blocks)}.")
+
+
+COMMANDS = (
+    Command("save", "save the last code block; or its number, or all", save, "[n|all] [name]"),
+    Command("open", "save a code block and let the desktop show it, after asking", open_block, "[n]"),
+    Command("run", "run a block of Python, after asking", run, "[n]"),
+    Command("copy", "copy a code block", copy, "[n]"),
+    Command("markdown", "write this conversation to a Markdown file", markdown, "[name]"),
+    Command(
+        "export", "the answers as a page, picture, recording or data", export, f"html|svg|cast|json [{LAST}] [name]"
+    ),
+    Command("trace", "write a trace of this chat, to replay it", write_trace, "[file]"),
+)

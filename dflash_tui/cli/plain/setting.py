@@ -1,0 +1,112 @@
+"""Commands on how answers are decoded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from dflash_tui.core.attachments.reading import AttachmentError
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.settings.presets import NONE, find_preset, read_system
+from dflash_tui.core.source import Feature
+
+from .command import Command
+
+if TYPE_CHECKING:
+    from .chat import PlainChat
+
+
+def set_temperature(plain: PlainChat, argument: Argument) -> None:
+    plain.require("temperature")
+    plain.chat.adjust(temperature=argument.number())
+    plain.say(f"The temperature is {plain.chat.settings.temperature:g}.")
+
+
+def set_block(plain: PlainChat, argument: Argument) -> None:
+    plain.require("block_size")
+    plain.chat.adjust(block_size=argument.block_size())
+    plain.say(f"The block size is {plain.chat.settings.block_size}.")
+
+
+def set_seed(plain: PlainChat, argument: Argument) -> None:
+    plain.require("seed")
+    plain.chat.reseed(argument.integer())
+    plain.say(f"The seed is {plain.chat.settings.seed}.")
+
+
+def set_system(plain: PlainChat, argument: Argument) -> None:
+    """``/system`` says what it is, ``/system none`` takes it away."""
+    plain.require("system")
+    if argument.text:
+        try:
+            plain.chat.system = None if argument.text == NONE else read_system(argument.text)
+        except AttachmentError as error:
+            raise SlashError(f"{error} {error.hint}") from None
+    system = plain.chat.system
+    plain.say(f"The system prompt is: {system}" if system else "There is no system prompt.")
+
+
+def set_preset(plain: PlainChat, argument: Argument) -> None:
+    """``/preset`` says which there are; ``/preset none`` goes back to the settings of the start."""
+    if not argument.text:
+        known = sorted(plain.begin.config.presets)
+        plain.say(f"Presets: {', '.join(known)}." if known else "config.toml describes no presets.")
+        plain.say(f"In force: {plain.preset.name if plain.preset else 'none'}.")
+        return
+    preset = None if argument.text == NONE else find_preset(argument.text, plain.begin.config)
+    wanted = plain.at_start if preset is None else preset.applied(plain.chat.settings)
+    if preset is not None and preset.system is not None:
+        plain.require("system")
+    for name, value in wanted.to_dict().items():
+        if value != getattr(plain.chat.settings, name):
+            plain.require(cast(Feature, name))  # features have the names of settings
+    if preset is None or preset.system is not None:
+        plain.chat.system = None if preset is None else preset.system
+    plain.chat.settings, plain.preset = wanted, preset
+    plain.say(f"The preset {preset.name} is in force." if preset else "No preset is in force.")
+
+
+def think(plain: PlainChat, argument: Argument) -> None:
+    plain.require("thinking")
+    plain.chat.think(argument.switch())
+    plain.say(f"Thinking is {argument.text} from the next question on.")
+
+
+def speculate(plain: PlainChat, argument: Argument) -> None:
+    """Without speculation the target's own speed is measured, which answers after that are compared with."""
+    plain.require("speculation")
+    speculation = argument.switch()
+    ready = plain.chat.reducer.ready
+    if speculation and ready is not None and ready.drafter is None:
+        raise SlashError("No drafter is loaded: start without --no-speculation or --draft none.")
+    plain.chat.speculate(speculation)
+    plain.say(f"Speculation is {argument.text} from the next question on.")
+
+
+def tell(plain: PlainChat, _: Argument) -> None:
+    """Everything that is in force."""
+    for name, value in plain.chat.settings.to_dict().items():
+        shown = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+        plain.say(f"{name.replace('_', ' ')}: {shown}")
+    plain.say(f"system prompt: {plain.chat.system or 'none'}")
+    plain.say(f"preset: {plain.preset.name if plain.preset else 'none'}")
+
+
+COMMANDS = (
+    Command("temp", "temperature; 0 is greedy", set_temperature, "0–2"),
+    Command(
+        "block", "block size: 16 drafts 15 tokens and adds one; auto checks as many as pay off", set_block, "auto|2–16"
+    ),
+    Command("seed", "seed of the sampling noise", set_seed, "n"),
+    Command(
+        "system", "system prompt from the next question on; without words: which it is", set_system, "[text|@file|none]"
+    ),
+    Command(
+        "preset",
+        "a system prompt and settings under one name; without a name: which there are",
+        set_preset,
+        "[name|none]",
+    ),
+    Command("think", "let the model think first, from the next question on", think, "on|off"),
+    Command("speculation", "let the drafter guess, or measure the target alone", speculate, "on|off"),
+    Command("settings", "what is in force", tell),
+)

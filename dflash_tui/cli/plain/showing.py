@@ -1,0 +1,136 @@
+"""Commands that show figures: statistics, rounds and the race, in words."""
+
+from __future__ import annotations
+
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from dflash_tui.core.conversation.context import room_words
+from dflash_tui.core.conversation.slash import Argument, SlashError
+from dflash_tui.core.figures.tables import GaugeFacts, tables
+from dflash_tui.core.race.race import Race, lanes_for
+from dflash_tui.core.race.report import how, race_remarks, race_table
+from dflash_tui.core.rounds.inspection import inspect
+from engine.commands import AUTO, MIN_BLOCK_SIZE, BlockSize, Message
+from engine.events import EngineError, Event
+
+from ..problems import engine_problem
+from .command import Command
+from .words import reasons, table_lines
+
+if TYPE_CHECKING:
+    from .chat import PlainChat
+
+RUNS = 3
+"""Per lane: enough for a median, few enough to wait for."""
+
+
+def statistics(plain: PlainChat, _: Argument) -> None:
+    turn, ready = plain.chat.reducer.turn, plain.chat.reducer.ready
+    if turn is None:
+        raise SlashError("There are no numbers before the first answer.")
+    facts = GaugeFacts(
+        turn.snapshot,
+        max_context=ready.max_context if ready else 0,
+        plain_ms=plain.chat.reducer.plain_ms,
+        before_race=turn.before_race,
+        speculation=turn.speculation,
+        times=ready.times if ready else "engine",
+        num_prompt_tokens=turn.num_prompt_tokens,
+        num_reused_tokens=turn.num_reused_tokens,
+    )
+    for table in tables(facts):
+        for line in table_lines(table):
+            plain.say(line)
+
+
+def rounds(plain: PlainChat, argument: Argument) -> None:
+    """One round of the newest answer, token by token: what was drafted, what became of it, and why."""
+    turn = plain.chat.reducer.turn
+    if turn is None or not turn.history:
+        raise SlashError("There are no rounds before the first answer.")
+    last = len(turn.history) - 1
+    place = argument.integer() if argument.text else last
+    if not 0 <= place <= last:
+        raise SlashError(f"The newest answer has rounds 0 to {last}.")
+    settings = turn.started.settings if turn.started is not None else {}
+    seed = settings.get("seed") if plain.engine.capabilities.local else None
+    found = inspect(turn.history, place, turn.num_prompt_tokens, seed, plain.chat.reducer.plain_ms)
+    plain.say(f"Round {place} of 0 to {last}: {found.summary}")
+    for line in reasons(found):
+        plain.say(f"  {line}")
+
+
+def context(plain: PlainChat, _: Argument) -> None:
+    turn, limit = plain.chat.reducer.turn, plain.asking.limit
+    if not limit:
+        raise SlashError("How much the context holds is not known here.")
+    used = turn.snapshot.context_length if turn is not None else 0
+    plain.say(f"{used:,} of {limit:,} tokens are used: {room_words(used, limit)}.")
+
+
+def race(plain: PlainChat, argument: Argument) -> None:
+    """The target alone against DFlash on one question, in turns; Ctrl+C ends it."""
+    plain.require("speculation")
+    ready, settings = plain.chat.reducer.ready, plain.chat.settings
+    if ready is None or ready.drafter is None:
+        raise SlashError("There is no drafter to race with: this target runs alone.")
+    block = settings.block_rows(ready.max_block_size)
+    sizes: list[BlockSize] = [AUTO, block] if settings.block_size == AUTO else [block, max(block // 2, MIN_BLOCK_SIZE)]
+    messages = _question(plain, argument.text)
+    held = Race(messages, lanes_for(settings, list(dict.fromkeys(sizes))), RUNS, [plain.engine.send])
+    _run(plain, held)
+    if held.failure is not None:
+        raise SlashError(f"{held.failure.message} {held.failure.hint}")
+    if held.result is None:
+        raise SlashError("The race was stopped.")
+    head, *rows = race_table(held.result).rows
+    for name, *cells in rows:
+        plain.say(f"{name}: " + ", ".join(f"{what} {cell}" for what, cell in zip(head[1:], cells, strict=True)))
+    for line in (*race_remarks(held.result), how(held.result.sides)):
+        plain.say(line)
+    if held.result.lanes[0].tok_s:
+        plain.chat.reducer.take_race(1000 / held.result.lanes[0].tok_s)
+
+
+def _run(plain: PlainChat, held: Race) -> None:
+    events: SimpleQueue[Event] = SimpleQueue()
+    plain.diverted = events.put
+    told = 0
+    try:
+        held.start()
+        while not held.over:
+            try:
+                event = events.get()
+            except KeyboardInterrupt:
+                held.stop()
+                continue
+            held.apply(event)
+            if isinstance(event, EngineError) and event.fatal:
+                raise engine_problem(event)
+            done, total = held.progress
+            if done > told:
+                told = done
+                plain.say(f"Run {done} of {total} is over.")
+    finally:
+        plain.diverted = None
+
+
+def _question(plain: PlainChat, text: str) -> list[Message]:
+    """``text`` alone, or the conversation up to its last question."""
+    head = [Message("system", plain.chat.system)] if plain.chat.system else []
+    if text:
+        return [*head, Message("user", text)]
+    said = plain.chat.messages
+    last = max((place for place, message in enumerate(said) if message.role == "user"), default=None)
+    if last is None:
+        raise SlashError("Ask something first, or say what to race with: /race Write a quicksort in Python")
+    return [*head, *said[: last + 1]]
+
+
+COMMANDS = (
+    Command("stats", "figures of the newest answer", statistics),
+    Command("steps", "one round of the newest answer, token by token; without a number the last", rounds, "[n]"),
+    Command("context", "how full the context is", context),
+    Command("race", "race the target alone against DFlash", race, "[question]"),
+)

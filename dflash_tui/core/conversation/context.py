@@ -1,0 +1,151 @@
+"""How full the context is, whether a question still fits, and what would have to go. Pure: whoever asks chooses.
+
+``Ruler`` measures messages: exactly where the source counts tokens, by what its last prompt took where it doesn't.
+``fit`` says whether a question fits behind a conversation, and which of the oldest questions would have to be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from engine.commands import Ask, GenerationSettings, Message
+
+from ..attachments.attachment import CHARACTERS, counted
+from .beside import NOTHING, Beside, Said, left_out_of, messages_of
+
+NEARLY_FULL, ALMOST_FULL = 0.8, 0.95
+"""Shares of the context from which the screen says so, in two colours."""
+LEAST_ANSWER = 256
+"""Tokens that an answer should have room for; less in a very small context."""
+LIGHTER = 0.6
+"""Of the context: when something has to go, so much goes that the next questions fit too."""
+MARKUP = 8
+"""Tokens that a template puts around a message, about."""
+SUMMARY_TOKENS = 320
+SUMMARY_PROMPT = (
+    "Sum up our conversation so far in at most 150 words, for yourself: it is all you will know of it. "
+    "Keep what I want, what was found or decided, and the names, numbers and code that matter. Only the summary."
+)
+
+Measure = Callable[[Sequence[Message]], int]
+"""Tokens of a prompt made of these messages."""
+
+
+class Ruler:
+    """Measures prompts for one source."""
+
+    def __init__(self, count: Callable[[Ask], int | None], settings: Callable[[], GenerationSettings]) -> None:
+        self._count = count
+        self._settings = settings
+        self._bytes_per_token = float(CHARACTERS)
+
+    def learn(self, messages: Sequence[Message], num_tokens: int) -> None:
+        """What a prompt took, as the source says."""
+        if num_tokens > MARKUP * (len(messages) + 1):
+            self._bytes_per_token = max(bytes_of(messages) / (num_tokens - MARKUP * len(messages)), 1.0)
+
+    def prompt(self, messages: Sequence[Message]) -> int:
+        counted = self._count(Ask(0, tuple(messages), self._settings())) if messages else 0
+        if counted is not None:
+            return counted
+        return round(bytes_of(messages) / self._bytes_per_token) + MARKUP * len(messages)
+
+    def text(self, text: str) -> int | None:
+        """Tokens of a text by itself; None where only a guess is possible."""
+        return self._count(Ask(0, (), self._settings(), prompt=text)) if text else 0
+
+
+def bytes_of(messages: Sequence[Message]) -> int:
+    """No prompt has more tokens than this, its markup aside."""
+    return sum(len(message.content.encode("utf-8", "replace")) for message in messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Whether a question fits behind a conversation."""
+
+    tokens: int
+    """Of the whole prompt; as a bound where it obviously fits."""
+    limit: int
+    left_out: tuple[int, ...] | None
+    """The numbers of the questions that would have to go, oldest first: none where it fits. None: nothing helps, for
+    the question alone is too long."""
+
+    @property
+    def fits(self) -> bool:
+        return self.left_out == ()
+
+
+def answer_room(limit: int) -> int:
+    """Tokens that a context should have left for an answer."""
+    return min(LEAST_ANSWER, limit // 16)
+
+
+def fit(
+    said: Sequence[Said],
+    system: str | None,
+    question: str,
+    limit: int,
+    measure: Measure,
+    beside: Beside = NOTHING,
+) -> Fit:
+    """Measured as rarely as possible; a ``limit`` of 0 is not known, and everything fits."""
+    messages = messages_of(said, system, question, beside)
+    bound = bytes_of(messages) + MARKUP * (len(messages) + 1)
+    most = limit - answer_room(limit)
+    if not limit or bound <= most:
+        return Fit(bound, limit, ())
+    tokens = measure(messages)
+    if tokens <= most:
+        return Fit(tokens, limit, ())
+    gone = left_out_of(said, beside)
+    read = [each.number for each in said if each.number not in gone and each.answer]
+
+    def left(count: int) -> int:
+        lighter = replace(beside, left_out=(*beside.left_out, *read[:count]))
+        return measure(messages_of(said, system, question, lighter))
+
+    return Fit(tokens, limit, _oldest(read, left, LIGHTER * limit, most))
+
+
+def _oldest(read: Sequence[int], left: Callable[[int], int], light: float, most: int) -> tuple[int, ...] | None:
+    """As few as make the rest light, or if nothing does, as make it fit. Leaving out more never takes more room."""
+    if left(len(read)) > most:
+        return None
+    aim = light if left(len(read)) <= light else most
+    low, high = 1, len(read)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if left(middle) <= aim else (middle + 1, high)
+    return tuple(read[:low])
+
+
+def summary_request(
+    said: Sequence[Said], numbers: Sequence[int], system: str | None, limit: int, measure: Measure
+) -> tuple[Message, ...]:
+    """Asks for a summary of these questions, and of what stood for others before; of the newest that fit."""
+    chosen = [each for each in said if each.number in set(numbers) and each.answer]
+    while True:
+        messages = _for_summary(said, chosen, system)
+        if len(chosen) <= 1 or measure(messages) + SUMMARY_TOKENS <= limit:
+            return messages
+        chosen = chosen[1:]
+
+
+def _for_summary(said: Sequence[Said], chosen: Sequence[Said], system: str | None) -> tuple[Message, ...]:
+    others = tuple(each.number for each in said if each not in chosen)
+    return messages_of(said, system, SUMMARY_PROMPT, Beside(left_out=others))
+
+
+def room_words(used: int, limit: int) -> str:
+    """What still fits, for people: ``about 1,600 tokens still fit, some 1,200 words``."""
+    left = max(limit - used, 0)
+    if not left:
+        return "nothing more fits"
+    return f"about {counted(left, 'token')} still fit{'s' if left == 1 else ''}, some {counted(left * 3 // 4, 'word')}"
+
+
+def too_long_words(fit: Fit) -> str:
+    """Why a question can't be asked at all."""
+    return f"This question has {fit.tokens:,} tokens with all that goes with it, and the context holds {fit.limit:,}."

@@ -1,0 +1,88 @@
+"""What is folded in a transcript: lines that stand for a file, a summary, or what a program wrote. A front end shows
+:func:`head spans <before_answer>` and finds the text behind the n-th of them by :func:`folds`. No Textual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..attachments.attachment import counted
+from ..files.running import RunResult
+from ..text.spans import Span
+from .beside import Beside
+
+SHOWN_LINES = 8
+"""Of a program's output that are shown in place; the rest is folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A text behind a line of the transcript."""
+
+    head: str
+    text: str
+
+
+class Told(Protocol):
+    """A question that is on the screen."""
+
+    @property
+    def beside(self) -> Beside: ...
+
+    @property
+    def runs(self) -> Sequence[RunResult]: ...
+
+
+def folds(path: Iterable[Told]) -> list[Folded]:
+    """All of a transcript, in its order: as many as it has pieces in the style ``fold``."""
+    return [fold for each in path for fold in (*_beside(each.beside), *map(_run, each.runs))]
+
+
+def before_question(beside: Beside) -> list[Span]:
+    """What a transcript says above a question: that something before it is read no more."""
+    if not beside.left_out and beside.carried is None:
+        return []
+    spans = []
+    if beside.left_out:
+        gone = counted(len(beside.left_out), "earlier question")
+        are = "are" if len(beside.left_out) > 1 else "is"
+        spans.append(Span(f"✂ from here on, {gone} {are} read no more\n", "note"))
+    spans += [Span(f"{fold.head}\n", "fold") for fold in _carried(beside)]
+    return [*spans, Span("\n", "note")]
+
+
+def behind_question(beside: Beside) -> list[Span]:
+    """The files that went with it, below its words."""
+    return [Span(f"{file.head}\n", "fold") for file in beside.files]
+
+
+def below_answer(runs: Sequence[RunResult]) -> list[Span]:
+    """What came of running blocks of an answer: how it ended, and the beginning of what was written."""
+    spans = []
+    for run in runs:
+        lines = run.output.rstrip("\n").split("\n") if run.output.strip() else []
+        spans.append(Span(f"{_run(run).head}\n", "fold"))
+        spans += [Span(f"  {line}\n", "output") for line in lines[:SHOWN_LINES]]
+        if len(lines) > SHOWN_LINES:
+            left = counted(len(lines) - SHOWN_LINES, "more line")
+            spans.append(Span(f"  … {left}: Alt+O, or a click on the line above\n", "note"))
+        spans.append(Span("\n", "note"))
+    return spans
+
+
+def _beside(beside: Beside) -> list[Folded]:
+    return [*_carried(beside), *(Folded(file.head, file.text) for file in beside.files)]
+
+
+def _carried(beside: Beside) -> list[Folded]:
+    if beside.carried is None:
+        return []
+    what = "summary that stands for them" if beside.carried.kind == "summary" else "answer that this chat goes on from"
+    words = counted(len(beside.carried.text.split()), "word")
+    return [Folded(f"▸ {what} · {words}", beside.carried.text)]
+
+
+def _run(run: RunResult) -> Folded:
+    lines = counted(len(run.output.splitlines()), "line")
+    return Folded(f"▸ block {run.block} ran · {run.words} · {run.seconds:.1f} s · {lines}", run.output)

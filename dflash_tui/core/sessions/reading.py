@@ -1,0 +1,152 @@
+"""From the lines of a file to the tree of its turns. A number that comes twice becomes a new one, and what follows a
+turn that isn't there, or that comes later, follows the one before it: there is no way to write a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from engine.events import FinishReason, TurnStarted
+
+from ..conversation.beside import NOTHING, Beside
+from ..conversation.tree import ROOT, Tree
+from ..files.running import RunResult
+from .session_lines import settled_line, step_text
+from .turn import Turn
+
+_OF_TURNS = ("started", "prefilled", "text", "settled", "finished", "error", "ran")
+MODEL = ("target", "drafter", "server", "dialect", "times")
+"""What a ``model`` line tells."""
+
+
+class Reading:
+    """What the lines of a file have told so far."""
+
+    def __init__(self) -> None:
+        self.tree: Tree[Turn] = Tree()
+        self.title: str | None = None
+        self.model: dict[str, Any] = {"target": None, "drafter": None}
+        self.last_turn = 0
+        self.damaged = 0
+        self._numbers: dict[int, int] = {}
+        """By the number in the file, the turn's own: the same, unless it came twice."""
+        self._withdrawn: dict[int, Turn] = {}
+        self._contents: dict[str, str] = {}
+        """Of files, by digest."""
+
+    def take(self, line: dict[str, Any]) -> None:
+        """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
+        match line["type"]:
+            case "model":
+                known: dict[str, Any] = {key: line[key] for key in MODEL if key in line}
+                if not all(isinstance(value, str | None) for value in known.values()):
+                    raise TypeError("a model's name is text")
+                self.model |= known
+            case "title":
+                self.title = _text(line, "title") or None
+            case "user":
+                self._ask(line)
+            case "here":
+                self.tree.go(self._place(line["turn"]))
+            case "taken_back":
+                self._take_back(self._place(line["turn"]))
+            case "put_back":
+                self._put_back(self._place(line["turn"]))
+            case "branch":
+                self.tree[self._place(line["turn"])].name = _text(line, "name")
+            case "file":
+                self._contents[_text(line, "digest")] = _text(line, "text")
+            case kind if kind in _OF_TURNS and line.get("turn") is not None:
+                number = self._place(line["turn"])
+                if number not in self._withdrawn:
+                    self._continue(self.tree[number], line)
+
+    def _place(self, turn: object) -> int:
+        """The number of a turn that the file names."""
+        if not isinstance(turn, int):
+            raise TypeError("a turn's number is a number")
+        return ROOT if turn == ROOT and turn not in self._numbers else self._numbers[turn]
+
+    def _ask(self, line: Mapping[str, Any]) -> None:
+        told, text = line["turn"], _text(line, "text")
+        number = told if isinstance(told, int) and told > self.last_turn else self.last_turn + 1
+        parent = self.tree.here
+        if "parent" in line:
+            try:
+                parent = self._place(line["parent"])
+            except (KeyError, TypeError):
+                self.damaged += 1
+        if parent != ROOT and parent not in self.tree:
+            parent = self.tree.here
+        system, time = line.get("system"), line.get("time")
+        self.tree.add(
+            Turn(
+                number,
+                text,
+                time if isinstance(time, str) else "",
+                system if isinstance(system, str) else None,
+                parent,
+                once=line.get("once") is True,
+                beside=self._beside(line),
+            )
+        )
+        self.last_turn = number
+        if isinstance(told, int):
+            self._numbers[told] = number
+
+    def _beside(self, line: Mapping[str, Any]) -> Beside:
+        """What can't be read of it is missing, and the question stays."""
+        try:
+            return Beside.from_line(line, self._contents)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self.damaged += 1
+            return NOTHING
+
+    def _continue(self, turn: Turn, line: dict[str, Any]) -> None:
+        _continue_turn(turn, line)
+        if line["type"] == "started":
+            turn.target, turn.drafter = self.model["target"], self.model["drafter"]
+
+    def _take_back(self, number: int) -> None:
+        if number in self.tree and not self.tree[number].begun and not self.tree.children(number):
+            self._withdrawn[number] = self.tree[number]
+            self.tree.withdraw(number)
+        elif any(turn.number == number for turn in self.tree.path):
+            self.tree.go(self.tree[number].parent)
+
+    def _put_back(self, number: int) -> None:
+        if number in self._withdrawn:
+            self.tree.add(self._withdrawn.pop(number))
+        else:
+            self.tree.go(number)
+
+
+def _text(line: Mapping[str, Any], key: str) -> str:
+    """Raises ``KeyError`` or ``TypeError``."""
+    if not isinstance(text := line[key], str):
+        raise TypeError(f"{key} is text")
+    return text
+
+
+def _continue_turn(turn: Turn, line: dict[str, Any]) -> None:
+    match line["type"]:
+        case "started":
+            counts, settings = (line["prompt_tokens"], line["reused_tokens"]), line["settings"]
+            if not all(isinstance(count, int) for count in counts) or not isinstance(settings, dict):
+                raise TypeError("a turn begins with numbers and settings")
+            turn.started = TurnStarted(turn.number, *counts, settings, turn.question)
+        case "prefilled":
+            turn.prefill_ms = float(line["ms"])
+        case "text":
+            _text(line, "answer"), _text({"thought": "", **line}, "thought")
+            turn.rounds.append(step_text(line))
+        case "settled":
+            turn.settled = settled_line(line)
+        case "finished":
+            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], dict):
+                raise ValueError("that is no way to end")
+            turn.reason, turn.statistics = line["reason"], line["statistics"]
+        case "ran":
+            turn.runs.append(RunResult.from_line(line))
+        case "error":
+            turn.error, turn.hint = _text(line, "message"), _text(line, "hint")

@@ -1,0 +1,114 @@
+"""A turn as the file of a conversation tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from math import isfinite
+from typing import Any
+
+from engine.events import (
+    EngineError,
+    Event,
+    FinishReason,
+    PrefillDone,
+    TurnFinished,
+    TurnStarted,
+    TurnStatistics,
+)
+
+from ..conversation.beside import NOTHING, Beside
+from ..conversation.tree import ROOT
+from ..files.running import RunResult
+from ..rounds.numbers import PackingError
+from .session_lines import SettledLine, StepText, unpack
+
+CUT_OFF = "The program ended within this answer."
+
+
+@dataclass(slots=True)
+class Turn:
+    """One question and what came back, a node of the tree. ``reason`` is None when the log ends within the turn."""
+
+    number: int
+    question: str
+    time: str = ""
+    """When it was asked, ISO 8601."""
+    system: str | None = None
+    parent: int = ROOT
+    name: str = ""
+    """Of the branch that begins here."""
+    once: bool = False
+    """The settings were for this answer alone."""
+    target: str | None = None
+    drafter: str | None = None
+    """Who answered."""
+    started: TurnStarted | None = None
+    prefill_ms: float = 0.0
+    rounds: list[StepText] = field(default_factory=list)
+    settled: SettledLine | None = None
+    """What a server's own count made of the rounds."""
+    reason: FinishReason | None = None
+    error: str | None = None
+    hint: str = ""
+    statistics: dict[str, Any] = field(default_factory=dict)
+    beside: Beside = NOTHING
+    """What went with the question."""
+    runs: list[RunResult] = field(default_factory=list)
+    """Of code blocks of its answer."""
+
+    @property
+    def answer(self) -> str:
+        return "".join(each.answer for each in self.rounds)
+
+    @property
+    def thought(self) -> str:
+        return "".join(each.thought for each in self.rounds)
+
+    @property
+    def begun(self) -> bool:
+        """Something came of it; otherwise it was never asked."""
+        return self.started is not None or bool(self.rounds) or self.error is not None or self.reason is not None
+
+    def events(self) -> list[Event] | None:
+        """What the engine said; a turn cut off ends with an error. None where only the text was kept."""
+        if self.started is None:
+            return None
+        try:
+            steps = tuple(unpack(self.rounds))
+            steps = self.settled.steps(steps) if self.settled else steps
+        except PackingError:
+            return None
+        if any(step.turn != self.number for step in steps):
+            steps = tuple(replace(step, turn=self.number) for step in steps)
+        events: list[Event] = [self.started, PrefillDone(self.number, self.prefill_ms), *steps]
+        if self.settled is not None:
+            events.append(replace(self.settled.event, turn=self.number))
+        error = self.error or (CUT_OFF if self.reason is None else None)
+        if error is not None:
+            events.append(EngineError("generation", error, self.hint, turn=self.number))
+        return [*events, self.finished()]
+
+    def finished(self) -> TurnFinished:
+        """How it ended, with those statistics that this version knows."""
+        return TurnFinished(self.number, self.reason or "error", self.answer, self.thought, self.figures)
+
+    @property
+    def figures(self) -> TurnStatistics:
+        return TurnStatistics(**known_statistics(self.statistics))
+
+
+def known_statistics(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a turn's figures those that this version knows and that are figures."""
+    values: dict[str, Any] = {}
+    for each in fields(TurnStatistics):
+        value = told.get(each.name)
+        if each.name == "acceptance_histogram":
+            values[each.name] = tuple(value) if isinstance(value, list) and all(map(_is_figure, value)) else ()
+        elif _is_figure(value):
+            values[each.name] = value
+    return values
+
+
+def _is_figure(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -1,0 +1,161 @@
+"""``[presets.NAME]`` of a configuration file: a system prompt and settings of decoding under one name, by the names of
+their flags. ``system = "@tutor.md"`` reads a file beside the configuration; ``"@@..."`` begins with a plain @."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from engine.commands import AUTO, GenerationSettings
+
+from ..attachments.reading import AttachmentError, read_file
+from ..failures import Failure
+from .config import PRESETS_TABLE, PROJECT_FILE, Config, Entry
+
+SYSTEM, NO_SPECULATION = "system", "no_speculation"
+_WORDS: dict[str, str] = {
+    SYSTEM: "text in quotes", "temperature": "a number", "top_p": "a number", "top_k": "a whole number",
+    "seed": "a whole number", "max_new_tokens": "a whole number", "block_size": f'a whole number or "{AUTO}"',
+    "thinking": "true or false", NO_SPECULATION: "true or false",
+}  # fmt: skip
+"""What a preset may say, and of what kind each is."""
+NONE = "none"
+"""In the place of a name: what the program was started with."""
+
+
+class PresetError(Failure):
+    """There is no such preset, or it can't be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """What is asked under one name."""
+
+    name: str
+    values: Mapping[str, Any]
+    """By the names of their flags; what is not in it stays as it is."""
+
+    @property
+    def system(self) -> str | None:
+        """The system prompt; None: it has none of its own."""
+        return self.values.get(SYSTEM)
+
+    def applied(self, settings: GenerationSettings) -> GenerationSettings:
+        """``settings`` with what the preset says."""
+        changes = {name: value for name, value in self.values.items() if name not in (SYSTEM, NO_SPECULATION)}
+        if NO_SPECULATION in self.values:
+            changes["speculation"] = not self.values[NO_SPECULATION]
+        return replace(settings, **changes)
+
+    def holds(self, system: str | None, settings: GenerationSettings) -> bool:
+        """Whether this is what is in force; otherwise something was changed since."""
+        return self.applied(settings) == settings and (self.system is None or self.system == system)
+
+
+def find_preset(name: str, config: Config) -> Preset:
+    """Raises :class:`PresetError` for one that isn't there, or whose file can't be read."""
+    table = config.presets.get(name)
+    if table is None:
+        raise _no_such(name, config)
+    values = {key: entry.value for key, entry in table.items()}
+    if SYSTEM in values:
+        values[SYSTEM] = _system(name, table[SYSTEM])
+    return Preset(name, values)
+
+
+def read_system(text: str, folder: Path | None = None) -> str:
+    """A system prompt, or what is in the file that ``@path`` names. Raises ``AttachmentError``."""
+    if not text.startswith("@") or text.startswith("@@"):
+        return text.removeprefix("@") if text.startswith("@@") else text
+    name = text.removeprefix("@")
+    prompt = read_file((folder or Path()) / Path(name).expanduser(), name).text.strip("\n")
+    if not prompt.strip():
+        raise AttachmentError(f"{name} is empty.", "Write the system prompt into it.")
+    return prompt
+
+
+def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
+    """What is wrong with a ``[presets.NAME]`` table, in words that begin with file and line."""
+    place = next(iter(table.values())).place if table else "the configuration"
+    if name == NONE or not name.strip() or not name.isprintable():
+        yield f"{place}: {PRESETS_TABLE}.{name!r} can't be a preset's name"
+    if not table:
+        yield f"{place}: {PRESETS_TABLE}.{name} says nothing; it may have {', '.join(_WORDS)}"
+    for key, entry in table.items():
+        where = f"{entry.place}: {PRESETS_TABLE}.{name}"
+        if key not in _WORDS:
+            near = get_close_matches(key, _WORDS, 1, cutoff=0.5)
+            hint = f"do you mean {near[0]}?" if near else f"it may have {', '.join(_WORDS)}"
+            yield f"{where} has no setting {key}; {hint}"
+        elif not _fits(key, entry.value):
+            yield f"{where}: {key} must be {_WORDS[key]}, not {json.dumps(entry.value, default=str)}"
+        elif complaint := _complaint(key, entry.value):
+            yield f"{where}: {complaint}"
+
+
+def file_problems(config: Config) -> Iterator[str]:
+    """Presets whose system prompt is in a file that can't be read."""
+    for name in config.presets:
+        try:
+            find_preset(name, config)
+        except PresetError as error:
+            yield str(error).rstrip(".")
+
+
+def _fits(key: str, value: Any) -> bool:
+    words = _WORDS[key]
+    if words == "true or false":
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return False
+    if words == "text in quotes":
+        return isinstance(value, str) and bool(value.strip())
+    return (
+        isinstance(value, int)
+        or (words == "a number" and isinstance(value, float))
+        or (key, value) == ("block_size", AUTO)
+    )
+
+
+def _complaint(key: str, value: Any) -> str:
+    """What is wrong with a value of the right kind; empty when nothing is."""
+    if key not in GenerationSettings.__dataclass_fields__:
+        return ""
+    change: dict[str, Any] = {key: value}
+    try:
+        replace(GenerationSettings(), **change)  # knows the ranges
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _system(name: str, entry: Entry) -> str:
+    """The prompt itself. Anybody may write a project's file: what it names has to be in its folder."""
+    folder = entry.path.parent
+    try:
+        if entry.value.startswith("@") and not entry.value.startswith("@@") and entry.path.name == PROJECT_FILE:
+            path = (folder / entry.value[1:]).resolve()
+            if not path.is_relative_to(folder.resolve()):
+                words = "a project's file may only name files of its own folder"
+                raise PresetError(f"{entry.place}: {PRESETS_TABLE}.{name}: {words}.", "Copy it there.")
+        return read_system(entry.value, folder)
+    except (AttachmentError, RuntimeError, OSError) as error:
+        hint = error.hint if isinstance(error, AttachmentError) else "Name another file."
+        raise PresetError(f"{entry.place}: {PRESETS_TABLE}.{name}: {error}", hint) from None
+
+
+def _no_such(name: str, config: Config) -> PresetError:
+    known = sorted(config.presets)
+    near = get_close_matches(name, known, 1)
+    if near:
+        return PresetError(
+            f"There is no preset {name!r}. Did you mean {near[0]}?", f"It is [{PRESETS_TABLE}.{near[0]}]."
+        )
+    if known:
+        return PresetError(f"There is no preset {name!r}.", f"There are: {', '.join(known)}.")
+    example = f'[{PRESETS_TABLE}.{name if name.isidentifier() else "NAME"}]\nsystem = "You are patient and ask back."'
+    return PresetError(f"There is no preset {name!r}: config.toml describes none.", f"Write into it:\n{example}")

@@ -1,0 +1,120 @@
+"""Versions on the screen: asked again and edited, turned over by key and mouse, named, and the same after a restart."""
+
+from __future__ import annotations
+
+from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.sessions.sessions import load_session
+from engine.commands import Ask
+
+from .conftest import Driver, Launch
+
+
+def contents(ask: Ask) -> list[str]:
+    return [message.content for message in ask.messages]
+
+
+async def click_mark(chat: Driver, text: str, part: str) -> None:
+    """Click ``part`` of the last row that holds ``text``."""
+    rows = [row.text for row in chat.log.rows]
+    place = max(number for number, row in enumerate(rows) if text in row)
+    offset = (rows[place].rindex(text) + text.index(part), place - chat.log.scroll_offset.y)
+    await chat.pilot.click(TokenLog, offset=offset)
+
+
+async def test_any_question_is_edited_and_nothing_is_lost(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        for text in ("one", "two", "three"):
+            await chat.ask_and_wait(text)
+        await chat.ask("/edit 1")
+        assert chat.prompt.text == "one"
+        chat.prompt.text = "ONE"
+        await chat.pilot.press("enter")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert contents(chat.sent(Ask)[-1]) == ["ONE"]
+        assert "ONE  ‹ 2/2 ›" in chat.log.text and "two" not in chat.log.text
+        await chat.pilot.press("alt+comma")
+        assert "one  ‹ 1/2 ›" in chat.log.text and "three" in chat.log.text and "ONE" not in chat.log.text
+        await chat.pilot.press("alt+comma")
+        assert "first of 2 versions" in chat.notices()
+        await chat.ask_and_wait("four")
+        assert contents(chat.sent(Ask)[-1]) == ["one", "Four.", "two", "Four.", "three", "Four.", "four"]
+        conversation = load_session(chat.screen.queue.log.path)
+        assert len(conversation.tree) == 5 and [turn.number for turn in conversation.turns] == [1, 2, 3, 5]
+
+
+async def test_versions_turn_over_by_a_click(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask_and_wait("/retry")
+        await chat.ask_and_wait("/retry block 4")
+        assert [ask.settings.block_size for ask in chat.sent(Ask)] == ["auto", "auto", 4]
+        assert chat.screen.chat.settings.block_size == "auto", "for that answer alone"
+        await chat.ask_and_wait("two")
+        await click_mark(chat, "‹ 3/3 ›", "‹")
+        assert "‹ 2/3 ›" in chat.log.text and "two" not in chat.log.text
+        await click_mark(chat, "‹ 2/3 ›", "›")
+        assert "‹ 3/3 ›" in chat.log.text and "two" in chat.log.text
+        assert [turn.number for turn in load_session(chat.screen.queue.log.path).turns] == [3, 4]
+
+
+async def test_going_back_to_an_answer_goes_on_from_there(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        for text in ("one", "two"):
+            await chat.ask_and_wait(text)
+        await chat.ask("/name trunk")
+        await chat.ask("/go 1")
+        assert "two" not in chat.log.text
+        await chat.ask_and_wait("other")
+        assert contents(chat.sent(Ask)[-1]) == ["one", "Four.", "other"] and "other  ‹ 2/2 ›" in chat.log.text
+        await chat.ask("/go trunk")
+        assert "two  ‹ 1/2 ›   trunk" in chat.log.text
+        await chat.ask("/go nowhere")
+        assert "no question or branch" in chat.notices() and chat.prompt.text == "/go nowhere"
+
+
+async def test_the_gauges_show_the_answer_on_the_path(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask_and_wait("/retry")
+        assert chat.screen.viewer.turn is not None and chat.screen.viewer.turn.number == 2
+        await chat.pilot.press("alt+comma")
+        assert chat.screen.viewer.turn is not None and chat.screen.viewer.turn.number == 1
+        assert [turn.number for turn in chat.screen.viewer.travel.turns] == [1]
+
+
+async def test_a_restart_shows_the_same_versions(launch: Launch) -> None:
+    async with launch(answer="Four.") as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask_and_wait("/retry")
+        await chat.ask_and_wait("two")
+        await chat.ask("/edit 3")
+        chat.prompt.text = "TWO"
+        await chat.pilot.press("enter")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        first, shown = chat.screen.queue.log.path, chat.log.text[chat.log.text.index("one\n") :]
+        await chat.ask("/new")
+        await chat.ask_and_wait("elsewhere")
+        await chat.ask(f"/resume {first.stem}")
+        assert chat.log.text == shown and "‹ 2/2 ›" in shown
+        before = first.read_bytes()
+        await click_mark(chat, "TWO  ‹ 2/2 ›", "‹")
+        assert "two  ‹ 1/2 ›" in chat.log.text and first.read_bytes().startswith(before)
+
+
+async def test_a_version_that_waits_for_the_models_is_withdrawn(launch: Launch) -> None:
+    async with launch(ready=False, load_seconds=8) as chat:
+        await chat.ask("one")
+        await chat.pilot.press("escape")
+        assert "not asked" in chat.log.text and "one" not in chat.log.text.split()
+        assert len(load_session(chat.screen.queue.log.path).tree) == 0
+
+
+async def test_no_version_is_turned_over_while_an_answer_runs(launch: Launch) -> None:
+    async with launch(answer="word " * 300, round_seconds=0.02) as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask("/retry")
+        await chat.until(lambda: chat.screen.chat.busy)
+        await chat.pilot.press("alt+comma")
+        assert "Esc stops it first" in chat.notices()
+        await chat.ask("/go 1")
+        assert "Esc stops it first" in chat.notices() and chat.screen.chat.tree.here == 2

@@ -1,0 +1,119 @@
+"""How full a context is: what fits, what would have to go, and what the model reads afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from dflash_tui.core.attachments.attachment import Attachment
+from dflash_tui.core.conversation.beside import Beside, Carried, messages_of
+from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.context import MARKUP, Ruler, fit, room_words, summary_request
+from dflash_tui.core.conversation.folds import before_question, behind_question, below_answer, folds
+from dflash_tui.core.files.running import RunResult
+from engine.commands import Ask, GenerationSettings, Message
+
+LONG = "word " * 200
+
+
+def words(messages: Sequence[Message]) -> int:
+    """A token is a word."""
+    return sum(len(message.content.split()) for message in messages)
+
+
+def talk(count: int, answer: str = LONG) -> list[Exchange]:
+    return [Exchange(number, f"question {number}", number - 1, answer=answer) for number in range(1, count + 1)]
+
+
+def test_what_fits_is_not_measured() -> None:
+    def never(_messages: Sequence[Message]) -> int:
+        raise AssertionError("a short conversation needs no counting")
+
+    assert fit(talk(3), None, "and?", 100_000, never).fits
+    assert fit(talk(300), None, "and?", 0, never).fits, "nobody knows how much there is room for"
+
+
+@pytest.mark.parametrize("limit", [500, 700, 1000, 1500])
+def test_the_oldest_go_until_the_rest_is_light(limit: int) -> None:
+    said = talk(10)
+    found = fit(said, "Be brief.", "and?", limit, words)
+    assert found.tokens == words(messages_of(said, "Be brief.", "and?")) and found.left_out
+    assert list(found.left_out) == list(range(1, len(found.left_out) + 1)), "the oldest, in a row"
+    left = words(messages_of(said, "Be brief.", "and?", Beside(left_out=found.left_out)))
+    assert left <= 0.6 * limit
+    one_more = words(messages_of(said, "Be brief.", "and?", Beside(left_out=found.left_out[:-1])))
+    assert one_more > 0.6 * limit, "and not more of them than that takes"
+
+
+def test_what_was_left_out_stays_so_further_on() -> None:
+    said = talk(5)
+    said[3].beside = Beside(left_out=(1, 2), carried=Carried("summary", "We spoke of cats."))
+    head, first, *_ = messages_of(said, "Be brief.", "and?")
+    assert head.role == "system" and head.content.startswith("Be brief.") and "cats" in head.content
+    assert first.content == "question 3"
+    assert messages_of(said[:3], None, "and?")[0].content == "question 1", "another branch reads them"
+
+
+def test_a_question_that_never_fits() -> None:
+    assert fit(talk(2), None, LONG, 150, words).left_out is None
+    file = Beside((Attachment("a.txt", LONG),))
+    assert fit([], None, "short", 150, words, file).left_out is None
+
+
+def test_a_question_that_fits_alone_only() -> None:
+    found = fit(talk(3), None, LONG, 250, words)
+    assert found.left_out == (1, 2, 3)
+
+
+def test_the_summary_is_of_what_goes() -> None:
+    said = talk(6)
+    request = summary_request(said, (1, 2, 3), None, 100_000, words)
+    assert [message.content for message in request[::2]][:-1] == ["question 1", "question 2", "question 3"]
+    assert "Sum up" in request[-1].content and request[-1].role == "user"
+    tight = summary_request(said, (1, 2, 3), None, 600, words)
+    assert tight[0].content == "question 3", "the newest of them that fit"
+
+
+def test_without_a_tokenizer_the_last_prompt_is_the_measure() -> None:
+    ruler = Ruler(lambda ask: None, GenerationSettings)
+    messages = [Message("user", "x" * 1000)]
+    assert ruler.prompt(messages) == 250 + MARKUP
+    ruler.learn(messages, 500 + MARKUP)
+    assert ruler.prompt(messages) == 500 + MARKUP and ruler.text("x") is None
+    ruler.learn(messages, 0)
+    assert ruler.prompt(messages) == 500 + MARKUP, "a server that tells nothing teaches nothing"
+
+
+def test_a_source_that_counts_is_believed() -> None:
+    asked: list[Ask] = []
+
+    def count(ask: Ask) -> int:
+        asked.append(ask)
+        return 77
+
+    ruler = Ruler(count, GenerationSettings)
+    assert ruler.prompt([Message("user", "hi")]) == 77 and ruler.text("hi") == 77
+    assert asked[0].messages and asked[1].prompt == "hi"
+    assert ruler.text("") == 0
+
+
+def test_words_for_what_is_left() -> None:
+    assert room_words(6592, 8192) == "about 1,600 tokens still fit, some 1,200 words"
+    assert room_words(8191, 8192) == "about 1 token still fits, some 0 words"
+    assert room_words(9000, 8192) == "nothing more fits"
+
+
+def test_folded_lines_and_their_texts_are_in_the_same_order() -> None:
+    first, second = talk(2, "Fine.")
+    first.beside = Beside((Attachment("a.txt", "aaa", 3), Attachment("b.txt", "bbb")))
+    first.runs = [RunResult(1, "ended", 0, 0.1, "out\n" * 20), RunResult(1, "timeout", None, 10.0, "")]
+    second.beside = Beside((Attachment("c.txt", "ccc"),), (1,), Carried("summary", "In short."))
+    spans = []
+    for each in (first, second):
+        spans += [*before_question(each.beside), *behind_question(each.beside), *below_answer(each.runs)]
+    heads = [span.text.strip() for span in spans if span.style == "fold"]
+    found = folds([first, second])
+    assert heads == [fold.head for fold in found]
+    assert [fold.text[:3] for fold in found] == ["aaa", "bbb", "out", "", "In ", "ccc"]
+    assert sum(span.style == "output" for span in spans) == 8, "the beginning of what was written"
