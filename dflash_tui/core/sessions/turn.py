@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
-from typing import Any
+from typing import Any, get_args
 
 from engine.events import (
     EngineError,
     Event,
     FinishReason,
     PrefillDone,
+    Source,
+    SourceStatistics,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
@@ -105,9 +107,22 @@ def known_statistics(told: Mapping[str, Any]) -> dict[str, Any]:
         value = told.get(each.name)
         if each.name == "acceptance_histogram":
             values[each.name] = tuple(value) if isinstance(value, list) and all(map(_is_figure, value)) else ()
+        elif each.name == "by_source":
+            values[each.name] = _sources(value)
         elif _is_figure(value):
             values[each.name] = value
     return values
+
+
+def _sources(told: object) -> tuple[SourceStatistics, ...]:
+    """Of what is told by source, all or nothing."""
+    names = [each.name for each in fields(SourceStatistics)]
+    parts = told if isinstance(told, list) else []
+    whole = all(isinstance(part, dict) and sorted(part) == sorted(names) for part in parts)
+    if not whole or any(part["source"] not in get_args(Source) for part in parts):
+        return ()
+    figures = [value for part in parts for name, value in part.items() if name != "source"]
+    return tuple(SourceStatistics(**part) for part in parts) if all(map(_is_figure, figures)) else ()
 
 
 def _is_figure(value: object) -> bool:
