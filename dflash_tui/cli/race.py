@@ -17,7 +17,7 @@ from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.gpu import GpuMonitor
-from dflash_tui.core.race.race import KINDS, Joules, Race, lanes_against, lanes_for, lanes_of
+from dflash_tui.core.race.race import KINDS, LOOKUP, NO_DRAFTER, Joules, Race, lanes_against, lanes_for, lanes_of
 from dflash_tui.core.race.report import host_of, how, race_document, race_object, race_remarks, race_table
 from dflash_tui.core.settings.addresses import address_for, is_address
 from dflash_tui.core.settings.config import Config
@@ -98,7 +98,7 @@ def race(
 ) -> int:
     """Answer one question with the target alone and with DFlash, in turns, and compare.
 
-    --draft dflash,mtp,none: a lane for each. Drafters are loaded beside one another, each with its own target.
+    --draft dflash,mtp,lookup,none: a lane for each. Drafters are loaded beside one another, each with its own target.
 
     With --against, MODEL with DFlash races a server; where MODEL is a URL, or --server names one, two servers race.
 
@@ -112,6 +112,8 @@ def race(
     typed = typed_flags()
     options = EngineOptions(model, draft, device, context, offline, weights=weights)
     drafters = [] if draft is None else [each.strip() for each in draft.split(",")]
+    if drafters == [LOOKUP]:
+        drafters = [NO_DRAFTER, LOOKUP]
     sides: list[Target] = []
     if len(drafters) < 2:
         sides = _sides(options, server, against, typed, invocation.config)

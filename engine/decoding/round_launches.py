@@ -126,7 +126,7 @@ class RoundLaunches:
         """A piece, captured when it is first wanted. ``count``: one of ``counts``, for a piece that drafts."""
         piece = kind, greedy, count if kind in ("draft", "grow", "draft lookup") else 0
         if piece not in self._captured:
-            drafts = {
+            drafts: dict[Kind, Launch] = {
                 "draft": partial(self.draft, count), "grow": self.grow, "ingest": self.ingest,
                 "lookup": partial(self.look_up, False), "told lookup": partial(self.look_up, True),
                 "draft lookup": self.draft_and_look_up,

@@ -82,7 +82,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
 
     passes: list[Callable[[], None]] = [partial(verify, width) for width in WIDTHS]
     if drafter is None or draft_cache is None or features is None:
-        return _round_costs(0.0, 0.0, 0.0, *_quickest([partial(_milliseconds, work) for work in passes]))
+        return _round_costs((), [0.0, 0.0, *_quickest([partial(_milliseconds, work) for work in passes])])
 
     def ingest(count: int) -> None:
         draft_cache.pretend(context - count)
@@ -94,8 +94,8 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
 
     most, told = drafter.config.block_size - 1, partial(ingest, MAX_ROWS)
     counts = _ends(range(1, most + 1) if drafter.sequential else (most,))
-    drafts = [partial(draft, count) for count in counts]
-    return _round_costs(counts, _quickest([partial(_milliseconds, work) for work in (*drafts, told, told, *passes)]))
+    works: list[Callable[[], None]] = [*(partial(draft, count) for count in counts), told, told, *passes]
+    return _round_costs(counts, _quickest([partial(_milliseconds, work) for work in works]))
 
 
 def _ends(counts: Sequence[int]) -> list[int]:

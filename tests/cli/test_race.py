@@ -32,13 +32,15 @@ def test_the_table_has_a_row_per_lane(program: Program) -> None:
 
 def test_drafters_race_on_an_engine_each(program: Program) -> None:
     """The target alone comes first, and runs where the first drafter does."""
-    program.run(*PROMPT, "--draft", "mtp,none,dflash", "--runs", "1")
+    program.run(*PROMPT, "--draft", "mtp,lookup,none,dflash", "--runs", "1")
     assert program.code == ExitCode.OK
     rows = program.out.decode().splitlines()
-    assert [row.partition("  ")[0] for row in rows[1:4]] == [ALONE, "MTP, auto", "DFlash, auto"]
-    asked = [[ask.settings.speculation for ask in engine.asked[1::2]] for engine in program.engines]
+    lanes = [row.partition("  ")[0] for row in rows[1:5]]
+    assert lanes == [ALONE, "MTP, auto", "Lookup, auto", "DFlash, auto"]
+    asked = [[ask.settings for ask in engine.asked[1::2]] for engine in program.engines]
     assert [engine.options.drafter for engine in program.engines] == ["mtp", "dflash"]
-    assert asked == [[False, True], [True]]
+    said = [[(each.speculation, each.draft_by) for each in settings] for settings in asked]
+    assert said == [[(False, "both"), (True, "drafter"), (True, "lookup")], [(True, "drafter")]]
 
 
 def test_one_drafter_is_called_by_its_kind(program: Program) -> None:

@@ -100,7 +100,7 @@ class DraftPass:
         cursor, buffers = self._rows.cursor, self._buffers
         buffers.x.zero_()
         for layer, keys in self._keys.items():
-            if layer.window is not None:
+            if layer.window is not None and keys.last is not None:
                 ring = self._cache.lent(layer.window)
                 gather_window(ring.k, ring.v, cursor, layer.window, keys.k, keys.v, keys.last)
         begin_draft(self._cache.row, cursor, buffers.hidden, self._newest)

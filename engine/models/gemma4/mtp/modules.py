@@ -95,7 +95,8 @@ class MtpDrafter(Drafter):
         self.frequencies = {layer.rope: inverse_frequencies(layer.rope, device) for layer in self.config.layers}
 
     def new_cache(self, target: Cache, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> Cache:
-        return BorrowedCache(target, *self.config.states, max_context, slack, dtype, device)
+        (row,) = self.config.states
+        return BorrowedCache(target, row, max_context, slack, dtype, device)
 
     def draft_pass(
         self,
