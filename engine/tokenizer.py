@@ -45,7 +45,11 @@ class ChatTokenizer:
         by_text = {str(token): index for index, token in added.items()}
         self.thought_ids = (by_text.get(chat.thought_open, -1), by_text.get(chat.thought_close, -1))
         """Ids that open and close a thought; -1 where a vocabulary has none."""
-        self.special_ids = frozenset(self.thought_ids).union(i for i, token in added.items() if token.special)
+        self.lines_behind_thought = chat.lines_behind_thought
+        self.shown_ids = frozenset(by_text[token] for token in chat.shown if token in by_text)
+        """Ids of special tokens that are text for people."""
+        special = {index for index, token in added.items() if token.special} - self.shown_ids
+        self.special_ids = frozenset(self.thought_ids).union(special)
         self._check_template(folder)
 
     def _check_template(self, folder: Path) -> None:
@@ -115,15 +119,21 @@ class AnswerStream:
         self._held: list[int] = []
         self._channel: Channel = "answer"
         self._opening = False
+        self._closing = False
 
     def push(self, token: int, last: bool = False) -> tuple[str, Channel]:
         """What this token adds, and where. An unfinished character's bytes are held back unless it is the ``last``."""
         if token in self._tokenizer.special_ids:
             return self._push_special(token)
+        if token in self._tokenizer.shown_ids and not self._opening:
+            return self._unfinished() + self._tokenizer.piece(token), self._channel
         if self._opening:
             # The rest of the opening token's line is no text: the channel's name, or nothing.
             self._opening = "\n" not in self._tokenizer.piece(token)
             return "", "control"
+        if self._closing and not self._tokenizer.piece(token).strip("\n"):
+            return "", "control"
+        self._closing = False
         self._held.append(token)
         text = self._tokenizer.piece(token) if len(self._held) == 1 else self._tokenizer.decode(self._held)
         if text.endswith(_UNFINISHED) and not last:
@@ -132,11 +142,16 @@ class AnswerStream:
         return text, self._channel
 
     def _push_special(self, token: int) -> tuple[str, Channel]:
-        unfinished = self._tokenizer.decode(self._held)
-        channel = self._channel
-        self._held.clear()
+        unfinished, channel = self._unfinished(), self._channel
         if token == self._open:
             self._channel, self._opening = "thought", True
         elif token == self._close:
             self._channel, self._opening = "answer", False
+            self._closing = self._tokenizer.lines_behind_thought
         return (unfinished, channel) if unfinished else ("", "control")
+
+    def _unfinished(self) -> str:
+        """What the bytes held back look like, which nothing will finish."""
+        text = self._tokenizer.decode(self._held)
+        self._held.clear()
+        return text

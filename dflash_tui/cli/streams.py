@@ -14,7 +14,7 @@ class _Closed(io.TextIOBase):
     """What a shell's ``>&-`` leaves: whatever was to go there would be lost."""
 
     @property
-    def buffer(self) -> BinaryIO:  # type: ignore[override]
+    def buffer(self) -> BinaryIO:
         raise _lost()
 
     def isatty(self) -> bool:

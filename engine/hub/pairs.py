@@ -16,6 +16,7 @@ from ..files.shards import missing_weights
 from ..models.family import KnownPair
 from ..models.registry import FAMILIES, drafter_config_of, find_family, text_config
 from .fetching import Fetching
+from .packaged import packaged_folder
 
 if TYPE_CHECKING:
     from .download import Repository
@@ -46,6 +47,10 @@ Instead = tuple[Advice, str]
 
 KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
 """All published pairs, the smaller before the larger within a family."""
+
+
+SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_names}
+"""Published targets that one word means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,8 @@ def find_pair(
     if drafter_name is not None and drafter_name != NO_DRAFTER:
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
     finder.fetch_rest()
-    return PairFolders(target, target_folder, drafter_folder, drafter_name if drafter_folder else None)
+    name = SHORT_NAMES[target.lower()].target if target.lower() in SHORT_NAMES else target
+    return PairFolders(name, target_folder, drafter_folder, drafter_name if drafter_folder else None)
 
 
 def check_path(name: str) -> None:
@@ -194,6 +200,8 @@ class _Finder:
         folder = Path(name).expanduser()
         if folder.is_dir():
             return target_in(folder)
+        if (short := SHORT_NAMES.get(name.lower())) is not None:
+            return packaged_folder(short.package) or self.find(short.target, instead)
         if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
             known = ", ".join(pair.target for pair in KNOWN_PAIRS)
             raise WeightsFailure(

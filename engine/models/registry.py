@@ -9,8 +9,11 @@ from .dflash.config import DFlashConfig
 from .family import DrafterConfig, Family, Json
 from .gemma4 import GEMMA4
 from .gemma4.mtp.config import MtpConfig
+from .llama import LLAMA
+from .qwen3 import QWEN3
+from .qwen3_moe import QWEN3_MOE
 
-FAMILIES: list[Family] = [GEMMA4]
+FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_MOE]
 DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
     "DFlashDraftModel": DFlashConfig.from_json,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
@@ -38,7 +41,7 @@ def family_of(config: Json) -> Family:
         raise WeightsFailure(
             f"This checkpoint is a {text_config(config).get('model_type')!r} model; the engine runs {known}.",
             (
-                f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run ",
+                f"Name a {', '.join(each.name for each in FAMILIES[:-1])} or {FAMILIES[-1].name} checkpoint, or run ",
                 Load(),
                 " without a model for the bundled pair.",
             ),

@@ -13,6 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from ..files.cache_folder import cache_folder
 from ..files.fingerprint import fingerprint_of_code
 from ..speculation.costs import CostTable, RoundCosts
 
@@ -44,10 +45,6 @@ def keep(kind: Kind, identity: tuple[str, ...], data: dict[str, Any]) -> None:
     """Where nothing can be written, the next start measures again."""
     with suppress(OSError):
         _write(_path(kind, identity), json.dumps({"identity": identity, **data}))
-
-
-def cache_folder(kind: Kind = "costs") -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dflash-chat" / kind
 
 
 def _path(kind: Kind, identity: tuple[str, ...]) -> Path:

@@ -18,7 +18,7 @@ from ....kv_cache.borrowed import BorrowedCache
 from ....kv_cache.cache import Cache
 from ....layer_config import AttentionConfig
 from ...drafter import Draft, Drafter, RoundRows
-from ...layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
+from ...layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, embedding, linear
 from ...target import TargetModel
 from .config import MtpConfig
 
@@ -70,8 +70,7 @@ class AssistantModel(nn.Module):
     def __init__(self, config: MtpConfig):
         super().__init__()
         assert config.vocab_size is not None
-        weight = torch.empty(config.vocab_size, config.hidden_size)
-        self.embed_tokens: nn.Embedding = nn.Embedding.from_pretrained(weight)  # type: ignore[no-untyped-call]
+        self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(AssistantLayer(config, layer) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
