@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..commands import WeightFormat
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
-from ..models.family import KnownPair
+from ..models.family import DrafterKind, KnownPair
 from ..models.registry import FAMILIES, drafter_config_of, find_family, text_config
 from .fetching import Fetching
 from .packaged import packaged_folder
@@ -26,7 +26,8 @@ BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
 NO_DRAFTER = "none"
 """Asked for as a drafter's name, to go without one."""
 
-DFLASH, MTP = "dflash", "mtp"
+DFLASH: Final = "dflash"
+MTP: Final = "mtp"
 """Asked for as a drafter's name, to have the target's own drafter of this kind."""
 
 INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
@@ -146,6 +147,13 @@ def _none_of(what: str, targets: Sequence[str]) -> WeightsFailure:
         f"No {what} is known for this target; there are some for {', '.join(targets)}.",
         ("Name its folder with ", Option("drafter"), ", or go without: ", Option("drafter", NO_DRAFTER), "."),
     )
+
+
+def kind_of(name: str) -> DrafterKind | None:
+    """The kind of a published drafter; None for other models."""
+    if any(name == pair.drafter for pair in KNOWN_PAIRS):
+        return DFLASH
+    return MTP if any(name == pair.assistant for pair in KNOWN_PAIRS) else None
 
 
 def pair_of(target: Path) -> KnownPair | None:
