@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
-from typing import Any, get_args
+from typing import Any
 
 from engine.events import (
     EngineError,
     Event,
     FinishReason,
     PrefillDone,
-    Source,
     SourceStatistics,
     TurnFinished,
     TurnStarted,
@@ -23,6 +23,7 @@ from ..conversation.beside import NOTHING, Beside
 from ..conversation.tree import ROOT
 from ..files.running import RunResult
 from ..rounds.numbers import PackingError
+from ..traces.checking import is_sound
 from .session_lines import SettledLine, StepText, unpack
 
 CUT_OFF = "The program ended within this answer."
@@ -108,21 +109,17 @@ def known_statistics(told: Mapping[str, Any]) -> dict[str, Any]:
         if each.name == "acceptance_histogram":
             values[each.name] = tuple(value) if isinstance(value, list) and all(map(_is_figure, value)) else ()
         elif each.name == "by_source":
-            values[each.name] = _sources(value)
+            values[each.name] = _by_source(value)
         elif _is_figure(value):
             values[each.name] = value
     return values
 
 
-def _sources(told: object) -> tuple[SourceStatistics, ...]:
-    """Of what is told by source, all or nothing."""
-    names = [each.name for each in fields(SourceStatistics)]
-    parts = told if isinstance(told, list) else []
-    whole = all(isinstance(part, dict) and sorted(part) == sorted(names) for part in parts)
-    if not whole or any(part["source"] not in get_args(Source) for part in parts):
-        return ()
-    figures = [value for part in parts for name, value in part.items() if name != "source"]
-    return tuple(SourceStatistics(**part) for part in parts) if all(map(_is_figure, figures)) else ()
+def _by_source(told: object) -> tuple[SourceStatistics, ...]:
+    with suppress(TypeError):
+        found = tuple(SourceStatistics(**each) for each in told) if isinstance(told, list) else ()
+        return found if all(map(is_sound, found)) else ()
+    return ()
 
 
 def _is_figure(value: object) -> bool:
