@@ -17,7 +17,7 @@ from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.gpu import GpuMonitor
-from dflash_tui.core.race.race import KINDS, LOOKUP, NO_DRAFTER, Joules, Race, lanes_against, lanes_for, lanes_of
+from dflash_tui.core.race.race import LOOKUP, NO_DRAFTER, Joules, Race, kind_of, lanes_against, lanes_for, lanes_of
 from dflash_tui.core.race.report import host_of, how, race_document, race_object, race_remarks, race_table
 from dflash_tui.core.settings.addresses import address_for, is_address
 from dflash_tui.core.settings.config import Config
@@ -126,7 +126,7 @@ def race(
             lanes, own = lanes_of(settings, block_sizes, drafters)
             sides = [replace(options, drafter=each) for each in own]
         elif against is None:
-            lanes = lanes_for(settings, block_sizes, draft if draft in KINDS else "dflash")
+            lanes = lanes_for(settings, block_sizes, kind_of(draft))
         else:
             lanes = lanes_against(settings, block_sizes if len(servers) < len(sides) else (), servers)
     except ValueError as error:

@@ -33,6 +33,13 @@ KINDS = {"dflash": "DFlash", "mtp": "MTP", "lookup": "Lookup"}
 """Drafters that are asked for by their kind, for people."""
 
 
+def kind_of(drafter: str | None) -> str:
+    """The kind of a drafter, as one of ``KINDS``, by how published ones are called."""
+    if drafter in KINDS:
+        return drafter
+    return "mtp" if drafter is not None and drafter.rstrip("/").endswith("assistant") else "dflash"
+
+
 def block_name(size: BlockSize, drafter: str = "dflash") -> str:
     name = KINDS.get(drafter, drafter)
     return f"{name}, auto" if size == AUTO else f"{name}, block {size}"
