@@ -121,8 +121,8 @@ def test_the_first_draft_is_that_of_transformers_as_it_is(both: Both) -> None:
     for seed, length in enumerate((1, 5, WINDOW - 1, WINDOW, WINDOW + 1, WINDOW + 2, 2 * WINDOW)):
         prompt = small_prompt(length, seed)
         with their_drafts(committed_only=False) as theirs:
-            their_answer(both, prompt, 8)
-        assert drafts_of(our_answer(both, prompt, 8))[0] == theirs[0], length
+            their_answer(both, prompt, 6)
+        assert drafts_of(our_answer(both, prompt, 6))[0] == theirs[0], length
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
