@@ -161,6 +161,11 @@ class TokenLog(ScrollView, can_focus=True):
         """Characters in all."""
         return self._document.length
 
+    def show_character(self, offset: int) -> None:
+        """Scroll so that a character, of all that are there, stands near the top."""
+        row = self._document.row_showing(offset)
+        self.scroll_to(y=max(row - 1, 0), animate=False, immediate=True)
+
     def cut(self, length: int) -> None:
         """Forget what stands behind the first ``length`` characters, which end with a line."""
         self._document.cut(length)
