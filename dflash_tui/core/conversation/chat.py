@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.commands import Adjust, Ask, BlockSize, Command, GenerationSettings, Message, Stop
+from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
 from ..files.running import RunResult
@@ -288,9 +288,9 @@ class Chat:
         """From the next question on."""
         self.settings = replace(self.settings, thinking=thinking)
 
-    def speculate(self, speculation: bool) -> None:
+    def speculate(self, speculation: bool, by: DraftBy = "both") -> None:
         """From the next question on."""
-        self.settings = replace(self.settings, speculation=speculation)
+        self.settings = replace(self.settings, speculation=speculation, draft_by=by)
 
     # Other conversations
 
