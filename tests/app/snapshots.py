@@ -106,6 +106,7 @@ PLAYS: dict[str, Play] = {
     "steps": partial(with_keys, keys=("f3", "left_curly_bracket")),
     "tree": tree,
     "slow-motion": partial(with_keys, keys=("f5", "right_square_bracket", "right_square_bracket")),
+    "presenter": partial(with_keys, keys=("f8", *["right_square_bracket"] * 4)),
     "help": partial(with_keys, keys=("f1",)),
     "statistics": partial(with_keys, keys=(*"/stats", "enter")),
     "sessions": sessions,
