@@ -7,8 +7,10 @@ in comments are those of the published configs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from math import log
+from typing import TYPE_CHECKING, Literal, cast
 
+from .errors import WeightsFailure
 from .files.json_fields import Fields
 
 if TYPE_CHECKING:
@@ -17,12 +19,32 @@ if TYPE_CHECKING:
     from .kv_cache.layer_cache import LayerCache
 
 LayerKind = Literal["sliding_attention", "full_attention"]
+Activation = Literal["gelu_tanh", "silu"]
+RopeKind = Literal["linear", "llama3", "yarn"]
 
 KINDS = ("sliding_attention", "full_attention")
 MAX_LAYERS, MAX_HEADS, MAX_EXPERTS = 512, 4096, 4096
 MAX_SIZE, MAX_VOCABULARY, MAX_POSITIONS = 1 << 20, 1 << 22, 1 << 24
 """Far above what exists, and low enough that no product of them overflows."""
 MAX_THETA = 1e12
+ROPE_KINDS = ("default", "linear", "llama3", "yarn")
+
+
+@dataclass(frozen=True, slots=True)
+class RopeScaling:
+    """How pairs turn more slowly than theta says, for texts longer than those a model was first trained on."""
+
+    kind: RopeKind
+    factor: float
+    """How much more slowly the slow pairs turn; of ``linear`` all of them."""
+    trained_context: int = 0
+    """``original_max_position_embeddings``: what turns are counted in."""
+    slow: float = 1.0
+    """Pairs with fewer turns are slow: ``low_freq_factor``, ``beta_slow``."""
+    fast: float = 1.0
+    """Pairs with more stay as they are: ``high_freq_factor``, ``beta_fast``. Between the two it is a ramp."""
+    whole_pairs: bool = True
+    """``truncate`` of ``yarn``: whether its ramp begins and ends at a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +54,7 @@ class RopeConfig:
     theta: float
     head_dim: int
     rotated_fraction: float = 1.0
+    scaling: RopeScaling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +99,54 @@ def read_head_dim(fields: Fields, name: str, default: int | None = None) -> int:
 def read_num_heads(fields: Fields, num_kv_heads: int) -> int:
     """Every key serves the same number of queries."""
     return fields.integer("num_attention_heads", 1, MAX_HEADS, multiple_of=num_kv_heads)
+
+
+def read_rope(fields: Fields, head_dim: int, theta: float | None = None) -> tuple[RopeConfig, float]:
+    """A model's one rotary embedding, and what it multiplies attention's scores by. ``fields`` have it at the top level
+    (``rope_theta``, ``rope_scaling``), or as newer ``transformers`` save it (``rope_parameters``). ``theta`` is that of
+    configs that don't say. Raises ``WeightsFailure`` for other kinds."""
+    said = fields.nested("rope_parameters", {}).merged(fields.nested("rope_scaling", {}))
+    for part in (fields, said):
+        if part.number("partial_rotary_factor", 0, 1e6, 1.0) != 1.0:
+            raise WeightsFailure(
+                "This checkpoint turns a part of each head alone (partial_rotary_factor), which the engine lacks.",
+                "Name another model.",
+            )
+    theta = (fields if "rope_theta" in fields else said).number("rope_theta", 1, MAX_THETA, theta)
+    kind = said.text("rope_type" if "rope_type" in said else "type", ROPE_KINDS, "default")
+    if kind == "default":
+        return RopeConfig(theta, head_dim), 1.0
+    return _scaled_rope(fields, said, cast(RopeKind, kind), theta, head_dim)
+
+
+def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, head_dim: int) -> tuple[RopeConfig, float]:
+    factor = said.number("factor", 0, 1e6)
+    if kind == "linear":
+        return RopeConfig(theta, head_dim, scaling=RopeScaling(kind, factor)), 1.0
+    whole = fields.integer("max_position_embeddings", 1, MAX_POSITIONS)
+    trained = said.integer("original_max_position_embeddings", 1, MAX_POSITIONS, whole)
+    if kind == "llama3":
+        slow = said.number("low_freq_factor", 0, 1e6)
+        fast = said.number("high_freq_factor", slow, 1e6)
+        return RopeConfig(theta, head_dim, scaling=RopeScaling(kind, factor, trained, slow, fast)), 1.0
+    slow = said.number("beta_slow", 0, 1e6, 1.0)
+    fast = said.number("beta_fast", slow, 1e6, 32.0)
+    scaling = RopeScaling(kind, factor, trained, slow, fast, said.flag("truncate", True))
+    # YaRN multiplies queries and keys by a factor each: the scores by both.
+    return RopeConfig(theta, head_dim, scaling=scaling), _yarn_magnitude(said, factor) ** 2
+
+
+def _yarn_magnitude(said: Fields, factor: float) -> float:
+    """``attention_factor``, or what follows from the factor."""
+    if "attention_factor" in said:
+        return said.number("attention_factor", 0, 1e6)
+
+    def magnitude(weight: float) -> float:
+        return 1.0 if factor <= 1 else 0.1 * weight * log(factor) + 1.0
+
+    if said.given("mscale") and said.given("mscale_all_dim"):
+        return magnitude(said.number("mscale", 0, 1e6)) / magnitude(said.number("mscale_all_dim", 0, 1e6))
+    return magnitude(1.0)
 
 
 def optional_integer(fields: Fields, name: str, high: int) -> int | None:

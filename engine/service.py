@@ -74,7 +74,7 @@ class EngineService:
         """Tokens of the prompt that a question makes, from any thread and while another is answered; None before
         ``EngineReady``, and for what is no prompt."""
         try:
-            return None if self._runner is None else self._runner.count(ask)
+            return None if self._runner is None else self._runner.tokenizer.count(ask)
         except Exception:  # a template that takes no such conversation: asking it says why
             return None
 

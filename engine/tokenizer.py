@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
 
-from .commands import Message
+from .commands import Ask, Message
 from .decoding.decoder import Prompt
-from .errors import UsageFailure, WeightsFailure
+from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
 from .files.json_fields import read_json
 from .models.registry import family_of
@@ -45,7 +47,11 @@ class ChatTokenizer:
         by_text = {str(token): index for index, token in added.items()}
         self.thought_ids = (by_text.get(chat.thought_open, -1), by_text.get(chat.thought_close, -1))
         """Ids that open and close a thought; -1 where a vocabulary has none."""
-        self.special_ids = frozenset(self.thought_ids).union(i for i, token in added.items() if token.special)
+        self.lines_behind_thought = chat.lines_behind_thought
+        self.shown_ids = frozenset(by_text[token] for token in chat.shown if token in by_text)
+        """Ids of special tokens that are text for people."""
+        special = {index for index, token in added.items() if token.special} - self.shown_ids
+        self.special_ids = frozenset(self.thought_ids).union(special)
         self._check_template(folder)
 
     def _check_template(self, folder: Path) -> None:
@@ -66,6 +72,21 @@ class ChatTokenizer:
         with_answer = self._render([*messages, Message("assistant", "x")], thinking, answering=False)
         stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
         return Prompt(tuple(ids), stable)
+
+    def count(self, ask: Ask) -> int:
+        """Tokens of the prompt that a question makes. Any thread may ask."""
+        prompt = self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking)
+        return len(prompt.ids)
+
+    def require_room(self, context: int) -> None:
+        """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer."""
+        least = len(self.prompt([Message("user", "Hi")], thinking=False).ids) + 2
+        if context < least:
+            tokens = f"{context} token{'' if context == 1 else 's'}"
+            raise UsageFailure(
+                f"A context of {tokens} has no room for a question: the shortest takes {least}.",
+                ("Make room for more: ", Option("max_context", 2048), "."),
+            )
 
     def raw_prompt(self, prompt: str | Sequence[int]) -> Prompt:
         """Text or ids as they stand, without a template. Text begins as the tokenizer begins every text."""
@@ -106,6 +127,21 @@ class ChatTokenizer:
         return self._pieces[token]
 
 
+def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
+    """Begins to load a tokenizer, which is mostly imports, while the GPU is set up and the weights are read."""
+    loaded: Future[ChatTokenizer] = Future()
+
+    def load() -> None:
+        try:
+            loaded.set_result(ChatTokenizer(folder))
+        except BaseException as error:
+            loaded.set_exception(error)
+
+    # Nobody waits for this thread's end: loading may be cancelled, and the program left, before it is done.
+    Thread(target=load, name="tokenizer", daemon=True).start()
+    return loaded
+
+
 class AnswerStream:
     """Turns the tokens of one answer into text pieces, each in its channel."""
 
@@ -115,15 +151,21 @@ class AnswerStream:
         self._held: list[int] = []
         self._channel: Channel = "answer"
         self._opening = False
+        self._closing = False
 
     def push(self, token: int, last: bool = False) -> tuple[str, Channel]:
         """What this token adds, and where. An unfinished character's bytes are held back unless it is the ``last``."""
         if token in self._tokenizer.special_ids:
             return self._push_special(token)
+        if token in self._tokenizer.shown_ids and not self._opening:
+            return self._unfinished() + self._tokenizer.piece(token), self._channel
         if self._opening:
             # The rest of the opening token's line is no text: the channel's name, or nothing.
             self._opening = "\n" not in self._tokenizer.piece(token)
             return "", "control"
+        if self._closing and not self._tokenizer.piece(token).strip("\n"):
+            return "", "control"
+        self._closing = False
         self._held.append(token)
         text = self._tokenizer.piece(token) if len(self._held) == 1 else self._tokenizer.decode(self._held)
         if text.endswith(_UNFINISHED) and not last:
@@ -132,11 +174,16 @@ class AnswerStream:
         return text, self._channel
 
     def _push_special(self, token: int) -> tuple[str, Channel]:
-        unfinished = self._tokenizer.decode(self._held)
-        channel = self._channel
-        self._held.clear()
+        unfinished, channel = self._unfinished(), self._channel
         if token == self._open:
             self._channel, self._opening = "thought", True
         elif token == self._close:
             self._channel, self._opening = "answer", False
+            self._closing = self._tokenizer.lines_behind_thought
         return (unfinished, channel) if unfinished else ("", "control")
+
+    def _unfinished(self) -> str:
+        """What the bytes held back look like, which nothing will finish."""
+        text = self._tokenizer.decode(self._held)
+        self._held.clear()
+        return text

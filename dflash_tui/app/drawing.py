@@ -107,6 +107,7 @@ class Drawing:
         if screen.begin.conversation is None:
             screen.talk.introduce(ready.banner)
         screen.talk.tell_other_model()
+        screen.attaching.look(screen.query_one(Prompt).text)  # tokens can be counted now
         screen.switching.become_ready(ready)
         if not self.settled:
             self.settled = True

@@ -401,7 +401,7 @@ class Talk:
 
     def show_rendered(self) -> None:
         self._log.display = False
-        self._screen.query_one(RenderedView).show(self._screen.chat.messages)
+        self._screen.query_one(RenderedView).show(self._screen.chat.words)
 
     def show_tokens(self) -> None:
         if self.rendered:

@@ -20,7 +20,7 @@ from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import Target
-from engine.commands import AttentionBackend, EngineOptions, GenerationSettings
+from engine.commands import AttentionBackend, DraftBy, EngineOptions, GenerationSettings
 from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
@@ -151,6 +151,14 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     help="Stop after that time.",
 )
 @flag("--no-speculation", topic="decoding", common=True, is_flag=True, help="Decode one token at a time.")
+@flag(
+    "--draft-by",
+    topic="decoding",
+    type=click.Choice(get_args(DraftBy)),
+    default=_DEFAULTS.draft_by,
+    show_default=True,
+    help="Who guesses: a drafter, the text itself, or both.",
+)
 @flag("--thinking", topic="decoding", common=True, is_flag=True, help="Let the model think first.")
 @_setting("--block-size", METAVAR, "Tokens per block, or auto.", common=True, type=BlockSizeType())
 @_setting("--temperature", "0-2", "0 is greedy.", common=True)
@@ -327,10 +335,8 @@ def _chat_in_lines(
     try:
         chat = PlainChat(
             recorded(source, trace), settings, log or SessionLog.create(), begin, flags.out or DEFAULT_OUT,
-            flags.when_full,
+            flags.when_full, flags.system,
         )  # fmt: skip
-        if flags.system is not None:
-            chat.chat.system = flags.system
         return chat.run()
     finally:
         finish_trace(trace)

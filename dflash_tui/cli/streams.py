@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .problems import Problem
 
@@ -14,7 +14,7 @@ class _Closed(io.TextIOBase):
     """What a shell's ``>&-`` leaves: whatever was to go there would be lost."""
 
     @property
-    def buffer(self) -> BinaryIO:  # type: ignore[override]
+    def buffer(self) -> BinaryIO:
         raise _lost()
 
     def isatty(self) -> bool:
@@ -30,7 +30,7 @@ class _Closed(io.TextIOBase):
 class _BestEffort(io.FileIO):
     """Remarks are not worth failing for."""
 
-    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import mmap
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -55,10 +55,14 @@ class Gguf:
     """A file without its weights."""
 
     fields: Mapping[str, Any]
-    """The metadata. Lists longer than ``MOST_KEPT`` are cut, those of strings left out."""
+    """The metadata. Lists longer than ``MOST_KEPT`` are cut, those of strings left out, unless they were asked for."""
     lengths: Mapping[str, int]
     """How long its lists are."""
     tensors: Headers
+
+    @property
+    def architecture(self) -> str:
+        return str(self.fields.get("general.architecture", ""))
 
 
 def read_gguf_headers(path: Path) -> Headers:
@@ -66,11 +70,11 @@ def read_gguf_headers(path: Path) -> Headers:
     return read_gguf(path).tensors
 
 
-def read_gguf(path: Path) -> Gguf:
-    """The same with what it says of its model."""
+def read_gguf(path: Path, whole: Collection[str] = ()) -> Gguf:
+    """The same with what it says of its model; the lists named in ``whole`` are kept to their ends."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return _Reader(path, content).read()
+            return _Reader(path, content, whole).read()
     except (error, OSError, ValueError, OverflowError) as problem:
         raise damaged(path, str(problem) or type(problem).__name__) from None
 
@@ -78,8 +82,8 @@ def read_gguf(path: Path) -> Gguf:
 class _Reader:
     """Reads a header from its beginning to its end."""
 
-    def __init__(self, path: Path, content: mmap.mmap):
-        self._path, self._content, self._at = path, content, 0
+    def __init__(self, path: Path, content: mmap.mmap, whole: Collection[str]):
+        self._path, self._content, self._whole, self._at = path, content, whole, 0
         self._fields: dict[str, Any] = {}
         self._lengths: dict[str, int] = {}
 
@@ -124,10 +128,12 @@ class _Reader:
             if count > MOST or each not in (STRING, *NUMBERS):
                 raise ValueError(f"a list of {count} values of type {each}")
             self._lengths[name] = count
-            if each == STRING:
+            if each == STRING and name in self._whole:
+                self._fields[name] = [self._string() for _ in range(count)]
+            elif each == STRING:
                 self._skip_strings(count)
             else:
-                kept = min(count, MOST_KEPT)
+                kept = count if name in self._whole else min(count, MOST_KEPT)
                 self._fields[name] = list(self._take(f"<{kept}{NUMBERS[each]}"))
                 self._move((count - kept) * calcsize(NUMBERS[each]))
         elif kind in NUMBERS:

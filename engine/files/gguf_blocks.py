@@ -29,6 +29,13 @@ def restored(content: Tensor, shape: tuple[int, ...], name: str, dtype: torch.dt
     return result.view(shape)
 
 
+def _q4_1(blocks: Tensor) -> Tensor:
+    """Numbers from 0 to 15, those of a block's first half in the lower bits; a scale, and what is added."""
+    scale, least = (_fp16(blocks[..., at : at + 2]).float()[..., None] for at in (0, 2))
+    values = blocks[..., 4:]
+    return torch.cat((values & 15, values >> 4), dim=-1) * scale + least
+
+
 def _q8_0(blocks: Tensor) -> Tensor:
     numbers: Tensor = blocks[..., 2:].contiguous().view(torch.int8) * _fp16(blocks[..., :2]).float()[..., None]
     return numbers
@@ -46,7 +53,7 @@ def _q6_k(blocks: Tensor) -> Tensor:
     return (numbers * units[..., None]).flatten(-2)
 
 
-RESTORE: dict[str, Callable[[Tensor], Tensor]] = {"Q8_0": _q8_0, "Q6_K": _q6_k}
+RESTORE: dict[str, Callable[[Tensor], Tensor]] = {"Q4_1": _q4_1, "Q8_0": _q8_0, "Q6_K": _q6_k}
 """Floats [..., blocks, numbers] of bytes [..., blocks, bytes]."""
 
 

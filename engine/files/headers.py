@@ -25,7 +25,7 @@ ITEM_BITS = {
 }  # fmt: skip
 SAMPLES, SAMPLE = 256, 4096
 """Places and bytes that are compared of two tensors."""
-BLOCKS = {"Q4_0": (32, 18), "Q8_0": (32, 34), "Q6_K": (256, 210)}
+BLOCKS = {"Q4_0": (32, 18), "Q4_1": (32, 20), "Q8_0": (32, 34), "Q6_K": (256, 210)}
 """Formats of GGUF files that are read: numbers of a block, and its bytes."""
 FLOATS = ("F64", "F32", "F16", "BF16")
 """Dtypes of weights that are what they are, by their names in headers."""

@@ -15,6 +15,7 @@ from ..files.shards import missing_weights
 from ..models.family import KnownPair
 from ..models.registry import FAMILIES, find_family, text_config
 from .fetching import Fetching
+from .packaged import packaged_folder
 
 if TYPE_CHECKING:
     from .download import Repository
@@ -42,6 +43,10 @@ Instead = tuple[Advice, str]
 
 KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
 """All published pairs, the smaller before the larger within a family."""
+
+
+SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_names}
+"""Published targets that one word means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,8 @@ def find_pair(
     if drafter_name is not None and drafter_name != NO_DRAFTER:
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
     finder.fetch_rest()
-    return PairFolders(target, target_folder, drafter_folder, drafter_name if drafter_folder else None)
+    name = SHORT_NAMES[target.lower()].target if target.lower() in SHORT_NAMES else target
+    return PairFolders(name, target_folder, drafter_folder, drafter_name if drafter_folder else None)
 
 
 def check_path(name: str) -> None:
@@ -116,9 +122,19 @@ def pair_of(target: Path) -> KnownPair | None:
     """The published pair of the target in this folder, by its config's shape: folders get renamed, shapes don't."""
     config = read_json(target / "config.json")
     family, text = find_family(config), text_config(config)
-    shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
     pairs = () if family is None else family.pairs
-    return next((pair for pair in pairs if (pair.hidden_size, pair.num_layers) == shape), None)
+    shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
+    found = (pair for pair in pairs if (pair.hidden_size, pair.num_layers) == shape)
+    return next((pair for pair in found if pair.vocab_size in (None, text.get("vocab_size"))), None)
+
+
+def relatives(hidden_size: int, num_layers: int) -> tuple[KnownPair | None, tuple[KnownPair, ...]]:
+    """The published pair of this shape and those of its family; of another shape None, and all."""
+    for family in FAMILIES:
+        for pair in family.pairs:
+            if (pair.hidden_size, pair.num_layers) == (hidden_size, num_layers):
+                return pair, family.pairs
+    return None, KNOWN_PAIRS
 
 
 def copy_in(weights: WeightFormat, target: str) -> str | None:
@@ -162,6 +178,8 @@ class _Finder:
         folder = Path(name).expanduser()
         if folder.is_dir():
             return target_in(folder)
+        if (short := SHORT_NAMES.get(name.lower())) is not None:
+            return packaged_folder(short.package) or self.find(short.target, instead)
         if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
             known = ", ".join(pair.target for pair in KNOWN_PAIRS)
             raise WeightsFailure(

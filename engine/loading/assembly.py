@@ -127,9 +127,12 @@ class Assembly:
         self._pieces[field][part.expert, slice(*part.rows)] = piece
 
     def _whole(self) -> Tensor | PackedRows:
+        pieces = self._pieces
+        if self._stored.interleaved:
+            pieces = {field: _halves_apart(piece, self._stored.interleaved) for field, piece in pieces.items()}
         if self._stored.kind.format == "bf16":
-            return self._pieces["values"]
-        values, scales = self._pieces["values"], self._pieces["scales"]
+            return pieces["values"]
+        values, scales = pieces["values"], pieces["scales"]
         outer = len(self._stored.shape) - 1
         packed = PackedRows(self._stored, values.flatten(0, -2), scales.flatten(0, outer - 1))
         packed.check(self._name)
@@ -151,6 +154,11 @@ def _lost(numbers: Tensor, scales: Tensor) -> bool:
         return bool(((numbers & 0x7F) != 0).any(-1)[scales == 0].any())
     groups = numbers.reshape(*scales.shape, -1)
     return bool((groups != 8).any(-1)[scales == 0].any())
+
+
+def _halves_apart(rows: Tensor, head_dim: int) -> Tensor:
+    """Rows of heads one half behind the other, which take turns in a file."""
+    return rows.reshape(-1, head_dim // 2, 2, *rows.shape[1:]).transpose(1, 2).flatten(0, 2)
 
 
 def _own(tensor: Tensor) -> Tensor:

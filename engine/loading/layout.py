@@ -4,7 +4,7 @@ checked by the files' headers, before anything is loaded."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import GROUPS, Int4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..models.family import Family
+from ..models.layers import AttentionModule
 from ..models.packed import hold, packable
 from ..models.target import TargetModel
 from .grid import scales_of
@@ -81,6 +82,8 @@ class Stored:
     """Of plain numbers, as safetensors calls it."""
     shape: tuple[int, ...]
     parts: tuple[Part, ...]
+    interleaved: int = 0
+    """If not 0, its heads have so many rows, and rows of a head's halves take turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,9 @@ def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, we
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
     names = Names(family.tensor_name, family.skipped_tensors, family.expert_tensors)
     if files.gguf:
-        if family.gguf_name is None:
+        if family.gguf is None:
             refuse("a GGUF file of a family that the engine reads from safetensors alone", files.config, None)
-        names = Names(family.gguf_name, NOT_OF_TEXT)
+        names = Names(family.gguf.tensor_name, NOT_OF_TEXT, interleaved=family.gguf.interleaved)
     stored = _Finder(folder, files.headers, names, files.config).find_all(model)
     return Layout(files.headers, stored, _kinds(model, files.headers, stored, weights))
 
@@ -134,6 +137,7 @@ class Names:
     of: Callable[[str], str]
     skipped: tuple[str, ...]
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    interleaved: tuple[str, ...] = ()
 
 
 class _Finder:
@@ -150,7 +154,13 @@ class _Finder:
         """Raises ``WeightsFailure`` also for tensors that are missing, or that nothing reads."""
         stored = {name: self._find(name, tuple(part.shape)) for name, part in model.named_parameters()}
         self._check_all_used()
-        return {name: each for name, each in stored.items() if each is not None}
+        found = {name: each for name, each in stored.items() if each is not None}
+        for name in found if self._names.interleaved else ():
+            if name.endswith(self._names.interleaved):
+                attention = model.get_submodule(name.rsplit(".", 2)[0])
+                assert isinstance(attention, AttentionModule)
+                found[name] = replace(found[name], interleaved=attention.config.head_dim)
+        return found
 
     def _find(self, name: str, shape: tuple[int, ...]) -> Stored | None:
         """None for one that is missing."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import Load, Text, WeightsFailure
+from ..files.gguf import Gguf
 from ..files.headers import BLOCKS, FLOATS, Headers, TensorHeader
 from ..models.registry import find_family, text_config
 
@@ -63,14 +64,24 @@ def refuse_tensors(headers: Headers, config: Mapping[str, Any], room: int | None
         refuse(METHODS.get(method, name), config, room)
 
 
-def refuse_gguf(path: Path, headers: Headers) -> None:
-    """The same for a GGUF file: its matrices must be Q4_0 or floats; the embedding may have more bits."""
-    for name, header in headers.items():
-        read = (*FLOATS, "Q4_0", *(BLOCKS if name == "token_embd.weight" else ()))
-        if header.dtype not in read:
+def refuse_gguf(path: Path, file: Gguf, config: Mapping[str, Any]) -> None:
+    """The same for a GGUF file: its matrices must be Q4_0 or floats, or blocks that the model's family unpacks; the
+    embedding may have more bits. And for one of another family than ``config.json`` says."""
+    family = find_family(config)
+    gguf = None if family is None else family.gguf
+    if gguf is not None and file.architecture != gguf.architecture:
+        raise WeightsFailure(
+            f"{path.name} is a model of the architecture {file.architecture!r};"
+            f" config.json beside it describes {gguf.architecture!r}.",
+            "Leave files of one model in a folder.",
+        )
+    for name, header in file.tensors.items():
+        any_block = name == "token_embd.weight" or (gguf is not None and gguf.unpacked)
+        if header.dtype not in (*FLOATS, "Q4_0", *(BLOCKS if any_block else ())):
+            reads = f"{', '.join(BLOCKS)} and floats" if any_block else "Q4_0, as in Google's QAT"
             raise WeightsFailure(
                 f"{path.name} is {header.dtype} (in {name}), which the engine doesn't compute with.",
-                ("Of GGUF files the engine reads Q4_0, as in Google's QAT. llama.cpp runs this one: ", Load(str(path))),
+                (f"Of GGUF files the engine reads {reads}. llama.cpp runs this one: ", Load(str(path))),
             )
 
 

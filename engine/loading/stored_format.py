@@ -9,7 +9,7 @@ from typing import Any
 
 from ..commands import WeightFormat
 from ..errors import Load, WeightsFailure
-from ..files.gguf import gguf_file, read_gguf_headers
+from ..files.gguf import gguf_file, read_gguf
 from ..files.headers import Headers, read_headers
 from ..files.json_fields import read_json
 from ..files.shards import INDEX, SINGLE_FILE
@@ -74,9 +74,9 @@ def read_files(folder: Path, weights: WeightFormat | None = None, room: int | No
     config = read_json(folder / "config.json")
     headers = read_headers(folder) if whole or path is None else {}
     if path is not None and (not headers or (weights == "int4" and format_of(headers).weights == "bf16")):
-        headers = read_gguf_headers(path)
-        refuse_gguf(path, headers)
-        return Files(config, headers, gguf=True)
+        file = read_gguf(path)
+        refuse_gguf(path, file, config)
+        return Files(config, file.tensors, gguf=True)
     refuse_tensors(headers, config, room)
     refuse_config(config, format_of(headers).weights != "bf16", room)
     return Files(config, headers, gguf=False)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..commands import WeightFormat
 from ..files.json_fields import Fields
-from ..layer_config import AttentionConfig, MoeConfig
+from ..layer_config import Activation, AttentionConfig, MoeConfig
 
 if TYPE_CHECKING:
+    from ..files.gguf import Gguf
     from ..kv_cache.layer_state import StatefulLayer
     from .target import TargetModel
 
@@ -25,7 +26,11 @@ class TargetConfig(ABC):
 
     hidden_size: int
     intermediate_size: int
-    """Of the dense MLP."""
+    """Of the dense MLP; 0 where layers have experts alone."""
+    activation: Activation = "gelu_tanh"
+    """Of MLPs and experts."""
+    norms_branches: bool = True
+    """Whether what a branch yields is normed before it joins the residual stream."""
     vocab_size: int
     rms_norm_eps: float
     logit_softcap: float | None = None
@@ -60,7 +65,11 @@ class ChatFormat:
     """A Jinja chat template, for checkpoints that come without one."""
     thought_open: str
     thought_close: str
-    """The special tokens around a thought. The opening one is followed by the rest of its line, which is no text."""
+    """The tokens around a thought. The opening one is followed by the rest of its line, which is no text."""
+    lines_behind_thought: bool = False
+    """Whether line breaks behind a thought belong to its end, and not to the answer."""
+    shown: tuple[str, ...] = ()
+    """Special tokens that are text for people, such as those of calls of tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +96,33 @@ class KnownPair:
     """Of the target, the largest first."""
     qat: str = ""
     """A copy of the target that was trained for INT4: rounding to it loses nothing more."""
+    vocab_size: int | None = None
+    """Of a target whose shape others have, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShortName:
+    """A published target that one word means."""
+
+    word: str
+    target: str
+    package: str = ""
+    """A Python package that carries it as a GGUF file. Where that is installed, the hub isn't asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class GgufNames:
+    """How a family's GGUF files differ from its safetensors."""
+
+    architecture: str
+    tensor_name: Callable[[str], str]
+    """What they call a parameter of the modules."""
+    interleaved: tuple[str, ...] = ()
+    """How names of parameters end in whose heads the rows of the two halves take turns."""
+    unpacked: bool = False
+    """Whether matrices in blocks that no kernel computes with are unpacked: right for small models."""
+    config: Callable[[Gguf], Json] | None = None
+    """What ``config.json`` would say, for files that come without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +147,6 @@ class Family:
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """How names of parameters end that stack all experts, and how those of one expert's tensors do in checkpoints that
     don't stack them ({} is its number): below one another they are its part."""
-    gguf_name: Callable[[str], str] | None = None
-    """What GGUF files call a parameter of the modules, if any hold such models."""
+    gguf: GgufNames | None = None
+    """For GGUF files, if any hold such models."""
+    short_names: tuple[ShortName, ...] = ()

@@ -10,8 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..kernels.reference.attention import AttentionFunction, sdpa_attention
+from ..kernels.reference.moe import experts
 from ..kernels.reference.norm import rms_norm, rms_norm_rounded_first
-from ..layer_config import AttentionConfig
+from ..kernels.weights.kinds import weight_of
+from ..layer_config import Activation, AttentionConfig, MoeConfig
 from .attention_backends import Backend, describe
 
 RopeTable = tuple[Tensor, Tensor]
@@ -21,6 +23,12 @@ RopeTable = tuple[Tensor, Tensor]
 def linear(inputs: int, outputs: int) -> nn.Linear:
     """A projection without bias."""
     return nn.Linear(inputs, outputs, bias=False)
+
+
+def embedding(vocabulary: int, hidden: int) -> nn.Embedding:
+    """Without the weights that the constructor would draw: that imports torch's compiler, a second of every start."""
+    table: nn.Embedding = nn.Embedding.from_pretrained(torch.empty(vocabulary, hidden))  # type: ignore[no-untyped-call]
+    return table
 
 
 class RMSNorm(nn.Module):
@@ -39,7 +47,7 @@ class RMSNorm(nn.Module):
 class GatedMLP(nn.Module):
     """down(act(gate(x)) * up(x)), with tanh-GELU or SiLU."""
 
-    def __init__(self, hidden: int, intermediate: int, activation: Literal["gelu_tanh", "silu"]):
+    def __init__(self, hidden: int, intermediate: int, activation: Activation):
         super().__init__()
         self.gate_proj = linear(hidden, intermediate)
         self.up_proj = linear(hidden, intermediate)
@@ -51,6 +59,19 @@ class GatedMLP(nn.Module):
         gate = F.silu(gate) if self.activation == "silu" else F.gelu(gate, approximate="tanh")
         out: Tensor = self.down_proj(gate * self.up_proj(x))
         return out
+
+
+class Experts(nn.Module):
+    """The experts of a layer, stacked: each is a ``GatedMLP``."""
+
+    def __init__(self, hidden: int, moe: MoeConfig, activation: Activation):
+        super().__init__()
+        self.gate_up_proj = nn.Parameter(torch.empty(moe.num_experts, 2 * moe.intermediate_size, hidden))
+        self.down_proj = nn.Parameter(torch.empty(moe.num_experts, hidden, moe.intermediate_size))
+        self.activation: Activation = activation
+
+    def forward(self, x: Tensor, weights: Tensor, ids: Tensor) -> Tensor:
+        return experts(x, weights, ids, weight_of(self, "gate_up_proj"), weight_of(self, "down_proj"), self.activation)
 
 
 class AttentionModule(nn.Module):

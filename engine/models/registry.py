@@ -8,8 +8,11 @@ from ..errors import Load, Option, WeightsFailure
 from .dflash.config import DrafterConfig
 from .family import Family, Json
 from .gemma4 import GEMMA4
+from .llama import LLAMA
+from .qwen3 import QWEN3
+from .qwen3_moe import QWEN3_MOE
 
-FAMILIES: list[Family] = [GEMMA4]
+FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_MOE]
 DRAFTERS = {"DFlashDraftModel": DrafterConfig.from_json}
 """What reads a drafter's ``config.json``, by its architecture."""
 
@@ -33,7 +36,7 @@ def family_of(config: Json) -> Family:
         raise WeightsFailure(
             f"This checkpoint is a {text_config(config).get('model_type')!r} model; the engine runs {known}.",
             (
-                f"Name a {' or '.join(each.name for each in FAMILIES)} checkpoint, or run ",
+                f"Name a {', '.join(each.name for each in FAMILIES[:-1])} or {FAMILIES[-1].name} checkpoint, or run ",
                 Load(),
                 " without a model for the bundled pair.",
             ),

@@ -13,6 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from ..files.cache_folder import cache_folder
 from ..files.fingerprint import fingerprint_of_code
 from ..speculation.costs import CostTable, RoundCosts
 
@@ -46,10 +47,6 @@ def keep(kind: Kind, identity: tuple[str, ...], data: dict[str, Any]) -> None:
         _write(_path(kind, identity), json.dumps({"identity": identity, **data}))
 
 
-def cache_folder(kind: Kind = "costs") -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dflash-chat" / kind
-
-
 def _path(kind: Kind, identity: tuple[str, ...]) -> Path:
     return cache_folder(kind) / f"{_digest(identity)}.json"
 
@@ -58,10 +55,12 @@ def table_of(data: dict[str, Any]) -> CostTable:
     """A table from its JSON. Raises ``ValueError``, ``TypeError`` or ``KeyError`` for what is none."""
     contexts = tuple(int(context) for context in data["contexts"])
     costs = tuple(
-        RoundCosts(float(each["draft"]), tuple(map(float, each["verify"])), float(each["ingest"]))
+        RoundCosts(
+            float(each["draft"]), tuple(map(float, each["verify"])), float(each["ingest"]), float(each["lookup"])
+        )
         for each in data["costs"]
     )
-    times = [value for each in costs for value in (each.draft, each.ingest, *each.verify)]
+    times = [value for each in costs for value in (each.draft, each.ingest, each.lookup, *each.verify)]
     sound = all(isfinite(value) and value >= 0 for value in times) and all(min(each.verify) > 0 for each in costs)
     if not costs or not sound or list(contexts) != sorted(contexts) or len(contexts) != len(costs):
         raise ValueError("not a table of costs")

@@ -70,11 +70,11 @@ def products_of(config: Gemma4Config) -> list[Product]:
         ):
             found[each.shape] = each
     inter = config.intermediate_size
-    dense = [Product("gate/up", 2 * inter, hidden, gate=True), Product("down", hidden, inter)]
+    dense = [Product("gate/up", 2 * inter, hidden, gate="gelu_tanh"), Product("down", hidden, inter)]
     moe = config.moe
     if moe is not None:
         both = 2 * moe.intermediate_size
-        dense.append(Product("experts' gate/up", both, hidden, moe.num_experts, moe.top_k, gate=True))
+        dense.append(Product("experts' gate/up", both, hidden, moe.num_experts, moe.top_k, gate="gelu_tanh"))
         dense.append(Product("experts' down", hidden, moe.intermediate_size, moe.num_experts, moe.top_k))
     return [*found.values(), *dense]
 
@@ -134,7 +134,7 @@ def check_values(measured: Measured, report: Report, n: int) -> None:
         report.line(where, f"error {error:.1e}, worst {worst:.1e}", error <= ERROR and worst <= ERROR)
         if what.gate:
             wanted = reference_gated(wanted)
-            error = float((multiply_many(x, weight, ends, gate=True).float() - wanted).norm() / wanted.norm())
+            error = float((multiply_many(x, weight, ends, gate="gelu_tanh").float() - wanted).norm() / wanted.norm())
             report.line(f"{where}, gated", f"error {error:.1e}", error <= ERROR)
         same = torch.equal(found, multiply_many(x, weight, ends))
         if ends is None:
@@ -219,9 +219,12 @@ def sweep(measured: Measured, report: Report, lengths: Sequence[int]) -> None:
     what = measured.what
     for name, n in product(FORMATS, lengths):
         x, ends, tried = measured.rows(n), measured.ends(n), []
-        expected = multiply_many(x, measured.weights[name][0], ends, gate=what.gate)
+        expected = multiply_many(x, measured.weights[name][0], ends, gate="gelu_tanh" if what.gate else None)
         for tiles in tile_choices(what):
-            runs = [partial(multiply_many, x, w, ends, gate=what.gate, tiles=tiles) for w in measured.weights[name]]
+            runs = [
+                partial(multiply_many, x, w, ends, gate="gelu_tanh" if what.gate else None, tiles=tiles)
+                for w in measured.weights[name]
+            ]
             try:
                 if not torch.equal(runs[0](), expected):
                     report.line(f"{what.name} {name} {tiles}", "OTHER BITS", False)
@@ -249,7 +252,7 @@ def compile_all(config: Gemma4Config, capability: int, swept: bool) -> None:
             for tiles in (LONG, SHORT):
                 multiply_many(x, weight, ends, tiles=tiles)
             for tiles in tile_choices(what) if swept else (LONG, SHORT):
-                multiply_many(x, weight, ends, gate=what.gate, tiles=tiles)
+                multiply_many(x, weight, ends, gate="gelu_tanh" if what.gate else None, tiles=tiles)
 
     ahead.compile_all(ahead.noted_launches(launch), processes=16)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.presets import NONE, find_preset, read_system
-from engine.commands import AUTO
+from engine.commands import AUTO, DraftBy
 
 from ..widgets.slider import BlockSlider, TemperatureSlider
 from .action import Action
@@ -86,16 +86,27 @@ def think(screen: ChatScreen, argument: Argument) -> None:
     screen.notify(f"Thinking is {'on' if thinking else 'off'} from the next question on.", timeout=3)
 
 
+WHO_GUESSES: dict[DraftBy, str] = {
+    "both": "the drafter guesses again, and the text itself",
+    "drafter": "the drafter guesses alone",
+    "lookup": "what stood in the text before is the guess",
+}
+
+
 def speculate(screen: ChatScreen, argument: Argument) -> None:
     """Without speculation the target's own speed is measured, which answers after that are compared with."""
     screen.talk.require("speculation")
-    speculation = argument.switch()
+    word = argument.choice("on", "off", "drafter", "lookup")
+    by: DraftBy = "drafter" if word == "drafter" else "lookup" if word == "lookup" else "both"
+    if by != "both":
+        screen.talk.require("draft_by")
+    speculation = word != "off"
     ready = screen.chat.reducer.ready
-    if speculation and ready is not None and ready.drafter is None:
+    if by == "drafter" and ready is not None and ready.drafter is None:
         screen.notify("No drafter is loaded: start without --no-speculation or --draft none.", severity="warning")
         return
-    screen.chat.speculate(speculation)
-    words = "the drafter guesses again" if speculation else "the target writes alone, and its speed is measured"
+    screen.chat.speculate(speculation, by)
+    words = WHO_GUESSES[by] if speculation else "the target writes alone, and its speed is measured"
     screen.notify(f"From the next question on {words}.", timeout=4)
 
 
@@ -145,10 +156,10 @@ ACTIONS = (
     ),
     Action(
         "speculation",
-        "let the drafter guess, or measure the target alone; from the next question on",
+        "let drafter and text guess, or one of them, or measure the target alone; from the next question on",
         speculate,
         slash="speculation",
-        takes="on|off",
+        takes="on|off|drafter|lookup",
     ),
     Action("think", "let the model think first, from the next question on", think, slash="think", takes="on|off"),
 )

@@ -60,6 +60,7 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--corrected { color: $verdict-corrected; text-style: $verdict-corrected-style; }
         & > .token-log--bonus { color: $verdict-bonus; text-style: $verdict-bonus-style; }
         & > .token-log--plain { color: $verdict-plain; text-style: $verdict-plain-style; }
+        & > .token-log--text { color: $foreground; }
         & > .token-log--thought { color: $verdict-pending; text-style: italic; }
         & > .token-log--note { color: $verdict-pending; }
         & > .token-log--error { color: $text-error; text-style: bold; }

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.commands import Adjust, Ask, BlockSize, Command, GenerationSettings, Message, Stop
+from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
 from ..files.running import RunResult
@@ -122,6 +122,14 @@ class Chat:
         if newest is not None and self._asked is not None and newest.number == self._asked.turn:
             said.append(Message("user", newest.beside.prompt(newest.question)))
         return said
+
+    @property
+    def words(self) -> list[Message]:
+        """The path as a reader sees it: questions without their files, and what the model no longer reads too."""
+        said: list[Message] = []
+        for exchange in self.tree.path:
+            said += [Message("user", exchange.question), Message("assistant", exchange.answer)]
+        return [message for message in said if message.content]
 
     @property
     def answers(self) -> list[str]:
@@ -280,9 +288,9 @@ class Chat:
         """From the next question on."""
         self.settings = replace(self.settings, thinking=thinking)
 
-    def speculate(self, speculation: bool) -> None:
+    def speculate(self, speculation: bool, by: DraftBy = "both") -> None:
         """From the next question on."""
-        self.settings = replace(self.settings, speculation=speculation)
+        self.settings = replace(self.settings, speculation=speculation, draft_by=by)
 
     # Other conversations
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from ...layer_config import Activation
 from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
@@ -34,6 +35,13 @@ class DenseDown:
     def programs(self) -> int:
         return cdiv(self.weight.shape[0], self.tiles.columns) * self.tiles.splits
 
+    @property
+    def fits(self) -> bool:
+        """Whether its parts belong together."""
+        columns, depth = self.weight.shape
+        sums = self.tiles.splits * MAX_ROWS * columns
+        return self.weight.is_contiguous and self.act.shape[1] == depth and self.out.numel() == sums
+
 
 def expert_gate_up_rows(
     x: Tensor,
@@ -41,23 +49,27 @@ def expert_gate_up_rows(
     assignment: Assignment,
     out: Tensor,
     tiles: Tiles,
-    dense: DenseDown,
+    dense: DenseDown | None,
     max_rows: int = MAX_ROWS,
+    activation: Activation = "gelu_tanh",
 ) -> None:
-    """``out`` [16 * top_k, inter] = gelu(gate) * up of every pair, for rows x [16, hidden]; beside it, ``dense``."""
+    """``out`` [16 * top_k, inter] = act(gate) * up of every pair, for rows x [16, hidden]; beside it, ``dense``."""
     num_experts, doubled, hidden = gate_up.shape
     inter, top_k = doubled // 2, assignment.weights.shape[1]
-    columns, depth = dense.weight.shape
     assert x.shape[1] == hidden and out.shape == (MAX_ROWS * top_k, inter)
-    assert gate_up.is_contiguous and dense.weight.is_contiguous
-    assert dense.act.shape[1] == depth and dense.out.numel() == dense.tiles.splits * MAX_ROWS * columns
-    _expert_gate_up[(dense.programs + _expert_programs(inter, num_experts, top_k, tiles, max_rows),)](
-        x, gate_up.values, gate_up.scales, assignment.experts, assignment.pairs, out, dense.act, dense.weight.values,
-        dense.weight.scales, dense.out, max_rows,
-        EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, BLOCK_N=tiles.columns,
-        BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth, DENSE_FORMAT=dense.weight.format,
-        DENSE_SPLITS=dense.tiles.splits, DENSE_BLOCK_N=dense.tiles.columns, DENSE_BLOCK_K=dense.tiles.depth,
-        DENSE_PARTS=dense.tiles.warps,
+    assert gate_up.is_contiguous and (dense is None or dense.fits)
+    beside = None if dense is None else dense.weight
+    columns, depth = (0, 0) if beside is None else beside.shape
+    beside_tiles = tiles if dense is None else dense.tiles
+    programs = 0 if dense is None else dense.programs
+    _expert_gate_up[(programs + _expert_programs(inter, num_experts, top_k, tiles, max_rows),)](
+        x, gate_up.values, gate_up.scales, assignment.experts, assignment.pairs, out,
+        None if dense is None else dense.act, None if beside is None else beside.values,
+        None if beside is None else beside.scales, None if dense is None else dense.out, max_rows,
+        EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, SILU=activation == "silu",
+        BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth,
+        DENSE_FORMAT=gate_up.format if beside is None else beside.format, DENSE_SPLITS=beside_tiles.splits,
+        DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth, DENSE_PARTS=beside_tiles.warps,
         PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
@@ -95,64 +107,82 @@ def load_item(
     return expert, pair
 
 
+@jit
+def _gate_up_tiles(
+    x: tl.tensor, gate_up: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, out: tl.tensor,
+    EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
+    SILU: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
+    BEFORE: tl.constexpr,
+) -> None:  # fmt: skip
+    """What one of the experts' programs does, BEFORE which others stand."""
+    tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
+    even: tl.constexpr = K % BLOCK_K == 0
+    aligned: tl.constexpr = even and INTER % BLOCK_N == 0
+    item = tl.program_id(0) - BEFORE
+    expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
+    while expert >= 0:
+        following = item + tl.num_programs(0) - BEFORE
+        next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
+        place = pair[:, None]  # all that follows of it shares one change of layout
+        live = place >= 0
+        source = x + tl.maximum(place, 0) // TOP_K * K
+        columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
+        first = expert.to(tl.int64) * (2 * INTER)
+        if FORMAT >= FP8:
+            depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
+            gate, up = multiply_pairs(
+                source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
+                depth, BLOCK_N, BLOCK_K, PARTS, AHEAD,
+            )  # fmt: skip
+        else:
+            gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+            up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
+            for step in tl.range(0, K, BLOCK_K):
+                if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
+                    let_next_start()
+                at = step + tl.arange(0, BLOCK_K)
+                gate_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first, columns, at, x, aligned)
+                up_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns, at, x, aligned)
+                rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
+                gate = dot(rows, gate_tile.T, gate)
+                up = dot(rows, up_tile.T, up)
+            gate = scaled(gate, Matrix(gate_up, scales, INTER, K, FORMAT), first, columns)
+            up = scaled(up, Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns)
+        act = (activate(gate, SILU) * up).to(out.dtype.element_ty)
+        tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
+        item, expert, pair = following, next_expert, next_pair
+
+
 @early_kernel
 def _expert_gate_up(
     x: tl.tensor, gate_up: tl.tensor, scales: tl.tensor, experts: tl.tensor, pairs: tl.tensor, out: tl.tensor,
     dense_act: tl.tensor, dense_weight: tl.tensor, dense_scales: tl.tensor, dense_out: tl.tensor, max_rows: tl.tensor,
     EXPERTS: tl.constexpr, TOP_K: tl.constexpr, INTER: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr, DENSE_K: tl.constexpr,
+    SILU: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, DENSE_N: tl.constexpr, DENSE_K: tl.constexpr,
     DENSE_FORMAT: tl.constexpr, DENSE_SPLITS: tl.constexpr, DENSE_BLOCK_N: tl.constexpr, DENSE_BLOCK_K: tl.constexpr,
     DENSE_PARTS: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     dense_tiles: tl.constexpr = (DENSE_N + DENSE_BLOCK_N - 1) // DENSE_BLOCK_N
     dense_programs: tl.constexpr = dense_tiles * DENSE_SPLITS
-    if tl.program_id(0) < dense_programs:
-        tile = tl.program_id(0) % dense_tiles
-        split = tl.program_id(0) // dense_tiles
-        project_tile(
-            dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_out, tile, split,
-            max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
-        )  # fmt: skip
+    if dense_programs > 0:
+        if tl.program_id(0) < dense_programs:
+            tile = tl.program_id(0) % dense_tiles
+            split = tl.program_id(0) // dense_tiles
+            project_tile(
+                dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), dense_out, tile, split,
+                max_rows, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS, AHEAD,
+            )  # fmt: skip
+        else:
+            _gate_up_tiles(
+                x, gate_up, scales, experts, pairs, out, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, BLOCK_N, BLOCK_K,
+                PARTS, AHEAD, dense_programs,
+            )  # fmt: skip
     else:
-        tiles: tl.constexpr = (INTER + BLOCK_N - 1) // BLOCK_N
-        even: tl.constexpr = K % BLOCK_K == 0
-        aligned: tl.constexpr = even and INTER % BLOCK_N == 0
-        item = tl.program_id(0) - dense_programs
-        expert, pair = load_item(experts, pairs, item, tiles, EXPERTS)
-        while expert >= 0:
-            following = item + tl.num_programs(0) - dense_programs
-            next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS)
-            place = pair[:, None]  # all that follows of it shares one change of layout
-            live = place >= 0
-            source = x + tl.maximum(place, 0) // TOP_K * K
-            columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
-            first = expert.to(tl.int64) * (2 * INTER)
-            if FORMAT >= FP8:
-                depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
-                gate, up = multiply_pairs(
-                    source, live, gate_up, scales, first, item % tiles * BLOCK_N, next_expert < 0, INTER, K, FORMAT,
-                    depth, BLOCK_N, BLOCK_K, PARTS, AHEAD,
-                )  # fmt: skip
-            else:
-                gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-                up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
-                for step in tl.range(0, K, BLOCK_K):
-                    if (next_expert < 0) & (step == last_asked(K, BLOCK_K, AHEAD)):
-                        let_next_start()
-                    at = step + tl.arange(0, BLOCK_K)
-                    gate_tile = load_factor(Matrix(gate_up, scales, INTER, K, FORMAT), first, columns, at, x, aligned)
-                    up_tile = load_factor(
-                        Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns, at, x, aligned
-                    )
-                    rows = tl.load(source + at[None, :], mask=live if even else live & (at[None, :] < K), other=0.0)
-                    gate = dot(rows, gate_tile.T, gate)
-                    up = dot(rows, up_tile.T, up)
-                gate = scaled(gate, Matrix(gate_up, scales, INTER, K, FORMAT), first, columns)
-                up = scaled(up, Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns)
-            act = (activate(gate, False) * up).to(out.dtype.element_ty)
-            tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
-            item, expert, pair = following, next_expert, next_pair
+        _gate_up_tiles(
+            x, gate_up, scales, experts, pairs, out, EXPERTS, TOP_K, INTER, K, FORMAT, SILU, BLOCK_N, BLOCK_K, PARTS,
+            AHEAD, dense_programs,
+        )  # fmt: skip
 
 
 @early_kernel

@@ -100,14 +100,18 @@ def add_and_norm(
     eps: float,
     normed: Tensor,
     style: NormStyle,
+    features: Tensor | None = None,
     tiles: RowTiles = ROW_TILES,
     max_rows: int = MAX_ROWS,
 ) -> None:
-    """``reference_add_and_norm`` in place: x [16, hidden], if there is one, becomes the sum, ``normed`` is filled."""
+    """``reference_add_and_norm`` in place: x [16, hidden], if there is one, becomes the sum, ``normed`` is filled.
+    ``partials`` [n, 16, hidden] may be strided, as experts' outputs are. ``features``: a tapped layer's strided part
+    [16, hidden]."""
     hidden = normed.shape[1]
     _add_and_norm[(max_rows,)](
-        partials, x, weight, eps, normed,
-        HIDDEN=hidden, SPLITS=partials.shape[0], QWEN=style == "qwen", BLOCK=power_of_two(hidden), **tiles.options,
+        partials, x, weight, eps, normed, features, 0 if features is None else features.stride(0),
+        HIDDEN=hidden, SPLITS=partials.shape[0], APART=partials.stride(0), ROW=partials.stride(1),
+        QWEN=style == "qwen", BLOCK=power_of_two(hidden), **tiles.options,
     )  # fmt: skip
 
 
@@ -207,26 +211,23 @@ def _after_feed_forward(
 
 @early_kernel
 def _add_and_norm(
-    partials: tl.tensor,
-    residual: tl.tensor,
-    weight: tl.tensor,
-    eps: tl.tensor,
-    normed: tl.tensor,
-    HIDDEN: tl.constexpr,
-    SPLITS: tl.constexpr,
-    QWEN: tl.constexpr,
+    partials: tl.tensor, residual: tl.tensor, weight: tl.tensor, eps: tl.tensor, normed: tl.tensor,
+    features: tl.tensor, feature_stride: tl.tensor,
+    HIDDEN: tl.constexpr, SPLITS: tl.constexpr, APART: tl.constexpr, ROW: tl.constexpr, QWEN: tl.constexpr,
     BLOCK: tl.constexpr,
-) -> None:
+) -> None:  # fmt: skip
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     scales = load_scales(weight, lane, HIDDEN)
     wait_for_inputs()
     at = row * HIDDEN
-    x = rounded(add_up(partials + at, 16 * HIDDEN, lane, HIDDEN, SPLITS), normed)
+    x = rounded(add_up(partials + row * ROW, APART, lane, HIDDEN, SPLITS), normed)
     if residual is not None:
         x = rounded(load_row(residual + at, lane, HIDDEN) + x, normed)
     let_next_start()
     out = scale_row(x, inverse_rms(x, eps, HIDDEN), scales, QWEN)
     if residual is not None:
         store_row(residual + at, lane, x, HIDDEN)
+    if features is not None:
+        store_row(features + row * feature_stride, lane, x, HIDDEN)
     store_row(normed + at, lane, out, HIDDEN)

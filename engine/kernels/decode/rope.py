@@ -28,9 +28,10 @@ def _norm_rope_store(
     half: tl.constexpr = HEAD_DIM // 2
     lane = tl.arange(0, half)
     is_value = head >= HEADS + KV_HEADS
-    weight = q_weight if head < HEADS else k_weight
-    weight_1 = tl.load(weight + lane)
-    weight_2 = tl.load(weight + half + lane)
+    if q_weight is not None:
+        weight = q_weight if head < HEADS else k_weight
+        weight_1 = tl.load(weight + lane)
+        weight_2 = tl.load(weight + half + lane)
     frequency = tl.load(frequencies + lane)
     wait_for_inputs()
     cursor_value = tl.load(cursor)
@@ -52,7 +53,8 @@ def _norm_rope_store(
             y *= inverse
         target = v_store + ((head - HEADS - KV_HEADS) * capacity + place % capacity) * HEAD_DIM
     else:
-        x, y = norm_pairs(x, y, inverse, weight_1, weight_2, ROUNDED_FIRST)
+        if q_weight is not None:
+            x, y = norm_pairs(x, y, inverse, weight_1, weight_2, ROUNDED_FIRST)
         cos, sin = cos_sin(position.to(tl.float32) * frequency)
         x, y = turn_pairs(x, y, cos, sin)
         target = k_store + ((head - HEADS) * capacity + place % capacity) * HEAD_DIM
@@ -108,12 +110,17 @@ def norm_rope_store_reference(
     start, count = int(cursor), int(rows)
     num_heads = heads + (1 if value_is_key else 2) * kv_heads
     parts = projected[:count, : num_heads * head_dim].view(count, num_heads, head_dim)
-    norm = rms_norm_rounded_first if norms.rounded_first else rms_norm
+
+    def normed(heads: Tensor, weight: Tensor | None) -> Tensor:
+        if weight is None:
+            return heads
+        return (rms_norm_rounded_first if norms.rounded_first else rms_norm)(heads, weight, norms.eps)
+
     places = torch.arange(start, start + count, device=k.device)
     table = rope_table(places if tree is None else start + tree.depths[:count], frequencies)
     raw_k = parts[:, heads : heads + kv_heads]
     raw_v = raw_k if value_is_key else parts[:, heads + kv_heads :]
     stored = places % capacity
-    k[:, stored] = apply_rope(norm(raw_k, norms.k, norms.eps), table).transpose(0, 1)
+    k[:, stored] = apply_rope(normed(raw_k, norms.k), table).transpose(0, 1)
     v[:, stored] = (rms_norm(raw_v, None, norms.eps) if norms.norm_values else raw_v).transpose(0, 1)
-    parts[:, :heads] = apply_rope(norm(parts[:, :heads], norms.q, norms.eps), table)
+    parts[:, :heads] = apply_rope(normed(parts[:, :heads], norms.q), table)

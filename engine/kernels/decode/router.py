@@ -43,13 +43,14 @@ class Assignment:
         )
 
 
-def reference_assignment(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> Assignment:
+def reference_assignment(scores: Tensor, top_k: int, per_expert_scale: Tensor | None = None) -> Assignment:
     """What routing writes for fp32 scores [n, experts]. Of equal scores the lower expert wins."""
     n, num_experts = scores.shape
     found = Assignment.allocate(num_experts, top_k, scores.device)
     best = scores.sort(dim=-1, descending=True, stable=True)
     ids = best.indices[:, :top_k]
-    found.weights[:n] = best.values[:, :top_k].softmax(dim=-1) * per_expert_scale.float()[ids]
+    weights = best.values[:, :top_k].softmax(dim=-1)
+    found.weights[:n] = weights if per_expert_scale is None else weights * per_expert_scale.float()[ids]
     for slot, expert in enumerate(sorted(set(ids.flatten().tolist()))):
         pairs = (ids.flatten() == expert).nonzero().flatten()
         found.experts[slot] = expert
@@ -65,8 +66,8 @@ class RouterRows:
     """[16, hidden], normed and scaled for the router."""
     weight: Tensor
     """[experts, hidden]"""
-    per_expert_scale: Tensor
-    """[experts]"""
+    per_expert_scale: Tensor | None
+    """[experts], or None where experts have none."""
     forced: Tensor | None
     """For measuring: fp32 scores [n, experts] that decide instead of the router's, row by row and over again."""
     rows: Tensor
@@ -148,6 +149,21 @@ def gate_up_and_route(
     )
 
 
+def route_rows(router: RouterRows, scratch: SplitScratch, max_rows: int = MAX_ROWS) -> None:
+    """The router's choice alone, for layers without a dense MLP beside it. Warps and stages are the router's own."""
+    num_experts, depth = router.weight.shape
+    tiles, found = router.tiles, router.found
+    assert router.x.shape[1] == depth and (router.forced is None or router.forced.is_contiguous())
+    _route[(cdiv(num_experts, tiles.columns) * tiles.splits,)](
+        router.x, router.weight, router.forced, 0 if router.forced is None else router.forced.shape[0], router.rows,
+        router.per_expert_scale, found.experts, found.pairs, found.weights, scratch.scores, scratch.arrived, max_rows,
+        K=depth, EXPERTS=num_experts, TOP_K=found.weights.shape[1],
+        ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS, ALONE=max_rows == 1,
+        BLOCK=power_of_two(num_experts), SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
+        AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=255,
+    )  # fmt: skip
+
+
 @jit
 def fresh(pointers: tl.tensor, mask: tl.tensor) -> tl.tensor:
     """What other programs of this launch wrote: it is in L2, and nowhere nearer."""
@@ -193,7 +209,8 @@ def _choose_experts(
     else:
         score = tl.load(forced + (row % forced_rows) * EXPERTS + expert, mask=exists, other=0.0)
     score = tl.where(exists, score, float("-inf"))
-    scale = tl.load(per_expert_scale + expert, mask=expert < EXPERTS, other=0.0).to(tl.float32)
+    if per_expert_scale is not None:
+        scale = tl.load(per_expert_scale + expert, mask=expert < EXPERTS, other=0.0).to(tl.float32)
     # Integers in the order of the scores, since a GPU finds the highest of 32 integers in one instruction. Adding zero
     # makes -0 into 0, which it equals; flipping the bits of negative floats puts them in order.
     bits = (score + 0.0).to(tl.int32, bitcast=True)
@@ -211,7 +228,9 @@ def _choose_experts(
         total += tl.exp(best_score - peak)
     taken = (rank >= 0) & live
     # The softmax over all experts, made to sum to one over the chosen, is the softmax over the chosen alone.
-    weight = tl.exp(score - peak) / total * scale
+    weight = tl.exp(score - peak) / total
+    if per_expert_scale is not None:
+        weight *= scale
     tl.store(weights_out + row * TOP_K + rank, weight, mask=taken)
 
     choosers = tl.sum(tl.where(taken, 1 << row, 0), axis=0)[None, :]  # a bit for each row
@@ -233,6 +252,36 @@ def _choose_experts(
         tl.store(pairs_out + place * 16 + lane, tl.where(taken, row * TOP_K + rank, -1), mask=exists)
 
 
+@jit
+def _route_tile(
+    program: tl.tensor, router_x: tl.tensor, router_weight: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor,
+    rows: tl.tensor, per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
+    scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
+    K: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr,
+    BLOCK: tl.constexpr, ROUTER_SPLITS: tl.constexpr, ROUTER_BLOCK_N: tl.constexpr, ROUTER_BLOCK_K: tl.constexpr,
+    AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
+    """One of the router's programs; the last one chooses."""
+    row = tl.arange(0, 16)[:, None]
+    router_tiles: tl.constexpr = (EXPERTS + ROUTER_BLOCK_N - 1) // ROUTER_BLOCK_N
+    per_split: tl.constexpr = ROUTER_BLOCK_K * ROUTER_SPLITS
+    router_depth: tl.constexpr = (K + per_split - 1) // per_split * ROUTER_BLOCK_K
+    columns = program % router_tiles * ROUTER_BLOCK_N + tl.arange(0, ROUTER_BLOCK_N)
+    split = program // router_tiles
+    start = split * router_depth
+    total = multiply_rows(
+        router_x, Matrix(router_weight, None, EXPERTS, K, PLAIN), columns, start, max_rows, router_depth,
+        ROUTER_BLOCK_N, ROUTER_BLOCK_K, AHEAD, ROUTER_SPLITS,
+    )  # fmt: skip
+    mask = (row < max_rows) & (columns[None, :] < EXPERTS)
+    tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
+    if last_to_arrive(arrived, router_tiles * ROUTER_SPLITS):
+        _choose_experts(
+            scores, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out, weights_out, EXPERTS,
+            TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
+        )  # fmt: skip
+
+
 @early_kernel
 def _gate_up_and_route(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, out: tl.tensor, router_x: tl.tensor, router_weight: tl.tensor,
@@ -250,22 +299,11 @@ def _gate_up_and_route(
     program = tl.program_id(0)
     row = tl.arange(0, 16)[:, None]
     if program < router_programs:
-        per_split: tl.constexpr = ROUTER_BLOCK_K * ROUTER_SPLITS
-        router_depth: tl.constexpr = (K + per_split - 1) // per_split * ROUTER_BLOCK_K
-        columns = program % router_tiles * ROUTER_BLOCK_N + tl.arange(0, ROUTER_BLOCK_N)
-        split = program // router_tiles
-        start = split * router_depth
-        total = multiply_rows(
-            router_x, Matrix(router_weight, None, EXPERTS, K, PLAIN), columns, start, max_rows, router_depth,
-            ROUTER_BLOCK_N, ROUTER_BLOCK_K, AHEAD, ROUTER_SPLITS,
+        _route_tile(
+            program, router_x, router_weight, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out,
+            weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
+            ROUTER_BLOCK_N, ROUTER_BLOCK_K, AHEAD,
         )  # fmt: skip
-        mask = (row < max_rows) & (columns[None, :] < EXPERTS)
-        tl.store(scores + (split * 16 + row) * EXPERTS + columns[None, :], total, mask=mask)
-        if last_to_arrive(arrived, router_programs):
-            _choose_experts(
-                scores, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out, weights_out, EXPERTS,
-                TOP_K, ROWS, ALONE, BLOCK, ROUTER_SPLITS,
-            )  # fmt: skip
     else:
         depth: tl.constexpr = (K + BLOCK_K - 1) // BLOCK_K * BLOCK_K
         first = (program - router_programs) * BLOCK_N
@@ -287,3 +325,18 @@ def _gate_up_and_route(
         act = activate(gate, False) * up
         valid = (row < max_rows) & (places[None, :] < INTER)
         tl.store(out + row * INTER + places[None, :], act.to(out.dtype.element_ty), mask=valid)
+
+
+@early_kernel
+def _route(
+    router_x: tl.tensor, router_weight: tl.tensor, forced: tl.tensor, forced_rows: tl.tensor, rows: tl.tensor,
+    per_expert_scale: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor, weights_out: tl.tensor,
+    scores: tl.tensor, arrived: tl.tensor, max_rows: tl.tensor,
+    K: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, ROWS: tl.constexpr, ALONE: tl.constexpr,
+    BLOCK: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, AHEAD: tl.constexpr,
+) -> None:  # fmt: skip
+    wait_for_inputs()
+    _route_tile(
+        tl.program_id(0), router_x, router_weight, forced, forced_rows, rows, per_expert_scale, experts_out, pairs_out,
+        weights_out, scores, arrived, max_rows, K, EXPERTS, TOP_K, ROWS, ALONE, BLOCK, SPLITS, BLOCK_N, BLOCK_K, AHEAD,
+    )  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..reference.joins import AttentionJoin, FeedForwardJoin
-from ..shared.rows import inverse_rms, load_row, rounded, store_row
+from ..shared.rows import inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from ..toolchain.jit import jit, power_of_two, tl
 
 
@@ -59,8 +59,29 @@ def join_feed_forward(
     )  # fmt: skip
 
 
-def spread(x: Tensor, norm: Tensor, eps: float, places: Tensor) -> Tensor:
-    """Rows x [n, hidden], normed by ``norm`` [hidden], each at its ``places`` [n, top_k]: [n * top_k, hidden]."""
+def join(
+    dense: Tensor | None,
+    sparse: ExpertOutputs | None,
+    x: Tensor,
+    weight: Tensor,
+    eps: float,
+    normed: Tensor,
+    features: Tensor | None = None,
+) -> None:
+    """In a layer that norms nothing behind its branches: x [n, hidden] takes what one of the two branches yields,
+    ``normed`` takes x normed by ``weight`` as ``rms_norm_rounded_first`` does; ``features``: a tapped layer's part."""
+    n, hidden = x.shape
+    _join[(n,)](
+        dense, None if sparse is None else sparse.out, None if sparse is None else sparse.places,
+        None if sparse is None else sparse.weights, x, weight, eps, normed, features,
+        0 if features is None else features.stride(0),
+        HIDDEN=hidden, TOP_K=0 if sparse is None else sparse.places.shape[1], BLOCK=power_of_two(hidden), num_warps=8,
+    )  # fmt: skip
+
+
+def spread(x: Tensor, norm: Tensor | None, eps: float, places: Tensor) -> Tensor:
+    """Rows x [n, hidden], normed by ``norm`` [hidden] if there is one, each at its ``places`` [n, top_k]:
+    [n * top_k, hidden]."""
     (n, hidden), top_k = x.shape, places.shape[1]
     out = torch.empty(n * top_k, hidden, dtype=x.dtype, device=x.device)
     _spread[(n,)](x, norm, eps, places, out, HIDDEN=hidden, TOP_K=top_k, BLOCK=power_of_two(hidden), num_warps=8)
@@ -98,6 +119,42 @@ def _join_attention(
 
 
 @jit
+def _added_experts(
+    pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, row: tl.tensor, lane: tl.tensor,
+    HIDDEN: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """What a row gets from its experts, in fp32."""
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for choice in tl.static_range(TOP_K):
+        place = tl.load(places + row * TOP_K + choice).to(tl.int64)
+        weight = tl.load(weights + row * TOP_K + choice)
+        total += load_row(pairs + place * HIDDEN, lane, HIDDEN) * weight
+    return total
+
+
+@jit
+def _join(
+    dense: tl.tensor, pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, residual: tl.tensor, norm: tl.tensor,
+    eps: tl.tensor, normed: tl.tensor, features: tl.tensor, feature_stride: tl.tensor,
+    HIDDEN: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (row)."""
+    row = tl.program_id(0).to(tl.int64)
+    at = row * HIDDEN
+    lane = tl.arange(0, BLOCK)
+    if TOP_K > 0:
+        y = rounded(_added_experts(pairs, places, weights, row, lane, HIDDEN, TOP_K, BLOCK), residual)
+    else:
+        y = load_row(dense + at, lane, HIDDEN)
+    x = rounded(load_row(residual + at, lane, HIDDEN) + y, residual)
+    out = scale_row(x, inverse_rms(x, eps, HIDDEN), load_scales(norm, lane, HIDDEN), True)
+    store_row(residual + at, lane, x, HIDDEN)
+    if features is not None:
+        store_row(features + row * feature_stride, lane, x, HIDDEN)
+    store_row(normed + at, lane, out, HIDDEN)
+
+
+@jit
 def _join_feed_forward(
     dense: tl.tensor, pairs: tl.tensor, places: tl.tensor, weights: tl.tensor, residual: tl.tensor,
     post_dense: tl.tensor, post_experts: tl.tensor, post_feed_forward: tl.tensor, layer_scalar: tl.tensor,
@@ -111,12 +168,7 @@ def _join_feed_forward(
     x = load_row(residual + at, lane, HIDDEN)
     y = load_row(dense + at, lane, HIDDEN)
     if TOP_K > 0:
-        sparse = tl.zeros([BLOCK], dtype=tl.float32)
-        for choice in tl.static_range(TOP_K):
-            place = tl.load(places + row * TOP_K + choice).to(tl.int64)
-            weight = tl.load(weights + row * TOP_K + choice)
-            sparse += load_row(pairs + place * HIDDEN, lane, HIDDEN) * weight
-        sparse = rounded(sparse, residual)
+        sparse = rounded(_added_experts(pairs, places, weights, row, lane, HIDDEN, TOP_K, BLOCK), residual)
         sparse = sparse * inverse_rms(sparse, eps, HIDDEN) * load_row(post_experts, lane, HIDDEN)
         y = y * inverse_rms(y, eps, HIDDEN) * load_row(post_dense, lane, HIDDEN)
         y = rounded(rounded(y, residual) + rounded(sparse, residual), residual)
@@ -145,7 +197,8 @@ def _spread(
     row = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, BLOCK)
     value = load_row(x + row * HIDDEN, lane, HIDDEN)
-    value = value * inverse_rms(value, eps, HIDDEN) * load_row(norm, lane, HIDDEN)
+    if norm is not None:
+        value = value * inverse_rms(value, eps, HIDDEN) * load_row(norm, lane, HIDDEN)
     for choice in tl.static_range(TOP_K):
         place = tl.load(places + row * TOP_K + choice).to(tl.int64)
         store_row(out + place * HIDDEN, lane, value, HIDDEN)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from ...layer_config import Activation
 from ..shared.activation import activate
 from ..toolchain.card import Card, card_of
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
@@ -54,13 +55,18 @@ def many_tiles(rows: int, card: Card) -> ManyTiles:
 
 
 def multiply_many(
-    x: Tensor, weight: Weight, ends: Tensor | None = None, *, gate: bool = False, tiles: ManyTiles | None = None
+    x: Tensor,
+    weight: Weight,
+    ends: Tensor | None = None,
+    *,
+    gate: Activation | None = None,
+    tiles: ManyTiles | None = None,
 ) -> Tensor:
     """Products [n, rows] of x [n, depth] with a weight [rows, depth], in x's dtype; or, for ``ends`` int32 [experts],
     with a weight [experts, rows, depth]: x is sorted by expert, and each expert's rows end there. ``gate``: the
-    weight's first half are gates, and gelu_tanh(gate) * up, [n, rows / 2], is rounded once."""
+    weight's first half are gates, and act(gate) * up, [n, rows / 2], is rounded once."""
     n, depth = x.shape
-    columns = weight.shape[-2] // 2 if gate else weight.shape[-2]
+    columns = weight.shape[-2] if gate is None else weight.shape[-2] // 2
     experts = 0 if ends is None else len(ends)
     tiles = tiles or many_tiles(n // max(1, experts), card_of(x.device))
     assert x.is_contiguous() and weight.shape[-1] == depth and weight.is_contiguous
@@ -70,8 +76,8 @@ def multiply_many(
         row_tiles = n // tiles.rows + min(n, experts)
     _multiply_many[(row_tiles * cdiv(weight.shape[-2], tiles.columns),)](
         x, weight.values, weight.scales, ends, out, n,
-        N=columns, K=depth, FORMAT=weight.format, GATE=gate, EXPERTS=experts, BLOCK_E=power_of_two(experts),
-        BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth,
+        N=columns, K=depth, FORMAT=weight.format, GATE=gate is not None, SILU=gate == "silu", EXPERTS=experts,
+        BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few, BLOCK_K=tiles.depth,
         num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
     return out
@@ -180,6 +186,7 @@ def _multiply_tile(
     K: tl.constexpr,
     FORMAT: tl.constexpr,
     GATE: tl.constexpr,
+    SILU: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -208,7 +215,7 @@ def _multiply_tile(
     if GATE:
         both = total.reshape(BLOCK_N // 16, 2, 8, BLOCK_M).permute(0, 2, 3, 1)
         gate, up = tl.split(both)
-        act = (activate(gate, False) * up).reshape(BLOCK_N // 2, BLOCK_M)
+        act = (activate(gate, SILU) * up).reshape(BLOCK_N // 2, BLOCK_M)
         place = tile * (BLOCK_N // 2) + tl.arange(0, BLOCK_N // 2)[:, None]
         tl.store(out + row[None, :] * N + place, act.to(out.dtype.element_ty), mask=live & (place < N))
     else:
@@ -219,8 +226,9 @@ def _multiply_tile(
 @jit
 def _multiply_many(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, ends: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
-    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, EXPERTS: tl.constexpr,
-    BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, FEW: tl.constexpr, BLOCK_K: tl.constexpr,
+    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, SILU: tl.constexpr,
+    EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr, FEW: tl.constexpr,
+    BLOCK_K: tl.constexpr,
 ) -> None:  # fmt: skip
     """Program (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
     rows: tl.constexpr = 2 * N if GATE else N
@@ -247,6 +255,6 @@ def _multiply_many(
         first = tl.program_id(0) % row_tiles * BLOCK_M
         end = tl.minimum(max_rows, first + BLOCK_M)
     if end - first > FEW:
-        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, BLOCK_N, BLOCK_M, BLOCK_K)
+        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, SILU, BLOCK_N, BLOCK_M, BLOCK_K)
     elif end > first:
-        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, BLOCK_N, FEW, BLOCK_K)
+        _multiply_tile(x, weight, scales, out, first, end, tile, N, K, FORMAT, GATE, SILU, BLOCK_N, FEW, BLOCK_K)

@@ -103,9 +103,12 @@ def _norm_rope_split(
         raw_1, raw_2 = _load_heads(source, head, lane, HEADS, HEAD_DIM)
         raw_1 = raw_1.to(tl.float32)
         raw_2 = raw_2.to(tl.float32)
-        inverse = _inverse_rms(raw_1, raw_2, eps, HEAD_DIM)
-        x = _scaled(raw_1, inverse, tl.load(q_weight + lane), projected, ROUNDED_FIRST)
-        y = _scaled(raw_2, inverse, tl.load(q_weight + half + lane), projected, ROUNDED_FIRST)
+        x = raw_1
+        y = raw_2
+        if q_weight is not None:
+            inverse = _inverse_rms(raw_1, raw_2, eps, HEAD_DIM)
+            x = _scaled(raw_1, inverse, tl.load(q_weight + lane), projected, ROUNDED_FIRST)
+            y = _scaled(raw_2, inverse, tl.load(q_weight + half + lane), projected, ROUNDED_FIRST)
         q_row = q_out + row.to(tl.int64) * (HEADS * HEAD_DIM)
         _store_halves(q_row, x * cos - y * sin, y * cos + x * sin, head, lane, HEAD_DIM, head < HEADS, half)
 
@@ -115,9 +118,12 @@ def _norm_rope_split(
     raw_1, raw_2 = _load_heads(keys, head, lane, KV_HEADS, HEAD_DIM)
     raw_1 = raw_1.to(tl.float32)
     raw_2 = raw_2.to(tl.float32)
-    inverse = _inverse_rms(raw_1, raw_2, eps, HEAD_DIM)
-    x = _scaled(raw_1, inverse, tl.load(k_weight + lane), projected, ROUNDED_FIRST)
-    y = _scaled(raw_2, inverse, tl.load(k_weight + half + lane), projected, ROUNDED_FIRST)
+    x = raw_1
+    y = raw_2
+    if k_weight is not None:
+        inverse = _inverse_rms(raw_1, raw_2, eps, HEAD_DIM)
+        x = _scaled(raw_1, inverse, tl.load(k_weight + lane), projected, ROUNDED_FIRST)
+        y = _scaled(raw_2, inverse, tl.load(k_weight + half + lane), projected, ROUNDED_FIRST)
     key_1 = x * cos - y * sin
     key_2 = y * cos + x * sin
     if not VALUE_IS_KEY:

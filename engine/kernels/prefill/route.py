@@ -30,12 +30,14 @@ class Routing:
     """int32 [experts]: where each expert's pairs end."""
 
 
-def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> Routing:
+def reference_routing(scores: Tensor, top_k: int, per_expert_scale: Tensor | None) -> Routing:
     """For fp32 scores [n, experts]."""
     n, num_experts = scores.shape
     best = scores.sort(dim=-1, descending=True, stable=True)
     ids = best.indices[:, :top_k]
-    weights = best.values[:, :top_k].softmax(dim=-1) * per_expert_scale.float()[ids]
+    weights = best.values[:, :top_k].softmax(dim=-1)
+    if per_expert_scale is not None:
+        weights = weights * per_expert_scale.float()[ids]
     order = ids.flatten().sort(stable=True).indices
     places = torch.empty_like(order).scatter_(0, order, torch.arange(n * top_k, device=order.device))
     ends = torch.bincount(ids.flatten(), minlength=num_experts).cumsum(0)
@@ -50,7 +52,7 @@ def router_scores(x: Tensor, weight: Tensor) -> Tensor:
     return F.linear(x.float(), weight.float())
 
 
-def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor) -> Routing:
+def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor | None) -> Routing:
     """The choice of ``n`` rows by fp32 scores [n or fewer, experts]; fewer, forced ones for measuring, are repeated."""
     num_experts, device = scores.shape[1], scores.device
     tiles = cdiv(n, TILE)
@@ -95,7 +97,8 @@ def _choose(
     weight = tl.exp(best_scores - peak)
     weight = weight / tl.sum(weight, axis=1)[:, None]
     kept = (slot < TOP_K) & live
-    weight *= tl.load(per_expert_scale + best_ids, mask=kept, other=0.0).to(tl.float32)
+    if per_expert_scale is not None:
+        weight *= tl.load(per_expert_scale + best_ids, mask=kept, other=0.0).to(tl.float32)
     tl.store(ids + row * TOP_K + slot, best_ids, mask=kept)
     tl.store(weights + row * TOP_K + slot, weight, mask=kept)
     count = tl.sum(tl.where(live, taken, 0), axis=0)[None, :]

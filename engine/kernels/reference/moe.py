@@ -6,20 +6,23 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...layer_config import Activation
 from ..prefill.experts import combine
 from ..toolchain.jit import HAS_TRITON
 from ..weights.weight import Weight
 
 
-def route(scores: Tensor, top_k: int, per_expert_scale: Tensor) -> tuple[Tensor, Tensor]:
+def route(scores: Tensor, top_k: int, per_expert_scale: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Weights fp32 and ids int64 of each row's experts, both [n, top_k], from ``scores`` fp32 [n, experts]: softmax
-    over all, the ``top_k`` largest renormalised to one, times each expert's own scale."""
+    over all, the ``top_k`` largest renormalised to one, times each expert's own scale if there are any."""
     weights, ids = scores.softmax(dim=-1).topk(top_k, dim=-1)
     weights = weights / weights.sum(dim=-1, keepdim=True)
-    return weights * per_expert_scale.float()[ids], ids
+    return weights if per_expert_scale is None else weights * per_expert_scale.float()[ids], ids
 
 
-def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Weight, down: Weight) -> Tensor:
+def experts(
+    x: Tensor, weights: Tensor, ids: Tensor, gate_up: Weight, down: Weight, activation: Activation = "gelu_tanh"
+) -> Tensor:
     """Weighted sum [n, hidden] of each row's experts in x's dtype, accumulated in fp32. ``x`` [n, hidden]; ``weights``,
     ``ids`` [n, top_k]; ``gate_up`` [experts, 2 * inter, hidden], gate first; ``down`` [experts, hidden, inter]. Each
     touched expert is read once."""
@@ -29,7 +32,8 @@ def experts(x: Tensor, weights: Tensor, ids: Tensor, gate_up: Weight, down: Weig
     # Where each expert's rows end. A count by torch.bincount would make the GPU wait for the host.
     ends = torch.searchsorted(chosen, torch.arange(gate_up.shape[0], device=x.device), right=True).to(torch.int32)
     gate, up = gate_up.grouped(x[row], ends).chunk(2, dim=-1)
-    out = down.grouped(F.gelu(gate, approximate="tanh") * up, ends)
+    gate = F.silu(gate) if activation == "silu" else F.gelu(gate, approximate="tanh")
+    out = down.grouped(gate * up, ends)
     if combines_on(x.device):
         return combine(out, by_expert, weights)
     weighted = out.float() * weights.flatten()[by_expert, None]

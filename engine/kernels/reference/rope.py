@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import ceil, floor, log, pi
+
 import torch
 from torch import Tensor
 
-from ...layer_config import RopeConfig
+from ...layer_config import RopeConfig, RopeScaling
 
 
 def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
@@ -14,8 +16,29 @@ def inverse_frequencies(rope: RopeConfig, device: torch.device) -> Tensor:
     half = rope.head_dim // 2
     exponents = torch.arange(0, rope.head_dim, 2, dtype=torch.float32, device=device) / rope.head_dim
     frequencies = 1.0 / rope.theta**exponents
+    if rope.scaling is not None:
+        slowed = _slowed(rope, rope.scaling, frequencies)
+        frequencies = frequencies * (1 - slowed) + frequencies / rope.scaling.factor * slowed
     turning = int(rope.rotated_fraction * half)
     return torch.where(torch.arange(half, device=device) < turning, frequencies, 0.0)
+
+
+def _slowed(rope: RopeConfig, scaling: RopeScaling, frequencies: Tensor) -> Tensor:
+    """How much of each pair turns more slowly, from 0 to 1."""
+    if scaling.kind == "linear":
+        return torch.ones_like(frequencies)
+    if scaling.kind == "llama3":
+        turns = scaling.trained_context / (2 * pi / frequencies)
+        return 1 - ((turns - scaling.slow) / (scaling.fast - scaling.slow)).clamp(0, 1)
+    first, last = (
+        rope.head_dim * log(scaling.trained_context / (turns * 2 * pi)) / (2 * log(rope.theta))
+        for turns in (scaling.fast, scaling.slow)
+    )
+    if scaling.whole_pairs:
+        first, last = floor(first), ceil(last)
+    first, last = max(first, 0), min(last, rope.head_dim - 1)
+    pairs = torch.arange(len(frequencies), dtype=torch.float32, device=frequencies.device)
+    return ((pairs - first) / (last - first if last != first else 0.001)).clamp(0, 1)
 
 
 def rope_table(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,12 +11,12 @@ from ..toolchain.jit import jit, tl
 
 @dataclass(frozen=True, slots=True)
 class HeadNorms:
-    """How an attention layer's heads are normed before they turn: ``q``, ``k`` weights [head_dim]; ``rounded_first``:
-    the drafters' order (``reference/norm.py``). Values are normed without weight (Gemma 4) or taken as they are
-    (DFlash)."""
+    """How an attention layer's heads are normed before they turn: ``q``, ``k`` weights [head_dim], or neither;
+    ``rounded_first``: the drafters' order (``reference/norm.py``). Values are normed without weight (Gemma 4) or taken
+    as they are (DFlash)."""
 
-    q: Tensor
-    k: Tensor
+    q: Tensor | None
+    k: Tensor | None
     eps: float
     rounded_first: bool
     norm_values: bool

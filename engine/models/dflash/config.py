@@ -12,15 +12,14 @@ from ...layer_config import (
     MAX_LAYERS,
     MAX_POSITIONS,
     MAX_SIZE,
-    MAX_THETA,
     MAX_VOCABULARY,
     AttentionConfig,
     LayerKind,
-    RopeConfig,
     optional_integer,
     optional_number,
     read_head_dim,
     read_num_heads,
+    read_rope,
 )
 from ..family import Json
 
@@ -85,16 +84,9 @@ def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
     head_dim, num_kv_heads = read_head_dim(merged, "head_dim"), merged.integer("num_key_value_heads", 1, MAX_HEADS)
     # Unless the config says otherwise, sliding layers are causal inside the block and full layers see all of it.
     causal = merged.flag("is_causal", merged.flag("causal", sliding))
+    rope, factor = read_rope(merged, head_dim)
     return AttentionConfig(
         kind=kind, num_heads=read_num_heads(merged, num_kv_heads), num_kv_heads=num_kv_heads, head_dim=head_dim,
-        rope=RopeConfig(_rope(merged).number("rope_theta", 1, MAX_THETA), head_dim), scale=head_dim**-0.5,
+        rope=rope, scale=head_dim**-0.5 * factor,
         window=merged.integer("sliding_window", 1, MAX_POSITIONS) if sliding else None, causal=causal,
     )  # fmt: skip
-
-
-def _rope(merged: Fields) -> Fields:
-    """Where the frequencies stand: at the top level, or as newer transformers save them. Only plain ones are known."""
-    rope = merged if "rope_theta" in merged else merged.nested("rope_parameters")
-    for scaling in (rope, merged.nested("rope_scaling", {})):
-        scaling.text("rope_type", ("default",), "default")
-    return rope

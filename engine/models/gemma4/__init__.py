@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..family import ChatFormat, Family, KnownPair, PackedCopy
+from ..family import ChatFormat, Family, GgufNames, KnownPair, PackedCopy
 from .config import Gemma4Config
 from .gguf_names import gguf_name
 
@@ -25,7 +25,7 @@ GEMMA4 = Family(
         "experts.gate_up_proj": ("experts.{}.gate_proj.weight", "experts.{}.up_proj.weight"),
         "experts.down_proj": ("experts.{}.down_proj.weight",),
     },
-    gguf_name=gguf_name,
+    gguf=GgufNames("gemma4", gguf_name),
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<|channel>", "<channel|>"),
     pairs=(
         KnownPair(

@@ -13,8 +13,9 @@ from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
+from ..layers import Experts
 from ..merged_weights import side_by_side
-from .modules import DecoderLayer, Experts, Gemma4, Router
+from .modules import DecoderLayer, Gemma4, Router
 
 
 @dataclass(frozen=True, slots=True)

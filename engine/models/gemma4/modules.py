@@ -10,15 +10,14 @@ from torch import Tensor, nn
 
 from ...kernels.decode.head import capped_logits
 from ...kernels.decode.tiles import TargetTiles
-from ...kernels.reference.moe import experts, route
+from ...kernels.reference.moe import route
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
-from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
 from ..attention_backends import TRITON
-from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
+from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import Gemma4Config
 
@@ -67,16 +66,6 @@ class Router(nn.Module):
         return route(scores, self.top_k, self.per_expert_scale)
 
 
-class Experts(nn.Module):
-    def __init__(self, hidden: int, moe: MoeConfig):
-        super().__init__()
-        self.gate_up_proj = nn.Parameter(torch.empty(moe.num_experts, 2 * moe.intermediate_size, hidden))
-        self.down_proj = nn.Parameter(torch.empty(moe.num_experts, hidden, moe.intermediate_size))
-
-    def forward(self, x: Tensor, weights: Tensor, ids: Tensor) -> Tensor:
-        return experts(x, weights, ids, weight_of(self, "gate_up_proj"), weight_of(self, "down_proj"))
-
-
 class DecoderLayer(nn.Module):
     def __init__(self, config: Gemma4Config, layer: AttentionConfig):
         super().__init__()
@@ -91,7 +80,7 @@ class DecoderLayer(nn.Module):
         self.has_experts = config.moe is not None
         if config.moe is not None:
             self.router = Router(hidden, config.moe, eps)
-            self.experts = Experts(hidden, config.moe)
+            self.experts = Experts(hidden, config.moe, "gelu_tanh")
             self.pre_feedforward_layernorm_2 = RMSNorm(hidden, eps)
             self.post_feedforward_layernorm_1 = RMSNorm(hidden, eps)
             self.post_feedforward_layernorm_2 = RMSNorm(hidden, eps)
@@ -122,9 +111,7 @@ class Gemma4(TargetModel):
     def __init__(self, config: Gemma4Config):
         super().__init__()
         self.config = config
-        # Drawing weights, as the constructor does, would import torch's compiler: a second of every start.
-        weight = torch.empty(config.vocab_size, config.hidden_size)
-        self.embed_tokens: nn.Embedding = nn.Embedding.from_pretrained(weight)  # type: ignore[no-untyped-call]
+        self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.attention)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
         # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).

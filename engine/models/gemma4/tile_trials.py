@@ -9,19 +9,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ...kernels.decode.dense import gate_up, partial_sums, project
-from ...kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
-from ...kernels.decode.head import HeadOutput, head_rows
-from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
+from ...kernels.decode.dense import gate_up, partial_sums
+from ...kernels.decode.experts import DenseDown, expert_gate_up_rows
+from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route
 from ...kernels.decode.tiles import BITS, TargetTiles, Tiles, target_tiles, with_splits_of
 from ...kernels.decode.trials import Launch, Trial, Trials
 from ...kernels.toolchain.card import HOPPER
 from ...kernels.toolchain.jit import MAX_ROWS
-from ...kernels.weights.kinds import format_of
-from ...kernels.weights.plain import PlainWeight
-from ...kernels.weights.weight import Weight
-from ...layer_config import MoeConfig
-from ..packed import format_of_target
+from ..product_launches import ProductLaunches
 from .kernel_layers import KernelLayer, RoutedExperts
 from .modules import Gemma4
 
@@ -49,35 +44,12 @@ def target_trials(target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTi
     return {name: trial for name, trial in found.items() if trial.launches(now)}
 
 
-class _Launches:
+class _Launches(ProductLaunches[KernelLayer]):
     """Rows of nothing: what products compute takes no longer for it."""
 
     def __init__(self, target: Gemma4, layers: Sequence[KernelLayer], plain: TargetTiles):
-        self._target, self._layers, self._plain, self._device = target, layers, plain, target.device
-        self.packed = format_of_target(target)
-        self._normed = self._rows(target.config.hidden_size)
-
-    def _rows(self, *shape: int) -> Tensor:
-        return torch.zeros(MAX_ROWS, *shape, dtype=self._target.dtype, device=self._device)
-
-    def _is_packed(self, weight: Weight) -> bool:
-        """Whether a weight is in the target's format, and so has the choices that are timed."""
-        return format_of(weight) == self.packed
-
-    def _products(self, weights: list[Weight], tiles: Tiles, split: bool) -> list[Launch]:
-        weights = [weight for weight in weights if self._is_packed(weight)]
-        inputs = {depth: self._rows(depth) for depth in {weight.shape[1] for weight in weights}}
-        outs = {
-            columns: partial_sums(tiles, columns, self._device) if split else self._rows(columns)
-            for columns in {weight.shape[0] for weight in weights}
-        }
-        return [partial(project, inputs[weight.shape[1]], weight, outs[weight.shape[0]], tiles) for weight in weights]
-
-    def qkv(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([layer.qkv for layer in self._layers], tiles.qkv, split=False)
-
-    def output(self, tiles: TargetTiles) -> list[Launch]:
-        return self._products([layer.output for layer in self._layers], tiles.output, split=True)
+        super().__init__(target, layers)
+        self._plain = plain
 
     def down(self, tiles: TargetTiles) -> list[Launch]:
         return self._products([layer.down for layer in self._layers], tiles.down, split=True)
@@ -113,24 +85,7 @@ class _Launches:
         ]  # fmt: skip
 
     def expert_down(self, tiles: TargetTiles) -> list[Launch]:
-        moe = self._moe
-        act, out = self._rows(moe.top_k, moe.intermediate_size), self._rows(moe.top_k, self._target.config.hidden_size)
-        found = self._drawn(MAX_ROWS)
-        return [
-            partial(expert_down_rows, act.flatten(0, 1), routed.down, found, out, tiles.expert_down)
-            for _, routed in self._routed()
-            if self._is_packed(routed.down)
-        ]
-
-    def head(self, tiles: TargetTiles) -> list[Launch]:
-        config, weight = self._target.config, PlainWeight(self._target.head)
-        out = HeadOutput.allocate(config.vocab_size, tiles.head, self._device)
-        return [partial(head_rows, self._normed, weight, config.logit_softcap, out, tiles.head)]
-
-    @property
-    def _moe(self) -> MoeConfig:
-        assert self._target.config.moe is not None
-        return self._target.config.moe
+        return self._expert_downs([routed.down for _, routed in self._routed()], tiles)
 
     def _routed(self) -> list[tuple[KernelLayer, RoutedExperts]]:
         return [(layer, layer.routed) for layer in self._layers if layer.routed is not None]
@@ -138,9 +93,3 @@ class _Launches:
     def _router(self, routed: RoutedExperts, rows: Tensor, found: Assignment, tiles: Tiles) -> RouterRows:
         router = routed.router
         return RouterRows(self._normed, router.proj.weight, router.per_expert_scale, None, rows, found, tiles)
-
-    def _drawn(self, rows: int) -> Assignment:
-        moe = self._moe
-        scores = torch.rand(rows, moe.num_experts, generator=torch.Generator().manual_seed(0))
-        drawn = reference_assignment(scores, moe.top_k, torch.ones(moe.num_experts))
-        return Assignment(*(part.to(self._device) for part in (drawn.experts, drawn.pairs, drawn.weights)))

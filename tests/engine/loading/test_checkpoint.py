@@ -182,7 +182,7 @@ def test_a_tensor_of_another_config(name: str, shape: tuple[int, ...], words: tu
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "word"), [("model_type", "llama", "llama"), ("hidden_size_per_layer_input", 256, "E2B")]
+    ("field", "value", "word"), [("model_type", "mamba", "mamba"), ("hidden_size_per_layer_input", 256, "E2B")]
 )
 def test_another_architecture(field: str, value: object, word: str, folder: Path) -> None:
     edit_config(folder, lambda config: config["text_config"].update({field: value}))

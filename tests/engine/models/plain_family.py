@@ -144,7 +144,7 @@ class PlainTarget(TargetModel):
 
 PLAIN = Family(
     name="plain",
-    model_types=("llama",),
+    model_types=("plain",),
     read_config=PlainConfig.from_json,
     tensor_name=lambda name: name if name.startswith("lm_head.") else f"model.{name}",
     skipped_tensors=(),
@@ -172,6 +172,8 @@ def write_plain_target(folder: Path, seed: int = 0, depth: int = 4) -> LlamaForC
     )
     model = randomised(LlamaForCausalLM(config), seed)
     model.save_pretrained(folder)
+    saved = folder / "config.json"
+    saved.write_text(saved.read_text().replace('"model_type": "llama"', '"model_type": "plain"'))
     write_tokenizer(folder)
     (folder / "chat_template.jinja").unlink()
     return model

@@ -174,9 +174,9 @@ def test_its_memory_and_its_floor_count_both_matrices(pair: PlainPair) -> None:
 
 
 def test_unknown_models_are_named_beside_the_known(tmp_path: Path) -> None:
-    with pytest.raises(WeightsFailure, match=r"'mamba' model; the engine runs Gemma 4 \(.*\); plain \(llama\)"):
+    with pytest.raises(WeightsFailure, match=r"'mamba' model; the engine runs Gemma 4 \(.*\); plain \(plain\)"):
         family_of({"model_type": "mamba"})
-    (tmp_path / "config.json").write_text('{"model_type": "llama", "hidden_size": 2816, "num_hidden_layers": 30}')
+    (tmp_path / "config.json").write_text('{"model_type": "plain", "hidden_size": 2816, "num_hidden_layers": 30}')
     assert known_drafter(tmp_path) is None, "shaped as a Gemma 4 that has one"
     with pytest.raises(WeightsFailure, match="vocab_size"):
         read_target_config(tmp_path)

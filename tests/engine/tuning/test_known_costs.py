@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.files.cache_folder import cache_folder
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.tuning import known
-from engine.tuning.known import cache_folder, known_costs
+from engine.tuning.known import known_costs
 
 TABLE = CostTable((128, 2048), (RoundCosts(0.5, (2.0, 3.0), 0.1), RoundCosts(0.75, (2.5, 4.0), 0.1)))
 SLOWER = CostTable((128,), (RoundCosts(5.0, (20.0, 30.0), 1.0),))
@@ -32,7 +33,7 @@ def test_it_is_timed_once_for_each_card_and_each_pair_of_weights() -> None:
     for place in range(len(CARD)):
         other = (*CARD[:place], "another", *CARD[place + 1 :])
         assert known_costs(other, lambda: SLOWER) == SLOWER
-    assert known_costs(CARD, never) == TABLE and len(list(cache_folder().iterdir())) == 5
+    assert known_costs(CARD, never) == TABLE and len(list(cache_folder("costs").iterdir())) == 5
 
 
 def test_other_code_is_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +58,7 @@ def test_other_code_is_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_file_that_holds_something_else_is_written_anew(change: dict[str, object]) -> None:
     known_costs(CARD, lambda: TABLE)
-    (path,) = cache_folder().iterdir()
+    (path,) = cache_folder("costs").iterdir()
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     assert known_costs(CARD, lambda: SLOWER) == SLOWER
     assert known_costs(CARD, never) == SLOWER
@@ -66,7 +67,7 @@ def test_a_file_that_holds_something_else_is_written_anew(change: dict[str, obje
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[]", b"{}", b'{"identity": 1', b"[" * 100_000])
 def test_a_damaged_file_is_written_anew(content: bytes) -> None:
     known_costs(CARD, lambda: TABLE)
-    (path,) = cache_folder().iterdir()
+    (path,) = cache_folder("costs").iterdir()
     path.write_bytes(content)
     assert known_costs(CARD, lambda: SLOWER) == SLOWER
     assert known_costs(CARD, never) == SLOWER

@@ -17,6 +17,7 @@ from engine.commands import WeightFormat
 from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
+from engine.files.cache_folder import cache_folder
 from engine.kernels.decode.tiles import DraftTiles, TargetTiles, Tiles, target_tiles
 from engine.kernels.decode.trials import Trial
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
@@ -25,7 +26,6 @@ from engine.layer_config import MoeConfig
 from engine.loading import choose_rounds as starting
 from engine.loading.choose_rounds import derived_tiles, kept_tiles, time_tiles
 from engine.tuning import tiles as tuning
-from engine.tuning.known import cache_folder
 from engine.tuning.tiles import neighbours, tune, with_choice
 from tests.engine.conftest import CPU
 from tests.engine.decoding.test_device_rounds import DRAFT_TILES, TILES

@@ -1,0 +1,130 @@
+"""Models that installed packages carry as GGUF files: such a file holds all that a checkpoint's folder does, in other
+words, so that folder is written once, beside a link to the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
+
+from ..errors import Load, WeightsFailure
+from ..files.cache_folder import cache_folder
+from ..files.gguf import Gguf, read_gguf
+from ..models.family import Json
+from ..models.registry import FAMILIES
+
+TOKENS, MERGES, TYPES = (f"tokenizer.ggml.{name}" for name in ("tokens", "merges", "token_type"))
+CONTROL, OF_USERS = 3, 4
+"""Types of tokens that text is never split into: those for the model alone, and those that are text."""
+NAMED_TOKENS = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
+"""In ``tokenizer_config.json``, and what files call them."""
+FORMAT = 1
+"""Counts how the folder is written."""
+
+WORDS = {
+    "gpt-2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    "llama-bpe": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "qwen2": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+}
+"""What merges never cross, by the name that files have for it."""
+DIGITS_APART = {"smollm": "gpt-2"}
+"""Each digit is a word; the rest is as in these."""
+
+
+def packaged_folder(package: str) -> Path | None:
+    """A folder as published checkpoints are, of the one GGUF file in a package; None where that isn't installed. Raises
+    ``WeightsFailure`` for a file that is damaged, or of a family whose files the engine can't read alone."""
+    spec = find_spec(package)
+    found = [] if spec is None or spec.origin is None else sorted(Path(spec.origin).parent.glob("*.gguf"))
+    return folder_of(found[0]) if len(found) == 1 else None
+
+
+def folder_of(path: Path) -> Path:
+    """The folder of one file. It is written once for every state of the file."""
+    said = path.stat()
+    state = sha256(f"{FORMAT}\0{path}\0{said.st_size}\0{said.st_mtime_ns}".encode()).hexdigest()[:16]
+    folder = cache_folder("models") / f"{path.stem}-{state}"
+    if not (folder / "config.json").exists():
+        _write(path, folder)
+    return folder
+
+
+def _write(path: Path, folder: Path) -> None:
+    """Whole or not at all: another start may do the same."""
+    file = read_gguf(path, whole=(TOKENS, MERGES, TYPES))
+    config, tokenizer = _config(path, file), _tokenizer(path, file)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(mkdtemp(dir=folder.parent))
+    for name, content in (("config.json", config), ("tokenizer_config.json", _about_tokens(file))):
+        (made / name).write_text(json.dumps(content, indent=1), "utf-8")
+    (made / "tokenizer.json").write_text(tokenizer, "utf-8")
+    if template := file.fields.get("tokenizer.chat_template"):
+        (made / "chat_template.jinja").write_text(template, "utf-8")
+    try:
+        (made / path.name).symlink_to(path.absolute())
+    except OSError:  # where links aren't allowed
+        shutil.copy(path, made)
+    with suppress(OSError):
+        os.rename(made, folder)
+    if made.exists():
+        shutil.rmtree(made)
+
+
+def _config(path: Path, file: Gguf) -> Json:
+    """``config.json`` by the family of the file."""
+    readable = {
+        family.gguf.architecture: family.gguf.config
+        for family in FAMILIES
+        if family.gguf is not None and family.gguf.config is not None
+    }
+    if file.architecture not in readable:
+        what = f"a model of the architecture {file.architecture!r}"
+        raise _unread(path, what, readable)
+    return readable[file.architecture](file)
+
+
+def _about_tokens(file: Gguf) -> Json:
+    """``tokenizer_config.json``."""
+    tokens = file.fields[TOKENS]
+    ids = {name: file.fields.get(f"tokenizer.ggml.{key}_token_id") for name, key in NAMED_TOKENS.items()}
+    named = {f"{name}_token": tokens[index] for name, index in ids.items() if index in range(len(tokens))}
+    return {"tokenizer_class": "TokenizersBackend", "clean_up_tokenization_spaces": False, **named}
+
+
+def _tokenizer(path: Path, file: Gguf) -> str:
+    """``tokenizer.json``: byte-pair encoding whose words are as the file's name for them says."""
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+
+    kind, words = file.fields.get("tokenizer.ggml.model"), str(file.fields.get("tokenizer.ggml.pre"))
+    if kind != "gpt2":
+        raise _unread(path, f"a file with a tokenizer of the kind {kind!r}", ["gpt2"])
+    if words not in WORDS and words not in DIGITS_APART:
+        raise _unread(path, f"a file whose tokenizer splits words as {words!r} does", [*WORDS, *DIGITS_APART])
+    tokens, types = file.fields[TOKENS], file.fields[TYPES]
+    merges = [tuple(merge.split(" ", 1)) for merge in file.fields[MERGES]]
+    vocabulary = {token: index for index, token in enumerate(tokens)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=words == "llama-bpe"))
+    split = pre_tokenizers.Split(Regex(WORDS[DIGITS_APART.get(words, words)]), behavior="isolated")
+    bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    digits = [pre_tokenizers.Digits(individual_digits=True)] if words in DIGITS_APART else []
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*digits, split, bytes_])
+    tokenizer.decoder = decoders.ByteLevel()
+    added = [(token, kind) for token, kind in zip(tokens, types, strict=True) if kind in (CONTROL, OF_USERS)]
+    tokenizer.add_special_tokens([AddedToken(token, special=True) for token, kind in added if kind == CONTROL])
+    tokenizer.add_tokens([AddedToken(token, special=False) for token, kind in added if kind == OF_USERS])
+    return str(tokenizer.to_str())
+
+
+def _unread(path: Path, what: str, known: Iterable[str]) -> WeightsFailure:
+    return WeightsFailure(
+        f"{path.name} is {what}; of files without config.json the engine reads {', '.join(known)}.",
+        ("llama.cpp runs this one: ", Load(str(path))),
+    )

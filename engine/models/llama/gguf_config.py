@@ -1,0 +1,40 @@
+"""The ``config.json`` of a Llama that comes as a GGUF file alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import WeightsFailure
+from ...files.gguf import Gguf
+
+FIELDS = {
+    "hidden_size": "embedding_length",
+    "intermediate_size": "feed_forward_length",
+    "num_hidden_layers": "block_count",
+    "num_attention_heads": "attention.head_count",
+    "num_key_value_heads": "attention.head_count_kv",
+    "head_dim": "rope.dimension_count",
+    "rms_norm_eps": "attention.layer_norm_rms_epsilon",
+    "rope_theta": "rope.freq_base",
+    "max_position_embeddings": "context_length",
+}
+"""Of ``config.json``, and what the file calls them."""
+
+
+def config_of(file: Gguf) -> dict[str, Any]:
+    """Raises ``WeightsFailure`` for frequencies that the file changes by numbers of its own."""
+    said = file.fields
+    if "rope_freqs.weight" in file.tensors or said.get("llama.rope.scaling.type", "none") != "none":
+        raise WeightsFailure(
+            "This GGUF file scales its rotary frequencies, and has no config.json that says how.",
+            "Put the original model's config.json beside it.",
+        )
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        **{name: said[f"llama.{key}"] for name, key in FIELDS.items() if f"llama.{key}" in said},
+        "vocab_size": file.lengths.get("tokenizer.ggml.tokens"),
+        "bos_token_id": said.get("tokenizer.ggml.bos_token_id"),
+        "eos_token_id": said.get("tokenizer.ggml.eos_token_id"),
+        "tie_word_embeddings": "output.weight" not in file.tensors,
+    }

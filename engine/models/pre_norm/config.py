@@ -1,0 +1,108 @@
+"""What the ``config.json`` of a plain pre-norm decoder says. Field names are those of the published ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...errors import WeightsFailure
+from ...files.json_fields import Fields
+from ...layer_config import (
+    MAX_EXPERTS,
+    MAX_HEADS,
+    MAX_LAYERS,
+    MAX_POSITIONS,
+    MAX_SIZE,
+    MAX_VOCABULARY,
+    AttentionConfig,
+    MoeConfig,
+    read_head_dim,
+    read_num_heads,
+    read_rope,
+)
+from ..family import Json, TargetConfig, read_stops
+
+if TYPE_CHECKING:
+    from .modules import PreNormTarget
+
+OTHERWISE_COMPUTED = {
+    "attention_bias": "whose attention adds biases",
+    "mlp_bias": "whose MLP adds biases",
+    "use_sliding_window": "with sliding windows",
+}
+"""Flags of configs that no published model of these families sets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreNormConfig(TargetConfig):
+    """A decoder of such layers; with ``moe`` each has experts in place of its MLP."""
+
+    head_norms: bool
+    """Whether queries and keys are normed, head by head."""
+    tied: bool
+    """Whether the embedding is the output head, too."""
+
+    def build(self) -> PreNormTarget:
+        from .modules import PreNormTarget
+
+        return PreNormTarget(self)
+
+
+def read_pre_norm(
+    config: Json, generation: Json | None, *, head_norms: bool, head_dim: int | None = None, experts: bool = False
+) -> PreNormConfig:
+    """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported.
+    ``head_dim`` is that of configs that don't say; None: what the heads share of the hidden size."""
+    fields = Fields(config, "config.json")
+    for name, what in OTHERWISE_COMPUTED.items():
+        if fields.flag(name, False):
+            raise WeightsFailure(
+                f"This checkpoint is one {what} ({name}), which the engine lacks.", "Name a model without."
+            )
+    fields.text("hidden_act", ("silu",), "silu")
+    vocab_size = fields.integer("vocab_size", 1, MAX_VOCABULARY)
+    hidden_size = fields.integer("hidden_size", 1, MAX_SIZE)
+    num_heads = fields.integer("num_attention_heads", 1, MAX_HEADS)
+    moe = _moe(fields) if experts else None
+    layer = _attention(fields, head_dim or hidden_size // num_heads, num_heads)
+    return PreNormConfig(
+        hidden_size=hidden_size,
+        intermediate_size=0 if moe is not None else fields.integer("intermediate_size", 1, MAX_SIZE),
+        activation="silu",
+        norms_branches=False,
+        vocab_size=vocab_size,
+        rms_norm_eps=fields.number("rms_norm_eps", 0, 1),
+        max_context=fields.integer("max_position_embeddings", 1, MAX_POSITIONS),
+        layers=(layer,) * fields.integer("num_hidden_layers", 1, MAX_LAYERS),
+        moe=moe,
+        stop_token_ids=read_stops(fields, generation, vocab_size),
+        head_norms=head_norms,
+        tied=fields.flag("tie_word_embeddings", False),
+    )
+
+
+def _attention(fields: Fields, head_dim: int, num_heads: int) -> AttentionConfig:
+    head_dim = read_head_dim(fields, "head_dim", head_dim)
+    num_kv_heads = fields.integer("num_key_value_heads", 1, MAX_HEADS, num_heads)
+    rope, factor = read_rope(fields, head_dim, theta=1e4)
+    return AttentionConfig(
+        kind="full_attention", num_heads=read_num_heads(fields, num_kv_heads), num_kv_heads=num_kv_heads,
+        head_dim=head_dim, rope=rope, scale=head_dim**-0.5 * factor, window=None,
+    )  # fmt: skip
+
+
+def _moe(fields: Fields) -> MoeConfig:
+    """Every layer has experts, and what the chosen ones count adds up to one, as in all that are published."""
+    sparse = fields.integer("decoder_sparse_step", 1, MAX_LAYERS, 1) == 1 and not fields.given("mlp_only_layers")
+    if not sparse or not fields.flag("norm_topk_prob", False):
+        what = "whose experts' weights don't add up to one (norm_topk_prob)"
+        if not sparse:
+            what = "with layers without experts (decoder_sparse_step, mlp_only_layers)"
+        raise WeightsFailure(f"This checkpoint is one {what}, which the engine lacks.", "Name a published Qwen3 MoE.")
+    count = "num_experts" if "num_experts" in fields else "num_local_experts"
+    num_experts = fields.integer(count, 1, MAX_EXPERTS)
+    return MoeConfig(
+        num_experts,
+        fields.integer("num_experts_per_tok", 1, num_experts),
+        fields.integer("moe_intermediate_size", 1, MAX_SIZE),
+    )

@@ -1,0 +1,98 @@
+"""The target's pass of at most 16 rows as kernel launches, for decoding rounds; ``modules.PreNormTarget`` defines it.
+Seven launches a layer besides attention's own, whose last two products leave their sums to the norm behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ...kernels.decode.dense import gate_up, partial_sums, project
+from ...kernels.decode.experts import expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.norm import add_and_norm
+from ...kernels.decode.router import Assignment, RouterRows, SplitScratch, route_rows
+from ...kernels.decode.tiles import TargetTiles
+from ...kernels.decode.trials import Trials
+from ...kernels.round.tree_rows import TreeRows
+from ...kv_cache.cache import Cache
+from ..family import TargetConfig
+from ..rows_pass import RowBuffers, RowsPass
+from .kernel_layers import KernelLayer, kernel_layers, layers_of
+from .modules import PreNormTarget, Router
+from .tile_trials import target_trials
+
+
+class _Buffers(RowBuffers):
+    """With those of the MLP, or of the experts."""
+
+    def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
+        super().__init__(config, tiles, dtype, device)
+        if config.moe is None:
+            self.act = self.rows(config.intermediate_size)
+            self.down = partial_sums(tiles.down, config.hidden_size, device)
+            return
+        experts, top_k = config.moe.num_experts, config.moe.top_k
+        self.splits = SplitScratch.allocate(tiles.router, experts, device)
+        self.assignment = Assignment.allocate(experts, top_k, device)
+        self.act = self.rows(top_k, config.moe.intermediate_size).flatten(0, 1)
+        self.pairs = self.rows(top_k, config.hidden_size)
+        self.down = self.pairs.transpose(0, 1)
+        """[top_k, 16, hidden]: to be added like the splits of a product."""
+
+
+class DecodePass(RowsPass[KernelLayer]):
+    """The forward pass, bound to one cache and to the tensors that say which rows run."""
+
+    norm_style = "qwen"
+    buffers_of = _Buffers
+    _buffers: _Buffers
+
+    def __init__(
+        self,
+        target: PreNormTarget,
+        cache: Cache,
+        cursor: Tensor,
+        rows: Tensor,
+        taps: Sequence[int] = (),
+        tiles: TargetTiles | None = None,
+    ):
+        """As ``RowsPass`` says. Merges the target's weights in place."""
+        first_norm = layers_of(target)[0].input_layernorm.weight
+        super().__init__(target, first_norm, kernel_layers(target, cache), cache, cursor, rows, taps, tiles)
+
+    def trials(self) -> Trials[TargetTiles]:
+        return target_trials(self._target, self._layers, self._tiles["bf16"])
+
+    def _attend(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
+        super()._attend(layer, max_rows, tree)
+        buffers = self._buffers
+        add_and_norm(
+            buffers.output, buffers.x, layer.middle_norm, layer.head_norms.eps, buffers.normed, "qwen",
+            tiles=self.tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
+
+    def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
+        buffers = self._buffers
+        if layer.router is None:
+            up_tiles, down_tiles = self._for(layer.gate_up).gate_up, self._for(layer.down).down
+            gate_up(buffers.normed, layer.gate_up, buffers.act, "silu", up_tiles, max_rows)
+            project(buffers.act, layer.down, buffers.down, down_tiles, max_rows)
+        else:
+            self._run_experts(layer, layer.router, max_rows)
+        add_and_norm(
+            buffers.down, buffers.x, layer.next_norm, layer.head_norms.eps, buffers.normed, "qwen", features,
+            tiles=self.tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
+
+    def _run_experts(self, layer: KernelLayer, router: Router, max_rows: int) -> None:
+        buffers, found = self._buffers, self._buffers.assignment
+        rows = RouterRows(buffers.normed, router.weight, None, router.forced, self.rows, found, self.tiles.router)
+        route_rows(rows, buffers.splits, max_rows)
+        tiles = self._for(layer.gate_up)
+        up_tiles = tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
+        expert_gate_up_rows(
+            buffers.normed, layer.gate_up, found, buffers.act, up_tiles, None, max_rows, activation="silu"
+        )
+        down_tiles = self._for(layer.down).expert_down
+        expert_down_rows(buffers.act, layer.down, found, buffers.pairs, down_tiles, max_rows)

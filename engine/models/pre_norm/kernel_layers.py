@@ -1,0 +1,78 @@
+"""The target's layers as kernels read them: merged weights, and the norm of what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from ...kernels.shared.heads import HeadNorms
+from ...kernels.weights.kinds import weight_of
+from ...kernels.weights.weight import Weight
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
+from ...layer_config import AttentionConfig
+from ..layers import GatedMLP
+from ..merged_weights import side_by_side
+from .modules import Attention, DecoderLayer, PreNormTarget, Router, SparseMLP
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLayer:
+    """One layer as the kernels read it."""
+
+    config: AttentionConfig
+    cache: LayerCache
+    frequencies: Tensor
+    qkv: Weight
+    head_norms: HeadNorms
+    output: Weight
+    middle_norm: Tensor
+    """Before the MLP, or the experts."""
+    router: Router | None
+    gate_up: Weight
+    """Of the MLP [2 * inter, hidden], or, with a router, of all experts [experts, 2 * inter, hidden]."""
+    down: Weight
+    next_norm: Tensor
+    """The next layer's first, or the model's final norm."""
+
+
+def layers_of(target: PreNormTarget) -> list[DecoderLayer]:
+    return [module for module in target.layers if isinstance(module, DecoderLayer)]
+
+
+def kernel_layers(target: PreNormTarget, cache: Cache) -> list[KernelLayer]:
+    """Lays weights that are read together side by side; the target's modules keep using them."""
+    modules = layers_of(target)
+    next_norms = [module.input_layernorm.weight for module in modules[1:]] + [target.norm.weight]
+    return [
+        _layer(module, layer_cache, target.frequencies, next_norm)
+        for module, layer_cache, next_norm in zip(modules, cache.attention, next_norms, strict=True)
+    ]
+
+
+def _layer(module: DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> KernelLayer:
+    attention, mlp = module.self_attn, module.mlp
+    if isinstance(mlp, SparseMLP):
+        router, gate_up, down = mlp.gate, weight_of(mlp.experts, "gate_up_proj"), weight_of(mlp.experts, "down_proj")
+    else:
+        assert isinstance(mlp, GatedMLP)
+        router, gate_up, down = None, side_by_side(mlp.gate_proj, mlp.up_proj), weight_of(mlp.down_proj)
+    return KernelLayer(
+        config=attention.config,
+        cache=cache,
+        frequencies=frequencies,
+        qkv=side_by_side(attention.q_proj, attention.k_proj, attention.v_proj),
+        head_norms=_head_norms(attention, module.input_layernorm.eps),
+        output=weight_of(attention.o_proj),
+        middle_norm=module.post_attention_layernorm.weight,
+        router=router,
+        gate_up=gate_up,
+        down=down,
+        next_norm=next_norm,
+    )
+
+
+def _head_norms(attention: Attention, eps: float) -> HeadNorms:
+    q, k = (None if norm is None else norm.weight for norm in (attention.q_norm, attention.k_norm))
+    return HeadNorms(q, k, eps, rounded_first=True, norm_values=False)

@@ -1,0 +1,149 @@
+"""A plain pre-norm decoder, one sequence, no batch dimension. Modules and parameters are named as in the published
+checkpoints of Llama, Qwen3 and Qwen3-MoE, so this file lists what such a checkpoint must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from ...kernels.decode.head import capped_logits
+from ...kernels.decode.tiles import TargetTiles
+from ...kernels.reference.moe import route
+from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
+from ...layer_config import AttentionConfig, MoeConfig
+from ..attention_backends import TRITON
+from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
+from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
+from .config import PreNormConfig
+
+
+class Attention(AttentionModule):
+    def __init__(self, layer: AttentionConfig, config: PreNormConfig):
+        super().__init__(layer)
+        hidden, kv_size = config.hidden_size, layer.num_kv_heads * layer.head_dim
+        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
+        self.k_proj = linear(hidden, kv_size)
+        self.v_proj = linear(hidden, kv_size)
+        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden)
+        self.q_norm, self.k_norm = (
+            RMSNorm(layer.head_dim, config.rms_norm_eps, "qwen") if config.head_norms else None for _ in range(2)
+        )
+
+    def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
+        """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
+        n, head_dim = x.shape[0], self.config.head_dim
+        q, k = (projection(x).view(n, -1, head_dim) for projection in (self.q_proj, self.k_proj))
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        v = self.v_proj(x).view(n, -1, head_dim)
+        k, v = cache.extend(start, apply_rope(k, rope), v)
+        mixed = self.attend(apply_rope(q, rope), k, v, causal=True, window=None, scale=self.config.scale)
+        out: Tensor = self.o_proj(mixed)
+        return out
+
+
+class Router(nn.Module):
+    def __init__(self, hidden: int, moe: MoeConfig):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(moe.num_experts, hidden))
+        self.top_k = moe.top_k
+        self.forced: Tensor | None = None
+        """For measuring: fp32 scores [rows, experts] that replace the router's own, row by row and over again."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights and ids, [n, top_k], of each row's experts. Scores are fp32: rounding them flips near-ties."""
+        scores = torch.nn.functional.linear(x.float(), self.weight.float())
+        if self.forced is not None:
+            scores = self.forced[torch.arange(x.shape[0], device=x.device) % self.forced.shape[0]]
+        return route(scores, self.top_k)
+
+
+class SparseMLP(nn.Module):
+    """Experts in place of an MLP; ``gate`` chooses among them."""
+
+    def __init__(self, hidden: int, moe: MoeConfig):
+        super().__init__()
+        self.gate = Router(hidden, moe)
+        self.experts = Experts(hidden, moe, "silu")
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.experts(x, *self.gate(x))
+        return out
+
+
+class DecoderLayer(nn.Module):
+    def __init__(self, config: PreNormConfig, layer: AttentionConfig):
+        super().__init__()
+        hidden, eps = config.hidden_size, config.rms_norm_eps
+        self.self_attn = Attention(layer, config)
+        self.mlp = (
+            GatedMLP(hidden, config.intermediate_size, "silu") if config.moe is None else SparseMLP(hidden, config.moe)
+        )
+        self.input_layernorm = RMSNorm(hidden, eps, "qwen")
+        self.post_attention_layernorm = RMSNorm(hidden, eps, "qwen")
+
+    def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), start, cache, rope)
+        out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
+        return out
+
+
+class PreNormTarget(TargetModel):
+    """Weights and forward pass."""
+
+    has_decode_pass = True
+    branch_ends = ("self_attn.o_proj.weight", "mlp.down_proj.weight", "experts.down_proj")
+    read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+
+    config: PreNormConfig
+
+    def __init__(self, config: PreNormConfig):
+        super().__init__()
+        self.config = config
+        self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(DecoderLayer(config, layer) for layer in config.attention)
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+        self.lm_head = None if config.tied else linear(config.hidden_size, config.vocab_size)
+
+    @property
+    def head(self) -> Tensor:
+        return self.embed_tokens.weight if self.lm_head is None else self.lm_head.weight
+
+    @property
+    def routers(self) -> list[Router]:
+        return [module for module in self.modules() if isinstance(module, Router)]
+
+    def prepare(self) -> None:
+        (rope,) = {layer.rope for layer in self.config.attention}
+        self.frequencies = inverse_frequencies(rope, self.device)
+
+    def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
+        rope = rope_table(torch.arange(start, start + ids.shape[0], device=ids.device), self.frequencies)
+        x = self.embed(ids)
+        tapped: dict[int, Tensor] = {}
+        for index, (layer, layer_cache) in enumerate(zip(self.layers, cache.attention, strict=True)):
+            x = layer(x, start, layer_cache, rope)
+            if index in taps:
+                tapped[index] = x
+        features = torch.cat([tapped[index] for index in taps], dim=-1) if taps else None
+        return TargetOutput(self.norm(x), features)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        return capped_logits(hidden, self.head, None)
+
+    def prefill_pass(self, cache: Cache) -> PrefillPass:
+        """Where every layer attends with Triton, kernels do the rest of a prompt as well."""
+        from . import prefill_pass
+
+        return prefill_pass.PrefillPass(self, cache) if self.attention_backend == TRITON.name else self
+
+    def decode_pass(
+        self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
+    ) -> DecodePass:
+        from . import decode_pass
+
+        return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)

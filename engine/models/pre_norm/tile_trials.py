@@ -1,0 +1,62 @@
+"""The products of a target's decode pass, launched with any tiles, over the layers' own weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ...kernels.decode.dense import gate_up
+from ...kernels.decode.experts import expert_gate_up_rows
+from ...kernels.decode.tiles import BITS, TargetTiles
+from ...kernels.decode.trials import Launch, Trial, Trials
+from ...kernels.toolchain.jit import MAX_ROWS
+from ..product_launches import ProductLaunches
+from ..target import TargetModel
+from .kernel_layers import KernelLayer
+
+
+def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: TargetTiles) -> Trials[TargetTiles]:
+    """Each choice that there is for products in this target's format; ``now`` are tiles that it could have."""
+    of = _Launches(target, layers)
+    bits = BITS[of.packed]
+    found: Trials[TargetTiles] = {
+        "head": Trial(of.head),
+        "qkv": Trial(of.qkv, 1, bits),
+        "output": Trial(of.output, 1, bits, splits=True),
+    }
+    if target.config.moe is None:
+        found["gate_up"] = Trial(of.gate_up, 2, bits)
+        found["down"] = Trial(of.down, 1, bits, splits=True)
+    else:
+        found["expert_gate_up"] = Trial(partial(of.expert_gate_up, rows=MAX_ROWS), 2, bits, shares=True)
+        found["expert_down"] = Trial(of.expert_down, 1, bits, shares=True)
+        # A row alone must have the bits it has among sixteen: steps as deep, of packed weights by as many warps.
+        alone = partial(of.expert_gate_up, rows=1)
+        found["expert_gate_up_alone"] = Trial(alone, 2, bits, depth=False, warps=bits == 16, shares=True)
+    return {name: trial for name, trial in found.items() if trial.launches(now)}
+
+
+class _Launches(ProductLaunches[KernelLayer]):
+    def gate_up(self, tiles: TargetTiles) -> list[Launch]:
+        act = self._rows(self._target.config.intermediate_size)
+        return [
+            partial(gate_up, self._normed, layer.gate_up, act, "silu", tiles.gate_up)
+            for layer in self._layers
+            if self._is_packed(layer.gate_up)
+        ]
+
+    def down(self, tiles: TargetTiles) -> list[Launch]:
+        return self._products([layer.down for layer in self._layers], tiles.down, split=True)
+
+    def expert_gate_up(self, tiles: TargetTiles, rows: int) -> list[Launch]:
+        moe, found = self._moe, self._drawn(rows)
+        chosen = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up
+        out = self._rows(moe.top_k, moe.intermediate_size).flatten(0, 1)
+        return [
+            partial(expert_gate_up_rows, self._normed, layer.gate_up, found, out, chosen, None, rows, "silu")
+            for layer in self._layers
+            if self._is_packed(layer.gate_up)
+        ]
+
+    def expert_down(self, tiles: TargetTiles) -> list[Launch]:
+        return self._expert_downs([layer.down for layer in self._layers], tiles)

@@ -1,0 +1,86 @@
+"""The products of a target's decode pass, launched with any tiles, over the layers' own weights: to time them where the
+memory is full of a model. What families have in common; each has the rest in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from ..kernels.decode.dense import partial_sums, project
+from ..kernels.decode.experts import expert_down_rows
+from ..kernels.decode.head import HeadOutput, head_rows
+from ..kernels.decode.router import Assignment, reference_assignment
+from ..kernels.decode.tiles import TargetTiles, Tiles
+from ..kernels.decode.trials import Launch
+from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.kinds import format_of
+from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.weight import Weight
+from ..layer_config import MoeConfig
+from .packed import format_of_target
+from .rows_pass import AttendingLayer
+from .target import TargetModel
+
+Layer = TypeVar("Layer", bound=AttendingLayer)
+
+
+class ProductLaunches(Generic[Layer]):
+    """Rows of nothing: what products compute takes no longer for it."""
+
+    def __init__(self, target: TargetModel, layers: Sequence[Layer]):
+        self._target, self._layers, self._device = target, layers, target.device
+        self.packed = format_of_target(target)
+        self._normed = self._rows(target.config.hidden_size)
+
+    def qkv(self, tiles: TargetTiles) -> list[Launch]:
+        return self._products([layer.qkv for layer in self._layers], tiles.qkv, split=False)
+
+    def output(self, tiles: TargetTiles) -> list[Launch]:
+        return self._products([layer.output for layer in self._layers], tiles.output, split=True)
+
+    def head(self, tiles: TargetTiles) -> list[Launch]:
+        config, weight = self._target.config, PlainWeight(self._target.head)
+        out = HeadOutput.allocate(config.vocab_size, tiles.head, self._device)
+        return [partial(head_rows, self._normed, weight, config.logit_softcap, out, tiles.head)]
+
+    def _expert_downs(self, weights: Sequence[Weight], tiles: TargetTiles) -> list[Launch]:
+        moe = self._moe
+        act, out = self._rows(moe.top_k, moe.intermediate_size), self._rows(moe.top_k, self._target.config.hidden_size)
+        found = self._drawn(MAX_ROWS)
+        return [
+            partial(expert_down_rows, act.flatten(0, 1), weight, found, out, tiles.expert_down)
+            for weight in weights
+            if self._is_packed(weight)
+        ]
+
+    def _products(self, weights: list[Weight], tiles: Tiles, split: bool) -> list[Launch]:
+        weights = [weight for weight in weights if self._is_packed(weight)]
+        inputs = {depth: self._rows(depth) for depth in {weight.shape[1] for weight in weights}}
+        outs = {
+            columns: partial_sums(tiles, columns, self._device) if split else self._rows(columns)
+            for columns in {weight.shape[0] for weight in weights}
+        }
+        return [partial(project, inputs[weight.shape[1]], weight, outs[weight.shape[0]], tiles) for weight in weights]
+
+    def _rows(self, *shape: int) -> Tensor:
+        return torch.zeros(MAX_ROWS, *shape, dtype=self._target.dtype, device=self._device)
+
+    def _is_packed(self, weight: Weight) -> bool:
+        """Whether a weight is in the target's format, and so has the choices that are timed."""
+        return format_of(weight) == self.packed
+
+    @property
+    def _moe(self) -> MoeConfig:
+        assert self._target.config.moe is not None
+        return self._target.config.moe
+
+    def _drawn(self, rows: int) -> Assignment:
+        """Experts at random."""
+        moe = self._moe
+        scores = torch.rand(rows, moe.num_experts, generator=torch.Generator().manual_seed(0))
+        drawn = reference_assignment(scores, moe.top_k)
+        return Assignment(*(part.to(self._device) for part in (drawn.experts, drawn.pairs, drawn.weights)))

@@ -1,0 +1,160 @@
+"""What the decode passes of all families share: at most 16 rows as kernel launches, for decoding rounds. Nothing is
+allocated or read back and no launch depends on the data, so a CUDA graph can capture it. Rows come from ``ids`` and
+stand at the cursor; their number may change between replays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from ..kernels.decode.attention import AttendScratch, attend_rows
+from ..kernels.decode.dense import partial_sums, project
+from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ..kernels.decode.norm import NormStyle, embed_rows
+from ..kernels.decode.tiles import TargetTiles, target_tiles, with_splits_of
+from ..kernels.decode.trials import Trials
+from ..kernels.round.tree_rows import TreeRows
+from ..kernels.shared.heads import HeadNorms
+from ..kernels.toolchain.card import card_of
+from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.kinds import format_of
+from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.weight import Weight
+from ..kv_cache.cache import Cache
+from ..kv_cache.layer_cache import LayerCache
+from ..layer_config import AttentionConfig
+from .family import TargetConfig
+from .packed import format_of_target
+from .target import TargetModel
+
+
+class AttendingLayer(Protocol):
+    """A layer as kernels read it, up to the end of its attention."""
+
+    @property
+    def config(self) -> AttentionConfig: ...
+    @property
+    def cache(self) -> LayerCache: ...
+    @property
+    def frequencies(self) -> Tensor: ...
+    @property
+    def qkv(self) -> Weight: ...
+    @property
+    def head_norms(self) -> HeadNorms: ...
+    @property
+    def output(self) -> Weight: ...
+
+
+Layer = TypeVar("Layer", bound=AttendingLayer)
+
+
+class RowBuffers:
+    """What one launch leaves for the next; all layers share it. Activations have the model's dtype."""
+
+    def __init__(self, config: TargetConfig, tiles: TargetTiles, dtype: torch.dtype, device: torch.device):
+        self._dtype, self._device = dtype, device
+        hidden = config.hidden_size
+        self.x = self.rows(hidden)
+        """The residual."""
+        self.normed = self.rows(hidden)
+        """The residual, normed for the next product."""
+        self.qkv = {layer: self.rows(_qkv_columns(layer)) for layer in set(config.attention)}
+        self.mixed = {layer: self.rows(layer.num_heads * layer.head_dim) for layer in set(config.attention)}
+        self.output = partial_sums(tiles.output, hidden, device)
+
+    def rows(self, *shape: int) -> Tensor:
+        return torch.zeros(MAX_ROWS, *shape, dtype=self._dtype, device=self._device)
+
+
+class RowsPass(ABC, Generic[Layer]):
+    """A target's forward pass, bound to one cache and to the tensors that say which rows run."""
+
+    norm_style: ClassVar[NormStyle]
+    buffers_of: ClassVar[type[RowBuffers]] = RowBuffers
+
+    def __init__(
+        self,
+        target: TargetModel,
+        first_norm: Tensor,
+        layers: Sequence[Layer],
+        cache: Cache,
+        cursor: Tensor,
+        rows: Tensor,
+        taps: Sequence[int] = (),
+        tiles: TargetTiles | None = None,
+    ):
+        """``cursor`` and ``rows``, int32 [1] on the device: committed positions, and live rows of the 16. ``taps`` as
+        in ``TargetModel.forward``."""
+        device, dtype = target.device, target.dtype
+        self.cursor, self.rows = cursor, rows
+        self.ids = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
+        """Tokens of the rows, to be filled before a pass. Any valid tokens stand from ``rows`` on."""
+        moe, card, packed = target.config.moe, card_of(device), format_of_target(target)
+        self.tiles = target_tiles(moe, card, packed) if tiles is None else tiles
+        self._tiles = {"bf16": with_splits_of(self.tiles, target_tiles(moe, card)), packed: self.tiles}
+        self.features = torch.zeros(MAX_ROWS + 1, len(taps) * target.config.hidden_size, dtype=dtype, device=device)
+        """Outputs of the tapped layers side by side, [17, taps * hidden]; the last row is for a pass ``beside``."""
+        self.out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device)
+        """Logits, and the most likely token of each row."""
+        self._target, self._first_norm, self._layers = target, first_norm, layers
+        self._taps = {layer: number for number, layer in enumerate(taps)}
+        self._buffers = self.buffers_of(target.config, self.tiles, dtype, device)
+        capacities = [layer.capacity for layer in cache.attention]
+        self._scratch = AttendScratch(target.config.attention, capacities, device)
+
+    def forward(self, max_rows: int = MAX_ROWS, beside: bool = False, tree: TreeRows | None = None) -> None:
+        """Runs the rows of ``ids``, in a chain or as ``tree`` says: fills ``out`` and ``features``, writes keys and
+        values past the cursor. ``max_rows`` bounds the rows of any replay and changes no bit of a row. ``beside``:
+        features of a one-row pass go behind the sixteen places, which hold what the drafter has yet to see."""
+        target, buffers, config = self._target, self._buffers, self._target.config
+        embed_rows(
+            self.ids, target.embed_tokens.weight, target.embedding_scale, buffers.x, buffers.normed, self._first_norm,
+            config.rms_norm_eps, self.norm_style,
+            tiles=self.tiles.rows, max_rows=max_rows,
+        )  # fmt: skip
+        for index, layer in enumerate(self._layers):
+            self._attend(layer, max_rows, tree)
+            self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
+        head = PlainWeight(target.head)
+        head_rows(buffers.normed, head, config.logit_softcap, self.out, self.tiles.head, max_rows)
+        pick_rows(self.out, self.tiles.rows, max_rows)
+
+    @abstractmethod
+    def trials(self) -> Trials[TargetTiles]:
+        """How to time other tiles for it."""
+
+    @abstractmethod
+    def _feed_forward(self, layer: Layer, features: Tensor | None, max_rows: int) -> None:
+        """From attention's output to the layer's, normed for the next."""
+
+    def _attend(self, layer: Layer, max_rows: int, tree: TreeRows | None) -> None:
+        """From the normed residual to the partial sums of attention's output."""
+        config, cache, buffers = layer.config, layer.cache, self._buffers
+        qkv, mixed = buffers.qkv[config], buffers.mixed[config]
+        project(buffers.normed, layer.qkv, qkv, self._for(layer.qkv).qkv, max_rows)
+        attend_rows(
+            qkv, layer.head_norms, layer.frequencies, cache.k, cache.v, self.cursor, self.rows, config, mixed,
+            self._scratch,
+            max_rows=max_rows, tree=tree,
+        )  # fmt: skip
+        project(mixed, layer.output, buffers.output, self._for(layer.output).output, max_rows)
+
+    def _for(self, weight: Weight) -> TargetTiles:
+        """The choices for the format that a weight is in: a file may leave some products in bf16."""
+        return self._tiles[format_of(weight)]
+
+    def _feature_columns(self, index: int, first_row: int) -> Tensor | None:
+        """A tapped layer's part of the features, from a row on."""
+        if index not in self._taps:
+            return None
+        hidden = self._target.config.hidden_size
+        return self.features[first_row:, self._taps[index] * hidden :][:, :hidden]
+
+
+def _qkv_columns(layer: AttentionConfig) -> int:
+    kv_parts = 1 if layer.value_is_key else 2
+    return (layer.num_heads + kv_parts * layer.num_kv_heads) * layer.head_dim

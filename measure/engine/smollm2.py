@@ -1,0 +1,152 @@
+"""``python -m measure.engine.smollm2``: SmolLM2, real weights, held against ``transformers`` with the same file.
+
+Both have its answers to 200 questions, greedy and in fp32: ``transformers`` by its own ``generate``, the engine by
+passes of sixteen rows, as it decodes where drafts are right. Where the two would go on differently the margin between
+the best two tokens is told; more than rounding explains is a mistake."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
+from engine.commands import Message
+from engine.hub.fetching import Fetching
+from engine.hub.pairs import find_pair
+from engine.kv_cache.cache import Cache
+from engine.loading.checkpoint import load_target
+from engine.models.target import TargetModel
+from engine.tokenizer import ChatTokenizer
+
+CPU = torch.device("cpu")
+ROWS = 16
+NEAR = 2e-4
+"""Two logits no farther apart are a near-tie: rounding in fp32 moves them by a tenth of it."""
+BATCH = 25
+FORMS = (
+    "What is {}?",
+    "Tell me something about {}.",
+    "Write two sentences about {} for a child.",
+    "Give me three facts about {}.",
+    "Why do people like {}?",
+    "Write a short poem about {}.",
+    "How would you explain {} to a friend?",
+    "List five words that have to do with {}.",
+    "What is the opposite of {}?",
+    "Write a Python function whose name is about {}.",
+)
+TOPICS = (
+    "the sea", "a bicycle", "gravity", "bread", "the Moon", "music", "a prime number", "rain", "chess", "a library",
+    "photosynthesis", "coffee", "a dictionary", "trains", "winter", "sorting a list", "cats", "the colour blue", "time",
+    "an engine",
+)  # fmt: skip
+
+
+def questions(count: int) -> list[str]:
+    """So many of 200, the same every time."""
+    return [form.format(topic) for topic, form in islice(product(TOPICS, FORMS), count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The model twice, and its tokenizer."""
+
+    target: TargetModel
+    tokenizer: ChatTokenizer
+    reference: LlamaForCausalLM
+
+    def prompt(self, question: str) -> tuple[int, ...]:
+        return self.tokenizer.prompt([Message("user", question)], thinking=False).ids
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where the engine would have gone on otherwise."""
+
+    question: str
+    position: int
+    margin: float
+    """Between what it says and what ``transformers`` said, by its own logits."""
+
+
+def load() -> Both:
+    """Raises ``WeightsFailure`` where the package with the weights isn't installed."""
+    folder = find_pair("smollm2", None, Fetching(offline=True)).target
+    return Both(load_target(folder, CPU, lambda *_: None), ChatTokenizer(folder), load_reference(folder))
+
+
+def load_reference(folder: Path) -> LlamaForCausalLM:
+    """The file as ``transformers`` reads it."""
+    (path,) = folder.glob("*.gguf")
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+    model = LlamaForCausalLM(LlamaConfig.from_pretrained(folder))
+    said = load_gguf_checkpoint(str(path), return_tensors=True, model_to_load=model)
+    same = {"rope_theta": model.config.rope_parameters["rope_theta"], "rms_norm_eps": model.config.rms_norm_eps}
+    assert same == {name: said["config"][name] for name in same}
+    model.load_state_dict(said["tensors"], strict=False)
+    model.tie_weights()
+    return model.eval()
+
+
+@torch.inference_mode()
+def answers(both: Both, prompts: Sequence[Sequence[int]], tokens: int) -> Iterator[list[int]]:
+    """What ``transformers`` answers, up to and with the token that ends it."""
+    for start in range(0, len(prompts), BATCH):
+        part = prompts[start : start + BATCH]
+        width = max(map(len, part))
+        ids = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in part])
+        seen = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in part])
+        said = both.reference.generate(ids, attention_mask=seen, max_new_tokens=tokens, do_sample=False)
+        stops = both.target.config.stop_token_ids
+        for row in said[:, width:].tolist():
+            end = next((index + 1 for index, token in enumerate(row) if token in stops), len(row))
+            yield row[:end]
+
+
+@torch.inference_mode()
+def logits_of(target: TargetModel, prompt: Sequence[int], answer: Sequence[int]) -> Tensor:
+    """[answer, vocab]: what the engine expected in place of each of its tokens."""
+    ids = torch.tensor([*prompt, *answer[:-1]])
+    cache = Cache(target.config.layers, len(ids), ROWS, torch.float32, CPU)
+    hidden = []
+    for piece in (ids[: len(prompt)], *ids[len(prompt) :].split(ROWS)):
+        hidden.append(target(piece, cache.length, cache).hidden)
+        cache.commit(cache.length + len(piece))
+    return target.logits(torch.cat(hidden)[len(prompt) - 1 :])
+
+
+def differences(both: Both, asked: Sequence[str], tokens: int) -> Iterator[Difference]:
+    """Over all positions of all answers."""
+    prompts = [both.prompt(question) for question in asked]
+    for question, prompt, answer in zip(asked, prompts, answers(both, prompts, tokens), strict=True):
+        logits = logits_of(both.target, prompt, answer)
+        expected = torch.tensor(answer)
+        margins = logits.max(dim=-1).values - logits.gather(1, expected[:, None])[:, 0]
+        for position in (logits.argmax(dim=-1) != expected).nonzero()[:, 0].tolist():
+            yield Difference(question, position, float(margins[position]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--tokens", type=int, default=128)
+    wanted = parser.parse_args()
+    asked, both, wrong, ties = questions(wanted.questions), load(), 0, 0
+    for start in range(0, len(asked), BATCH):
+        for found in differences(both, asked[start : start + BATCH], wanted.tokens):
+            ties, wrong = ties + (found.margin <= NEAR), wrong + (found.margin > NEAR)
+            print(f"{found.question!r} at token {found.position}: {found.margin:.2e} apart", flush=True)
+        print(f"{min(start + BATCH, len(asked))} answers: {ties} near-ties, {wrong} differences", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,278 @@
+"""Llama, Qwen3 and Qwen3-MoE against ``transformers``: logits, taps, answers; and what is refused of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from engine.decoding.decoder import Decoder
+from engine.errors import WeightsFailure
+from engine.kv_cache.cache import Cache
+from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.target import TargetModel
+from tests.engine.checkpoints import FULL, SLIDING, drafter_config, write_drafter
+from tests.engine.conftest import CPU, no_progress
+from tests.engine.models.pre_norm import FAMILIES, LINEAR, LLAMA3, PLAIN, YARN, edit_config, write_target
+from tests.engine.small_decoders import (
+    assert_caches_equal_recomputation,
+    faulty,
+    oracle,
+    prompt_ids,
+    run_turn,
+    scripted,
+    settings,
+)
+
+TAPS = [1, 3]
+FAR = 6000
+"""Where pairs that turn slowly have turned."""
+
+VARIANTS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "llama 3.1": ("llama", LLAMA3, {}),
+    "llama, tied": ("llama", PLAIN, {"tie_word_embeddings": True}),
+    "llama, no groups": ("llama", LINEAR, {"num_key_value_heads": 4, "head_dim": 16}),
+    "qwen3": ("qwen3", PLAIN, {}),
+    "qwen3, tied and longer": ("qwen3", YARN, {"tie_word_embeddings": True}),
+    "qwen3 moe": ("qwen3_moe", PLAIN, {}),
+    "qwen3 moe, two experts of 8": ("qwen3_moe", YARN, {"num_experts": 8, "num_experts_per_tok": 2}),
+}
+
+
+def refusal(step: Callable[[], object]) -> WeightsFailure:
+    with pytest.raises(WeightsFailure) as caught:
+        step()
+    assert caught.value.hint
+    return caught.value
+
+
+@torch.inference_mode()
+def run(target: TargetModel, ids: Tensor, pieces: list[int]) -> tuple[Tensor, Tensor]:
+    """Logits and features, in pieces."""
+    cache, features, logits = Cache(target.config.layers, 64, 32, torch.float32, CPU), [], []
+    for piece in ids.split(pieces):
+        output = target(piece, cache.length, cache, TAPS)
+        cache.commit(cache.length + len(piece))
+        assert output.features is not None
+        features.append(output.features)
+        logits.append(target.logits(output.hidden))
+    return torch.cat(logits), torch.cat(features)
+
+
+@pytest.mark.parametrize(("family", "rope", "changes"), VARIANTS.values(), ids=VARIANTS)
+@torch.inference_mode()
+def test_logits_and_taps_equal_those_of_transformers(
+    family: str, rope: dict[str, Any], changes: dict[str, Any], tmp_path: Path
+) -> None:
+    reference = write_target(tmp_path, family, 3, rope, **changes)
+    target, ids = load_target(tmp_path, CPU, no_progress), torch.tensor(prompt_ids(40))
+    expected = reference(ids[None], output_hidden_states=True)
+    logits, features = run(target, ids, [1, 20, 16, 3])
+    torch.testing.assert_close(logits, expected.logits[0], atol=1e-4, rtol=1e-5)
+    tapped = torch.cat([expected.hidden_states[1 + TAPS[0]][0], features[:, 64:]], dim=-1)
+    torch.testing.assert_close(features, tapped, atol=1e-4, rtol=1e-5)  # the last one is normed there
+
+
+@pytest.mark.parametrize("rope", [LLAMA3, YARN, LINEAR, PLAIN], ids=lambda rope: rope["rope_type"])
+@torch.inference_mode()
+def test_positions_far_out_turn_as_in_transformers(rope: dict[str, Any], tmp_path: Path) -> None:
+    reference = write_target(tmp_path, "llama", 5, rope)
+    target = load_target(tmp_path, CPU, no_progress)
+    (layer,) = set(target.config.attention)
+    module = reference.model.rotary_emb
+    frequencies = target.frequencies
+    assert isinstance(frequencies, Tensor)
+    torch.testing.assert_close(frequencies, module.inv_freq, atol=0, rtol=1e-6)
+    assert layer.scale == pytest.approx(32**-0.5 * module.attention_scaling**2)
+    ids = torch.tensor(prompt_ids(24))
+    places = torch.arange(FAR, FAR + 24)
+    expected = reference(ids[None], position_ids=places[None]).logits[0]
+    actual = _without_the_past(target, ids, FAR)
+    torch.testing.assert_close(actual, expected, atol=1e-4, rtol=1e-5)
+
+
+def _without_the_past(target: TargetModel, ids: Tensor, start: int) -> Tensor:
+    """Logits of rows at ``start`` on that see only one another."""
+    cache = Cache(target.config.layers, start + len(ids), 32, torch.float32, CPU)
+    cache.commit(start)
+    for kept in cache.attention:
+        extend = kept.extend
+
+        def last(at: int, k: Tensor, v: Tensor, extend: Any = extend) -> tuple[Tensor, Tensor]:
+            keys, values = extend(at, k, v)
+            return keys[:, start:], values[:, start:]
+
+        kept.extend = last  # type: ignore[method-assign]
+    return target.logits(target(ids, start, cache).hidden)
+
+
+@dataclass(frozen=True)
+class SmallPair:
+    reference: PreTrainedModel
+    target: TargetModel
+    drafter: DFlashDrafter
+
+    def answer(self, ids: tuple[int, ...], count: int) -> list[int]:
+        said: Any = self.reference.generate(torch.tensor([ids]), max_new_tokens=count, do_sample=False)  # type: ignore[operator]
+        return list(said[0, len(ids) :].tolist())
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> SmallPair:
+    folder = tmp_path_factory.mktemp(request.param)
+    reference = write_target(folder / "target", request.param)
+    write_drafter(folder / "drafter", drafter_config([FULL, SLIDING], TAPS, 4, final_logit_softcapping=None))
+    target = load_target(folder / "target", CPU, no_progress)
+    return SmallPair(reference, target, load_drafter(folder / "drafter", target, no_progress))
+
+
+def test_answers_are_those_of_transformers_whatever_drafts(pair: SmallPair) -> None:
+    prompt = prompt_ids(30)
+    expected = pair.answer(prompt, 40)
+    right = scripted(pair.drafter, faulty(oracle([*prompt, *expected]), 0.2, seed=0))
+    for drafter in (None, pair.drafter, right):
+        decoder = Decoder(pair.target, drafter, 256)
+        answer = run_turn(decoder, prompt, settings(max_new_tokens=40, block_size=16))
+        assert answer.ids == expected
+        assert (len(answer.rounds) < 25) == (drafter is right)
+        assert_caches_equal_recomputation(decoder)
+
+
+def test_hot_answers_do_not_depend_on_drafts(pair: SmallPair) -> None:
+    prompt, hot = prompt_ids(20, seed=1), {"max_new_tokens": 24, "temperature": 1.0, "seed": 3}
+    plain, drafted = (
+        run_turn(Decoder(pair.target, pair.drafter, 256), prompt, settings(speculation=on, **hot)).ids
+        for on in (False, True)
+    )
+    assert plain == drafted
+
+
+def test_experts_of_a_published_checkpoint_lie_by_themselves(tmp_path: Path) -> None:
+    """Stacked, as other programs save them, they are the same model; of both only one may be there."""
+    write_target(tmp_path, "qwen3_moe")
+    weights = load_file(tmp_path / "model.safetensors")
+    assert "model.layers.3.mlp.experts.15.up_proj.weight" in weights
+    expected = load_target(tmp_path, CPU, no_progress).state_dict()
+    stacked = {name: weight for name, weight in weights.items() if ".experts." not in name}
+    for layer in range(4):
+        path = f"model.layers.{layer}.mlp.experts"
+        gate, up, down = (
+            torch.stack([weights[f"{path}.{expert}.{part}_proj.weight"] for expert in range(16)])
+            for part in ("gate", "up", "down")
+        )
+        stacked |= {f"{path}.gate_up_proj": torch.cat((gate, up), dim=1), f"{path}.down_proj": down}
+    save_file(stacked, tmp_path / "model.safetensors")
+    found = load_target(tmp_path, CPU, no_progress).state_dict()
+    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in found)
+    transposed = {name: each.mT.contiguous() if "gate_up" in name else each for name, each in stacked.items()}
+    save_file(transposed, tmp_path / "model.safetensors")
+    assert "gate_up_proj" in str(refusal(lambda: load_target(tmp_path, CPU, no_progress)))
+    save_file({**weights, **stacked}, tmp_path / "model.safetensors")
+    assert "twice" in str(refusal(lambda: load_target(tmp_path, CPU, no_progress)))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_head_that_is_the_embedding_again_takes_no_memory(family: str, tmp_path: Path) -> None:
+    reference = write_target(tmp_path, family, tie_word_embeddings=True)
+    weights = load_file(tmp_path / "model.safetensors")
+    save_file(
+        {**weights, "lm_head.weight": weights["model.embed_tokens.weight"].clone()}, tmp_path / "model.safetensors"
+    )
+    for tied in (True, False):
+        edit_config(tmp_path, tie_word_embeddings=tied)
+        target = load_target(tmp_path, CPU, no_progress)
+        assert target.head is target.embed_tokens.weight
+        assert torch.equal(target.head, reference.model.embed_tokens.weight)
+
+
+CONFIGS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "unknown rotation": ("llama", {"rope_parameters": {"rope_type": "longrope", "rope_theta": 1e4}}, "'longrope'"),
+    "rotation by its old name": ("llama", {"rope_parameters": None, "rope_scaling": {"type": "dynamic"}}, "'dynamic'"),
+    "scaled by nothing": ("llama", {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4}}, "factor"),
+    "ramp the wrong way": (
+        "llama",
+        {"rope_parameters": {**LLAMA3, "low_freq_factor": 4.0, "high_freq_factor": 1.0}},
+        "high_freq_factor",
+    ),
+    "half a rotation": ("llama", {"rope_parameters": {**PLAIN, "partial_rotary_factor": 0.5}}, "partial_rotary_factor"),
+    "biases": ("llama", {"attention_bias": True}, "attention_bias"),
+    "biases of the MLP": ("llama", {"mlp_bias": True}, "mlp_bias"),
+    "another activation": ("qwen3", {"hidden_act": "gelu"}, "'gelu'"),
+    "windows": ("qwen3", {"use_sliding_window": True}, "use_sliding_window"),
+    "heads that don't divide": ("qwen3", {"num_key_value_heads": 3}, "num_attention_heads"),
+    "layers without experts": ("qwen3_moe", {"mlp_only_layers": [0]}, "mlp_only_layers"),
+    "every second layer": ("qwen3_moe", {"decoder_sparse_step": 2}, "decoder_sparse_step"),
+    "weights that don't add up": ("qwen3_moe", {"norm_topk_prob": False}, "norm_topk_prob"),
+    "more chosen than there are": ("qwen3_moe", {"num_experts_per_tok": 17}, "num_experts_per_tok"),
+    "another architecture": ("qwen3", {"model_type": "qwen3_next"}, "'qwen3_next'"),
+}
+
+
+@pytest.mark.parametrize(("family", "changes", "word"), CONFIGS.values(), ids=CONFIGS)
+def test_configs_that_ask_for_something_else_are_refused(
+    family: str, changes: dict[str, Any], word: str, checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = copied(checkpoints[family], tmp_path)
+    edit_config(folder, **changes)
+    assert word in str(refusal(lambda: read_target_config(folder)))
+
+
+def test_norms_of_heads_are_neither_missing_nor_superfluous(checkpoints: dict[str, Path], tmp_path: Path) -> None:
+    folder = copied(checkpoints["qwen3"], tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    edit_config(folder, model_type="llama")
+    assert "has, against its config, 8 tensors" in str(refusal(lambda: load_target(folder, CPU, no_progress)))
+    edit_config(folder, model_type="qwen3")
+    save_file({name: each for name, each in weights.items() if "k_norm" not in name}, folder / "model.safetensors")
+    message = str(refusal(lambda: load_target(folder, CPU, no_progress)))
+    assert "lacks 4 tensors" in message and "self_attn.k_norm.weight" in message
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"hidden_size": 96}, "layers of width 96"),
+        ({"num_target_layers": 6}, "target of 6 layers"),
+        ({"vocab_size": 600}, "vocabulary of 600"),
+        ({"dflash_config": {"mask_token_id": 700, "target_layer_ids": TAPS}}, "700"),
+        (
+            {"num_target_layers": None, "dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 9]}},
+            "layers [1, 9]",
+        ),
+        ({"architectures": ["EagleLlamaForCausalLM"]}, "EagleLlama"),
+        ({"rope_scaling": {"rope_type": "su", "factor": 2.0}}, "'su'"),
+        ({"dflash_config": {"target_layer_ids": TAPS}}, "mask_token_id"),
+    ],
+    ids=["width", "depth", "vocabulary", "mask", "taps", "architecture", "rotation", "no mask"],
+)
+def test_a_drafter_of_another_target_is_refused(
+    changes: dict[str, Any], word: str, checkpoints: dict[str, Path], tmp_path: Path
+) -> None:
+    config = {**drafter_config([FULL], TAPS, 4, final_logit_softcapping=None), **changes}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    target = read_target_config(checkpoints["llama"])
+    assert word in str(refusal(lambda: read_drafter_config(tmp_path, target)))
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folders = {family: tmp_path_factory.mktemp(family) for family in FAMILIES}
+    for family, folder in folders.items():
+        write_target(folder, family)
+    return folders
+
+
+def copied(folder: Path, to: Path) -> Path:
+    """Its config and weights; the weights are written anew, never in place."""
+    (to / "config.json").write_bytes((folder / "config.json").read_bytes())
+    (to / "model.safetensors").hardlink_to(folder / "model.safetensors")
+    return to

@@ -1,0 +1,83 @@
+"""Real published weights: SmolLM2 from its package's GGUF file, held against ``transformers`` with the same file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoTokenizer
+from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+
+from engine.commands import Message
+from engine.decoding.decoder import Decoder
+from engine.hub.fetching import Fetching
+from engine.hub.pairs import find_pair
+from engine.tokenizer import ChatTokenizer
+from measure.engine.smollm2 import NEAR, Both, answers, differences, load, questions
+from tests.engine.small_decoders import run_turn, settings
+
+pytestmark = pytest.mark.smollm2
+
+TALK = [
+    Message("system", "You are terse."),
+    Message("user", "What is 12345 × ½?  \n\n\tIt's naïve: 日本語 🙂 I'LL wait."),
+    Message("assistant", "def f(x):\n    return x\n\n"),
+    Message("user", "<empty_output> and <jupyter_code>"),
+]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        return load()
+
+
+def test_weights_are_unpacked_exactly(both: Both) -> None:
+    expected = both.reference.state_dict()
+    names = dict(both.target.named_parameters())
+    assert len(names) == 272
+    assert [name for name, part in names.items() if not torch.equal(part, expected[f"model.{name}"])] == []
+
+
+def test_texts_become_the_ids_of_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which reads tokens, merges and template out of the same file by itself."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = find_pair("SmolLM2", None, Fetching(offline=True)).target
+    (path,) = folder.glob("*.gguf")
+    reference = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    reference.chat_template = load_gguf_checkpoint(str(path))["tokenizer_config"]["chat_template"]
+    tokenizer = ChatTokenizer(folder)
+    for talk in (TALK, TALK[1:2]):
+        said = [{"role": message.role, "content": message.content} for message in talk]
+        expected = reference.apply_chat_template(said, add_generation_prompt=True, return_dict=False)
+        ids = tokenizer.prompt(talk, thinking=False).ids
+        assert list(ids) == expected
+        assert tokenizer.raw_prompt(talk[-1].content).ids == tuple(reference.encode(talk[-1].content))
+
+
+def test_answers_are_those_of_transformers(both: Both) -> None:
+    """A sample; ``python -m measure.engine.smollm2`` asks all 200 questions for 128 tokens."""
+    asked = questions(200)[:: 200 // 8]
+    found = list(differences(both, asked, tokens=24))
+    print(f"{len(found)} near-ties")
+    assert all(each.margin <= NEAR for each in found)
+
+
+def test_a_question_is_decoded_to_its_end(both: Both) -> None:
+    prompt = both.prompt("hi")
+    (expected,) = answers(both, [prompt], 24)
+    answer = run_turn(Decoder(both.target, None, 128), prompt, settings(max_new_tokens=24))
+    assert answer.ids == expected and answer.finish == "stop"
+    assert both.tokenizer.decode(answer.ids) == "Hello there! How can I assist you today?"
+
+
+def test_a_seed_gives_the_same_words_again(both: Both) -> None:
+    prompt = both.prompt("Write a short poem about rain.")
+    hot = settings(max_new_tokens=12, temperature=1.0, seed=7)
+    first, again, other = (
+        run_turn(Decoder(both.target, None, 128), prompt, wanted).ids
+        for wanted in (hot, hot, settings(max_new_tokens=12, temperature=1.0, seed=8))
+    )
+    assert first == again != other
