@@ -144,13 +144,13 @@ ACTIONS = (
         "retry", "ask a question again, maybe with other settings; both answers stay", retry, slash="retry", takes=TAKES
     ),
     Action("edit", "change a question and ask it as a new version; Esc undoes it", edit, slash="edit", takes="[n]"),
-    Action("version-back", VERSIONS, version_back, "alt+comma", priority=True),
-    Action("version-forward", VERSIONS, version_forward, "alt+full_stop", priority=True),
+    Action("version-back", VERSIONS, version_back, "alt+j", priority=True),
+    Action("version-forward", VERSIONS, version_forward, "alt+k", priority=True),
     Action(
         "tree",
         "every version of this conversation, and the way to each",
         show_tree,
-        "f9,alt+v",
+        "f9,alt+g",
         "tree",
         "[words]",
         priority=True,

@@ -108,7 +108,9 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
 
     def on_resize(self) -> None:
         room = int(SHARE * self.app.size.height) - AROUND
-        self.query_one(OptionList).styles.max_height = min(self.ROWS, max(room, 3))
+        options = self.query_one(OptionList)
+        options.styles.max_height = min(self.ROWS, max(room, 3))
+        self.call_after_refresh(options.scroll_to_highlight)
 
     def refill(self) -> None:
         """Look again at what there is."""
