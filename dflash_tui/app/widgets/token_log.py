@@ -92,13 +92,6 @@ class TokenLog(ScrollView, can_focus=True):
         token: int
 
     @dataclass
-    class Asked(Message):
-        """The user clicked a question."""
-
-        place: int
-        """Which of those in the log, counted from 0."""
-
-    @dataclass
     class Unfolded(Message):
         """The user clicked a line that stands for a longer text."""
 
@@ -278,8 +271,6 @@ class TokenLog(ScrollView, can_focus=True):
             self.post_message(self.Turned(place // 3, place % 3 - 1))
         elif mark.style == "fold":
             self.post_message(self.Unfolded(place))
-        elif mark.style == "prompt":
-            self.post_message(self.Asked(place))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

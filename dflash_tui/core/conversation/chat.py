@@ -145,7 +145,8 @@ class Chat:
     def state_of(self, number: int) -> TurnState | None:
         """A turn as it was decoded; None where only its text was kept."""
         state, stored = self.reducer.turn_of(number), self.stored.get(number)
-        if state is None and stored is not None and (state := recall(stored)) is not None:
+        if state is None and stored is not None and (recalled := recall(stored)) is not None:
+            state = recalled[0]
             self.reducer.adopt(state)
         return state
 
