@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 BlockSize = int | Literal["auto"]
 """Tokens of a block, anchor included: 16 drafts 15, and the target looks at all of them. ``auto`` drafts as many as the
@@ -11,6 +11,10 @@ drafter can, and chooses anew every round how many of them the target looks at, 
 would lose. Never changes the text."""
 
 AUTO: Final = "auto"
+
+DraftBy = Literal["both", "drafter", "lookup"]
+"""Who guesses: a drafter; the text itself, where its newest tokens stood before; or both. Where there is no drafter,
+``both`` is the text alone. Looking up is a choice by price, as which ``auto`` chooses block sizes."""
 
 AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
@@ -45,7 +49,8 @@ class GenerationSettings:
     seed: int = 0
     max_new_tokens: int = 1024
     speculation: bool = True
-    """False: the same loop without the drafter, one token per target pass."""
+    """False: the same loop without drafts, one token per target pass."""
+    draft_by: DraftBy = "both"
     thinking: bool = False
 
     def __post_init__(self) -> None:
@@ -60,14 +65,26 @@ class GenerationSettings:
         require(0 < self.top_p <= 1, "top-p", "above 0 and at most 1", self.top_p)
         require(self.top_k >= 0, "top-k", "0 (off) or more", self.top_k)
         require(0 <= self.seed < 2**63, "seed", "between 0 and 2^63 - 1", self.seed)
+        require(self.draft_by in get_args(DraftBy), "draft-by", "both, drafter or lookup", self.draft_by)
         require(self.max_new_tokens >= 1, "max-new-tokens", "at least 1", self.max_new_tokens)
 
     def block_rows(self, most: int) -> int:
         """Rows of a block, anchor included, with a drafter that was trained with ``most``."""
         return most if self.block_size == AUTO else min(self.block_size, most)
 
+    @property
+    def uses_drafter(self) -> bool:
+        return self.speculation and self.draft_by != "lookup"
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether drafts may be looked up in the text."""
+        return self.speculation and self.draft_by != "drafter"
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """What came after settings were first written is left out where it is as ever."""
+        values = asdict(self)
+        return {name: value for name, value in values.items() if name != "draft_by" or value != "both"}
 
     def with_changes(self, change: Adjust) -> GenerationSettings:
         changes = {key: value for key, value in asdict(change).items() if value is not None}

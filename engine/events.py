@@ -24,6 +24,11 @@ FinishReason = Literal["stop", "length", "context", "stopped", "error"]
 ErrorKind = Literal["usage", "weights", "device", "generation", "server"]
 """What was at fault; ``server``: one that can't be reached, refuses, or says what can't be understood."""
 
+Source = Literal["dflash", "lookup", "mtp"]
+"""Who guessed a token: the DFlash drafter, the text itself (what followed the newest tokens where they stood before),
+or a target's own assistant that drafts one token at a time. Where nobody is named it was the run's DFlash drafter; at a
+server, what it drafts with."""
+
 Clock = Literal["engine", "server", "arrival"]
 """Whose clock timed the rounds: the engine's in this process, a server's own, or when their tokens arrived here. When a
 server's rounds ended is when they arrived here in either case."""
@@ -99,6 +104,7 @@ class DraftToken:
     """What the drafter gave its own argmax, in [0, 1]."""
     target_probability: float | None = None
     """What the target gave this token at its position; None also behind the first not accepted."""
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,17 @@ class TreeToken:
     text: str
     probability: float
     """What the drafter gave it at its position, in [0, 1]."""
+    source: Source | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Where the newest tokens stood before; the tokens that a lookup guesses came next there."""
+
+    length: int
+    """Tokens that stand in both places, the newest of the answer among them; longer ones count up to a limit."""
+    distance: int
+    """So many tokens back. What is guessed may reach into itself: then text repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +184,8 @@ class Step:
     """The ``verify_width - 1`` verified tokens, parents first, if not a chain; see ``accepted_in``."""
     provisional: bool = False
     """Where the round begins and ends, and so its verdicts, is a guess until a :class:`Settled`."""
+    match: Match | None = None
+    """Where drafted tokens were looked up; None where none were. Tokens name their own source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +201,15 @@ class Settled:
     provisional."""
     note: str = ""
     """Why it could not be proved, in words for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatistics:
+    """Of the drafted tokens that name this source."""
+
+    source: Source
+    num_draft_tokens: int
+    num_accepted_draft_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +232,8 @@ class TurnStatistics:
     decode_ms: float = 0.0
     tok_s: float = 0.0
     """Tokens after the first, per second of decode time."""
+    by_source: tuple[SourceStatistics, ...] = ()
+    """Sources that were named, in the order of their names; the rest of the drafted tokens name none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +268,18 @@ class Notice:
     """What to do about it, in words to copy."""
 
 
+def verified_in(step: Step) -> tuple[DraftToken | TreeToken, ...]:
+    """The drafted tokens that a step's pass verified."""
+    return step.tree or step.draft[: max(step.verify_width - 1, 0)]
+
+
+def sources_in(step: Step) -> tuple[Source | None, ...]:
+    """Who guessed each accepted token of a step, as far as it is named."""
+    rows = accepted_in(step) if step.tree else range(1, step.num_accepted + 1)
+    verified = verified_in(step)
+    return tuple(verified[row - 1].source for row in rows if row <= len(verified))
+
+
 def settled_steps(settled: Settled, told: Iterable[Step]) -> tuple[Step, ...]:
     """The turn's steps from now on; empty if they don't change. ``told``: those that came before."""
     if settled.steps or not settled.proved:
@@ -268,16 +310,21 @@ def rounded(value: float, steps: int) -> float:
 Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | Settled | TurnFinished | EngineError | Notice
 
 _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
-_LEFT_OUT: dict[str, Any] = {"server": "", "dialect": "", "times": "engine", "provisional": False}
-"""Fields that only servers give a reason to fill, and what they are otherwise: then JSON leaves them out."""
+_LEFT_OUT: dict[str, Any] = {
+    "server": "", "dialect": "", "times": "engine", "provisional": False,
+    "source": None, "match": None, "by_source": (),
+}  # fmt: skip
+"""Fields that came after JSON was first written, and what they are where they say nothing: then it leaves them out."""
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
     """A JSON-ready dict; ``event`` names the type, the other keys are its fields."""
     data = {"event": type(event).__name__, **shortened(asdict(event))}
     if isinstance(event, Settled):
-        data["steps"] = [shortened(step) for step in data["steps"]]
-    return data
+        data["steps"] = [_shortened_step(step) for step in data["steps"]]
+    elif isinstance(event, TurnFinished):
+        data["statistics"] = shortened(data["statistics"])
+    return _shortened_step(data) if isinstance(event, Step) else data
 
 
 def event_from_dict(data: dict[str, Any]) -> Event:
@@ -292,11 +339,15 @@ def event_from_dict(data: dict[str, Any]) -> Event:
     if cls is Settled:
         values["steps"] = tuple(_step(step) for step in values["steps"])
     elif cls is TurnFinished:
-        statistics = dict(values["statistics"])
-        statistics["acceptance_histogram"] = tuple(statistics["acceptance_histogram"])
-        values["statistics"] = TurnStatistics(**statistics)
+        values["statistics"] = statistics_from_dict(values["statistics"])
     event: Event = cls(**values)
     return event
+
+
+def statistics_from_dict(data: dict[str, Any]) -> TurnStatistics:
+    """``TypeError`` or ``KeyError`` where they are none."""
+    sources = tuple(SourceStatistics(**each) for each in data.get("by_source", ()))
+    return TurnStatistics(**{**data, "acceptance_histogram": tuple(data["acceptance_histogram"]), "by_source": sources})
 
 
 def _step(data: dict[str, Any]) -> Step:
@@ -305,6 +356,7 @@ def _step(data: dict[str, Any]) -> Step:
     values["emitted"] = tuple(EmittedToken(**token) for token in values["emitted"])
     values["choice"] = WidthChoice(**choice) if (choice := values.get("choice")) else None
     values["tree"] = tuple(TreeToken(**token) for token in values.get("tree", ()))
+    values["match"] = Match(**match) if (match := values.get("match")) else None
     return Step(**values)
 
 
@@ -313,6 +365,11 @@ def _known(cls: type, data: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key in known}
 
 
+def _shortened_step(data: dict[str, Any]) -> dict[str, Any]:
+    tokens = {name: tuple(shortened(token) for token in data[name]) for name in ("draft", "tree")}
+    return {**shortened(data), **tokens}
+
+
 def shortened(data: dict[str, Any]) -> dict[str, Any]:
-    """An event's fields without those that say nothing and came after JSON was first written."""
+    """An event's fields, or a part's, without those that say nothing and came after JSON was first written."""
     return {key: value for key, value in data.items() if key not in _LEFT_OUT or value != _LEFT_OUT[key]}

@@ -11,7 +11,16 @@ from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TypedDict, Unpack
 
-from .commands import Ask, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, Message, WeightChoice
+from .commands import (
+    Ask,
+    AttentionBackend,
+    BlockSize,
+    DraftBy,
+    EngineOptions,
+    GenerationSettings,
+    Message,
+    WeightChoice,
+)
 from .errors import UsageFailure, failure_of
 from .events import EngineReady, Event, LoadProgress, Step
 
@@ -43,6 +52,7 @@ class Settings(TypedDict, total=False):
     seed: int
     max_new_tokens: int
     speculation: bool
+    draft_by: DraftBy
     thinking: bool
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from itertools import zip_longest
-from math import isnan
 from time import perf_counter
 
 import torch
@@ -13,26 +11,14 @@ import torch
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message, WeightFormat
 from .decoding.decoder import Decoder, PrefillStarted, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
-from .errors import Option, UsageFailure, WeightsFailure
+from .errors import Option, UsageFailure
 from .events import (
-    MICROSECONDS,
-    PROBABILITY_STEPS,
-    DraftToken,
-    EmittedToken,
     EngineReady,
     Event,
-    FinishReason,
     LoadProgress,
     PrefillDone,
-    Step,
-    TreeToken,
-    TurnFinished,
-    TurnStarted,
-    WidthChoice,
-    rounded,
 )
 from .files.fingerprint import fingerprint
-from .files.json_fields import DOWNLOAD_AGAIN
 from .hub.fetching import FetchCancelled, Fetching
 from .hub.pairs import PairFolders, find_pair, is_here
 from .hub.sizes import CONTEXTS, size_of
@@ -46,10 +32,10 @@ from .loading.weight_choice import choose_weights
 from .models.dflash.weights import hold_in_8_bits
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
-from .statistics import TurnMeter
-from .tokenizer import AnswerStream, ChatTokenizer, tokenizer_beside
+from .tokenizer import ChatTokenizer, tokenizer_beside
 from .tuning.costs import time_rounds
 from .tuning.known import known_costs
+from .turn_events import TurnEvents
 
 DEFAULT_MAX_CONTEXT = 32_768
 """Tokens that a format must have room for when nobody says how many; memory decides how many more there are."""
@@ -201,7 +187,7 @@ class Runner:
                 settings = settings.with_changes(change)
             return settings
 
-        turn = _TurnEvents(self, ask, prompt, started)
+        turn = TurnEvents(self, ask, prompt, started)
         for progress in self.decoder.decode(prompt, poll):
             if isinstance(progress, Round):
                 yield turn.step(progress)
@@ -281,7 +267,8 @@ class Runner:
                 self.costs = known_costs(identity, self._time_rounds)
             elif decoder.device.type == "cpu":
                 self.costs = self._time_rounds()
-            decoder.use_policy(Auto(self.costs) if self.costs is not None else None)
+            fuses = decoder.rounds.choices == 1
+            decoder.use_policy(Auto(self.costs, fuses=fuses) if self.costs is not None else None)
 
     def _time_rounds(self) -> CostTable | None:
         ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids
@@ -289,96 +276,6 @@ class Runner:
         costs = time_rounds(self.decoder, list(dict.fromkeys(ids)))
         self.costs_seconds = perf_counter() - started
         return costs
-
-
-class _TurnEvents:
-    """Turns the rounds of one turn into events, and adds up its statistics."""
-
-    def __init__(self, runner: Runner, ask: Ask, prompt: Prompt, started: float):
-        self.runner = runner
-        self.turn = ask.turn
-        self.settings = ask.settings
-        self.question = runner.tokenizer.decode(prompt.ids) if ask.prompt else ask.messages[-1].content
-        self.started = started
-        self.stream = AnswerStream(runner.tokenizer)
-        self.meter = TurnMeter(len(prompt.ids))
-        self.index = 0
-        self.thought = ""
-        self.reason: FinishReason = "stopped"
-
-    def begun(self, num_reused: int) -> TurnStarted:
-        self.meter.num_reused_tokens = num_reused
-        settings = self.settings.to_dict()
-        return TurnStarted(self.turn, self.meter.num_prompt_tokens, num_reused, settings, self.question)
-
-    def step(self, done: Round) -> Step:
-        step = Step(
-            turn=self.turn,
-            index=self.index,
-            time=rounded(perf_counter() - self.started, 1000 * MICROSECONDS),
-            draft=self._drafted(done),
-            num_accepted=done.num_accepted,
-            emitted=self._emitted(done),
-            verify_width=done.verify_width,
-            draft_ms=rounded(done.draft_ms, MICROSECONDS),
-            verify_ms=rounded(done.verify_ms, MICROSECONDS),
-            total_ms=rounded(done.total_ms, MICROSECONDS),
-            context_length=done.context_length,
-            block_size=done.settings.block_rows(self.runner.max_block_size),
-            temperature=done.settings.temperature,
-            choice=_width_choice(done),
-            tree=self._tree(done),
-        )
-        self.index += 1
-        self.meter.add(step)
-        self.reason = done.finish or "stopped"
-        return step
-
-    def _drafted(self, done: Round) -> tuple[DraftToken, ...]:
-        piece = self.runner.tokenizer.piece
-        drafted = zip_longest(done.draft_ids, done.draft_probabilities, done.target_probabilities)
-        return tuple(
-            DraftToken(token, piece(token), _probability(by_drafter), None if given is None else _probability(given))
-            for token, by_drafter, given in drafted
-        )
-
-    def _tree(self, done: Round) -> tuple[TreeToken, ...]:
-        piece = self.runner.tokenizer.piece
-        return tuple(
-            TreeToken(each.parent, each.depth, each.choice, each.id, piece(each.id), _probability(each.probability))
-            for each in done.tree
-        )
-
-    def _emitted(self, done: Round) -> tuple[EmittedToken, ...]:
-        tokens = []
-        said = zip(done.emitted, done.verdicts, done.probabilities, strict=True)
-        for position, (token, verdict, probability) in enumerate(said, start=1):
-            last = done.finish is not None and position == len(done.emitted)
-            text, channel = self.stream.push(token, last)
-            if channel == "answer":
-                self.runner.text_so_far += text
-            elif channel == "thought":
-                self.thought += text
-            tokens.append(EmittedToken(token, text, verdict, channel, _probability(probability)))
-        return tuple(tokens)
-
-    def finished(self) -> TurnFinished:
-        return TurnFinished(self.turn, self.reason, self.runner.text_so_far, self.thought, self.meter.statistics())
-
-
-def _width_choice(done: Round) -> WidthChoice | None:
-    choice = done.choice
-    if choice is None:
-        return None
-    price = float(round(1e3 * choice.price))
-    return WidthChoice(_probability(choice.chance), rounded(choice.cost_ms, MICROSECONDS), price)
-
-
-def _probability(value: float) -> float:
-    """Raises ``WeightsFailure`` for what only weights can cause that loading had no reason to refuse."""
-    if isnan(value):
-        raise WeightsFailure("The model computes values that are no numbers (NaN).", DOWNLOAD_AGAIN)
-    return rounded(value, PROBABILITY_STEPS)
 
 
 def fitting_format(options: EngineOptions, context: int, device: torch.device) -> WeightFormat | None:

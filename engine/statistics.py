@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .events import Step, TurnStatistics
+from collections import Counter
+
+from .events import Source, SourceStatistics, Step, TurnStatistics, sources_in, verified_in
 
 
 class TurnMeter:
@@ -16,6 +18,8 @@ class TurnMeter:
         self.num_draft_tokens = 0
         self.num_accepted = 0
         self._histogram: list[int] = []
+        self._drafted: Counter[Source] = Counter()
+        self._accepted: Counter[Source] = Counter()
         self._first_time = 0.0
         self._last_time = 0.0
         self._tokens_after_first_step = 0
@@ -38,6 +42,9 @@ class TurnMeter:
         missing = step.num_accepted + 1 - len(self._histogram)
         self._histogram.extend([0] * missing)
         self._histogram[step.num_accepted] += 1
+        if named := [token.source for token in verified_in(step) if token.source]:
+            self._drafted.update(named)
+            self._accepted.update(source for source in sources_in(step) if source)
 
     def statistics(self) -> TurnStatistics:
         """The figures so far. Decode time runs from the first token to the last."""
@@ -54,4 +61,8 @@ class TurnMeter:
             ttft_ms=self._first_time * 1e3,
             decode_ms=decode_seconds * 1e3,
             tok_s=self._tokens_after_first_step / decode_seconds if decode_seconds > 0 else 0.0,
+            by_source=tuple(
+                SourceStatistics(source, self._drafted[source], self._accepted[source])
+                for source in sorted(self._drafted)
+            ),
         )

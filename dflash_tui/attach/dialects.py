@@ -74,6 +74,7 @@ def _never(name: str) -> dict[Feature, str]:
     return {
         "block_size": chosen,
         "speculation": chosen,
+        "draft_by": chosen,
         "draft_probabilities": NO_ODDS.format(name),
     }
 
@@ -286,6 +287,7 @@ class Dflash:
             "seed": settings.seed,
             "block_size": settings.block_size,
             "speculation": settings.speculation,
+            **({} if settings.draft_by == "both" else {"draft_by": settings.draft_by}),
             "chat_template_kwargs": {"enable_thinking": settings.thinking},
         }
 

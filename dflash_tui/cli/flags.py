@@ -11,7 +11,7 @@ from dflash_tui.core.settings.config import Config
 from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
-from engine.commands import AUTO, AttentionBackend, BlockSize, EngineOptions, GenerationSettings, WeightChoice
+from engine.commands import AUTO, AttentionBackend, BlockSize, DraftBy, EngineOptions, GenerationSettings, WeightChoice
 from engine.hub.gguf import is_gguf
 from engine.hub.pairs import NO_DRAFTER, check_path
 
@@ -25,6 +25,7 @@ LLAMA_FLAGS = ("device", "draft", "context", "offline")
 SETTING_FLAGS: dict[str, Feature] = {
     "block_size": "block_size", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
     "max_new_tokens": "max_new_tokens", "thinking": "thinking", "no_speculation": "speculation", "system": "system",
+    "draft_by": "draft_by",
 }  # fmt: skip
 """Flags that a source may lack."""
 
@@ -55,6 +56,7 @@ class Flags:
     when_full: WhenFull
     timeout: float | None
     no_speculation: bool
+    draft_by: DraftBy
     thinking: bool
     block_size: BlockSize
     temperature: float
@@ -97,8 +99,8 @@ class Flags:
                 check_path(name)  # before torch is imported, or a screen opened
         return EngineOptions(
             model,
-            # Without speculation a drafter would take seconds and gigabytes, and draft nothing.
-            NO_DRAFTER if self.no_speculation else self.draft,
+            # A drafter that is never asked would take seconds and gigabytes.
+            NO_DRAFTER if self.no_speculation or self.draft_by == "lookup" else self.draft,
             self.device,
             self.context,
             self.offline,
@@ -144,6 +146,7 @@ class Flags:
                 self.max_new_tokens,
                 speculation=not self.no_speculation,
                 thinking=self.thinking,
+                draft_by=self.draft_by,
             )
         except ValueError as error:
             raise value_problem(error, f"Choose a value in that range; {HELP_HINT}") from error

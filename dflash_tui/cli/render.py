@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dflash_tui.core.text.fences import find_blocks
-from engine.events import EngineReady, Event, Settled, Step, TurnFinished, TurnStarted, event_to_dict
+from engine.events import EngineReady, Event, Settled, Step, TurnFinished, TurnStarted, event_to_dict, shortened
 
 Renderer = Callable[[Event], str]
 
@@ -48,7 +48,7 @@ class JsonRenderer:
                 self._context.update(settings=event.settings)
             case TurnFinished():
                 answer = {"text": event.text, "thought": event.thought, "reason": event.reason}
-                return _to_json({**answer, **asdict(event.statistics), **self._context})
+                return _to_json({**answer, **shortened(asdict(event.statistics)), **self._context})
         return ""
 
 

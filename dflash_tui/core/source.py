@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Feature = Literal[
     "ask", "block_size", "temperature", "top_p", "top_k", "seed", "max_new_tokens", "system", "thinking", "speculation",
-    "drafts", "draft_probabilities", "verdicts",
+    "draft_by", "drafts", "draft_probabilities", "verdicts",
 ]  # fmt: skip
 """What a source may lack: questions, a setting, what was drafted, how sure the drafter was, which tokens were."""
 

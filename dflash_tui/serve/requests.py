@@ -23,7 +23,7 @@ MAX_TOP_K = 2**31 - 1
 _COMMON = {
     "model", "stream", "stream_options", "temperature", "top_p", "top_k", "seed", "max_tokens", "stop",
     "stop_token_ids", "logprobs", "user", "timings_per_token", "return_token_ids", "return_dflash_events",
-    "block_size", "speculation",
+    "block_size", "speculation", "draft_by",
 }  # fmt: skip
 _KNOWN: dict[Kind, set[str]] = {
     "chat": _COMMON | {"messages", "max_completion_tokens", "chat_template_kwargs"},
@@ -224,6 +224,7 @@ def _settings(fields: _Fields, offer: Offer) -> GenerationSettings:
         (longest[0], "max_new_tokens", None if longest[1] is None else min(longest[1], offer.max_context)),
         ("block_size", "block_size", _block_size(fields)),
         ("speculation", "speculation", fields.flag("speculation", settings.speculation)),
+        ("draft_by", "draft_by", fields.text("draft_by") or None),
         ("chat_template_kwargs", "thinking", _thinking(fields, settings.thinking)),
     )
     for name, setting, value in wanted:

@@ -20,7 +20,16 @@ MOST_CHARACTERS, LAST_CHARACTERS = 3000, 1000
 ASKED_ELSEWHERE = "This is a window on the server: questions come from its clients. A chat of your own: dflash-chat"
 PLACEHOLDER = "A window on the server; / commands work, F1 helps, Ctrl+Q ends the server."
 LEAVING = "The server ends with this window. Again, and it does."
-SETTINGS: tuple[Feature, ...] = ("ask", "block_size", "temperature", "seed", "system", "thinking", "speculation")
+SETTINGS: tuple[Feature, ...] = (
+    "ask",
+    "block_size",
+    "temperature",
+    "seed",
+    "system",
+    "thinking",
+    "speculation",
+    "draft_by",
+)
 
 
 class WatchSource:

@@ -142,7 +142,10 @@ class Bench:
         """Seconds of ``count`` rounds behind a random context, less the first few; ``block`` 1 decodes plainly."""
         ids = self._pretend(context)
         settings = GenerationSettings(
-            block_size=MIN_BLOCK_SIZE if block == 1 else block, speculation=block != 1, max_new_tokens=PLENTY
+            block_size=MIN_BLOCK_SIZE if block == 1 else block,
+            speculation=block != 1,
+            draft_by="drafter",  # scripted tokens are no text
+            max_new_tokens=PLENTY,
         )
         done: list[Round] = []
         marks: list[float] = []

@@ -17,9 +17,12 @@ from ..models.attention_backends import SDPA
 from ..models.dflash.modules import DFlashDrafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
-from ..speculation.verify_width import Policy
+from ..speculation.lookup import Found, num_agreed
+from ..speculation.trees import ROWS
+from ..speculation.verify_width import Judged, Policy
 from .host_rounds import HostRounds
 from .rounds import Poll, Prefilled, PrefillStarted, Prompt, Round, Rounds
+from .text_index import TextIndex
 
 PREFILL_CHUNK = 256
 """Rows of one prefill pass on a CPU, and the slack of the rings: how far back a turn may go without a snapshot."""
@@ -77,7 +80,7 @@ class Decoder:
             return
         turn = Turn(self, settings, prompt)
         if self._policy is not None:
-            self._policy.begin()
+            self._policy.begin(turn.drafter is not None)
         started = perf_counter()
         start = self.prefix.reuse(prompt.ids, turn.caches)
         yield PrefillStarted(start)
@@ -110,14 +113,20 @@ class Turn:
         self.target = decoder.target
         self.prefix = decoder.prefix
         self.cache = decoder.cache
-        self.drafter = decoder.drafter if settings.speculation else None
-        self.draft_cache = decoder.draft_cache if settings.speculation else None
+        self.drafter = decoder.drafter if settings.uses_drafter else None
+        self.draft_cache = decoder.draft_cache if settings.uses_drafter else None
         self.caches = [self.cache] if self.draft_cache is None else [self.cache, self.draft_cache]
         self.taps = () if self.drafter is None else self.drafter.config.target_layer_ids
         self.settings = settings
         self.prompt = prompt
         self.num_emitted = 0
         self.anchor = -1
+        self.text: TextIndex | None = None
+        """Prompt and answer, where drafts are looked up: a choice by price, which needs somebody who makes it."""
+        if settings.looks_up and decoder.policy is not None:
+            self.text = TextIndex(prompt.ids)
+        self.match: Found | None = None
+        """Where the newest tokens stood before."""
         self.pending: Tensor | None = None
         """Features of rows that are committed but not yet in the drafter's context."""
 
@@ -125,6 +134,10 @@ class Turn:
     def room(self) -> int:
         """Tokens that still fit into the context; the anchor takes a place although no cache holds it yet."""
         return self.decoder.max_context - self.cache.length - 1
+
+    def rows(self, wanted: int) -> int:
+        """Of a round's pass, as far as token budget and context allow."""
+        return min(wanted, self.settings.max_new_tokens - self.num_emitted, self.room)
 
     def prefill(self, start: int, poll: Poll) -> Tensor | None:
         """Runs the prompt from ``start`` in chunks; the last hidden state [1, hidden], or None when told to stop."""
@@ -200,9 +213,26 @@ class Turn:
 
     def book(self, emitted: Sequence[int]) -> FinishReason | None:
         """Enters a round's tokens into the turn's books; the rows before them must be committed. Why it ends here."""
+        if self.text is not None:
+            self.text.extend(emitted)
+            self.match = self.text.find()
         self.anchor = emitted[-1]
         self.num_emitted += len(emitted)
         return self._finish_reason()
+
+    def guess(self, count: int) -> list[int]:
+        """Up to ``count`` tokens that came next where the newest ones stood before."""
+        if self.text is None or self.match is None:
+            return []
+        return self.text.guess(self.match, count, self.target.config.stop_token_ids)
+
+    def judged(self, emitted: Sequence[int], taken: bool) -> Judged | None:
+        """What a round's tokens, not yet booked, say of what could be looked up before it."""
+        if self.match is None:
+            return None
+        guess = self.guess(ROWS - 1)
+        right = num_agreed(guess, emitted)
+        return Judged(self.match.length, right, right < min(len(guess), len(emitted)), taken)
 
     def _finish_reason(self) -> FinishReason | None:
         if self.anchor in self.target.config.stop_token_ids:

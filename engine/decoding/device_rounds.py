@@ -14,11 +14,11 @@ from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.trees import CHOICES
-from ..speculation.verify_width import Choice, ChoiceNumbers, Policy
+from ..speculation.verify_width import Choice, ChoiceNumbers, Plan, Policy
 from .cuda_graphs import Readback
 from .decoder import Turn
 from .records import RoundRecord
-from .round_launches import RoundLaunches
+from .round_launches import Kind, RoundLaunches
 from .rounds import Poll, Round
 
 INGEST_BATCH = MAX_ROWS
@@ -45,10 +45,11 @@ class EnqueuedRound:
     pause: Choice | None
     """Why it has no draft, if the policy wanted none."""
     is_tree: bool
+    plan: Plan
     ingests: bool
     """Whether all that was committed before it enters the drafter's context."""
     drafted: int
-    """The moment at which its draft was done: when it began, if the drafter has no part in it."""
+    """The moment at which its draft was done: when it began, if there is none and no drafter takes anything in."""
 
 
 class DeviceRounds:
@@ -95,13 +96,18 @@ class DeviceRounds:
         state.stops.copy_(stops)
         state.cursor.fill_(turn.cache.length)
         state.anchor.fill_(turn.anchor)
+        if turn.text is not None:
+            self.launches.text.ids[: len(turn.text)] = torch.from_numpy(turn.text.ids).to(torch.int32)
         state.pending.zero_()
         state.done.zero_()
         self._in_force, self._waiting = None, 0
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         state, sampling = self.launches.state, self.launches.sampling
-        block = 1 if turn.drafter is None else min(settings.block_rows(turn.drafter.config.block_size), MAX_ROWS)
+        most = MAX_ROWS if turn.text is not None else 1
+        if turn.drafter is not None:
+            most = min(turn.drafter.config.block_size, MAX_ROWS)
+        block = settings.block_rows(most)
         state.block_size.fill_(block)
         state.end.fill_(min(len(turn.prompt.ids) + settings.max_new_tokens, turn.decoder.max_context))
         if settings.temperature > 0:
@@ -116,22 +122,25 @@ class DeviceRounds:
         if settings != self._in_force:
             self._put_in_force(turn, settings)
         launches, greedy, context = self.launches, settings.temperature == 0, turn.cache.length
-        policy = turn.decoder.policy if settings.block_size == AUTO and turn.drafter is not None else None
-        drafts = turn.drafter is not None and (policy is None or policy.wants_draft(context))
-        ingests = drafts or (turn.drafter is not None and self._waiting >= INGEST_BATCH)
+        speculates = turn.drafter is not None or turn.text is not None
+        policy = turn.decoder.policy if settings.block_size == AUTO and speculates else None
+        plan = Plan(turn.drafter is not None)
+        if policy is not None:
+            plan = policy.plan(context, 0 if turn.match is None else turn.match.length)
+        drafts = plan.draft or plan.lookup
+        ingests = turn.drafter is not None and (drafts or self._waiting >= INGEST_BATCH)
         chosen_by = policy.numbers(context) if drafts and policy is not None else None
-        draft, verify = launches.when_chosen if chosen_by is not None else ("draft", "verify")
-        judge = launches.of(verify if drafts else "plain", greedy)
+        draft, verify = self._pieces(plan, ingests, chosen_by is not None)
+        judge = launches.of(verify, greedy)
         readback = self._free.pop()
         readback.stopwatch.mark(BEGUN)
         if drafts:
             readback.send(choice_numbers(chosen_by), launches.numbers)
+        if draft is not None:
             launches.of(draft, True)()
-        elif ingests:
-            launches.of("ingest", True)()
         self._waiting = MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
-        drafted = DRAFTED if ingests else BEGUN  # a mark holds the GPU up for a microsecond: none that says nothing
-        if ingests:
+        drafted = BEGUN if draft is None else DRAFTED  # a mark holds the GPU up for a microsecond: none says nothing
+        if draft is not None:
             readback.stopwatch.mark(DRAFTED)
         judge()
         readback.stopwatch.mark(VERIFIED)
@@ -139,18 +148,28 @@ class DeviceRounds:
         readback.stopwatch.mark(READ)
         pause = policy.pause(context) if policy is not None and not drafts else None
         return EnqueuedRound(
-            readback, settings, context, policy, chosen_by, pause, drafts and verify == "tree", ingests, drafted
+            readback, settings, context, policy, chosen_by, pause, verify == "tree", plan, ingests, drafted
         )
+
+    def _pieces(self, plan: Plan, ingests: bool, chooses: bool) -> tuple[Kind | None, Kind]:
+        """Of a round: what is launched before the target's pass, and what with it."""
+        if plan.lookup:
+            return "draft lookup" if plan.draft else "told lookup" if ingests else "lookup", "verify"
+        if plan.draft:
+            return self.launches.when_chosen if chooses else ("draft", "verify")
+        return "ingest" if ingests else None, "plain"
 
     def _collect(self, turn: Turn, oldest: EnqueuedRound) -> Round | None:
         """Waits for a round and books it; None for one that came after the end."""
-        record = RoundRecord.read(oldest.readback.wait(), oldest.is_tree)
+        record = RoundRecord.read(oldest.readback.wait(), oldest.is_tree, oldest.plan)
         self._free.append(oldest.readback)
         if record is None:
             return None
         turn.settings = oldest.settings
         if oldest.policy is not None:
-            oldest.policy.observe(record.chances, record.tree, record.path, oldest.context)
+            chances = record.chances if oldest.plan.draft else ()
+            judged = turn.judged(record.emitted, record.match is not None)
+            oldest.policy.observe(chances, record.tree, record.path, oldest.context, judged)
         self._commit(turn, record, oldest.ingests)
         finish, watch = turn.book(record.emitted), oldest.readback.stopwatch
         return Round(
@@ -169,6 +188,8 @@ class DeviceRounds:
             verify_ms=watch.milliseconds(oldest.drafted, VERIFIED),
             choice=_choice(oldest, record),
             tree=record.told,
+            match=record.match,
+            num_agreed=record.num_agreed,
         )
 
     def _commit(self, turn: Turn, record: RoundRecord, ingests: bool) -> None:

@@ -10,8 +10,9 @@ from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..models.target import TargetOutput
 from ..sampling.sampling import Samples, num_accepted
+from ..speculation.lookup import Looked, num_agreed
 from ..speculation.trees import Node, branches, chain, is_chain
-from ..speculation.verify_width import Choice, Policy
+from ..speculation.verify_width import Choice, Plan, Policy
 from .rounds import Poll, Round, verified
 
 if TYPE_CHECKING:
@@ -60,18 +61,25 @@ class HostRounds:
         policy = turn.decoder.policy if settings.block_size == AUTO else None
         if turn.pending is not None and len(turn.pending) >= MAX_BLOCK_SIZE:
             turn.ingest()  # what the target wrote alone waits, but not for ever
-        drafts = policy is None or policy.wants_draft(context)
-        draft = self.draft(turn, 1 if policy is None else self.choices) if drafts else Drafted()
-        tree, choice = _choose(policy, draft, drafts, context)
+        plan = Plan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
+        draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
+        guess = turn.guess(turn.rows(MAX_BLOCK_SIZE) - 1) if plan.lookup else []
+        agreed = num_agreed(guess, draft.first_ids)
+        looked = Looked(turn.match.length, len(guess), agreed) if guess and turn.match is not None else None
+        tree, choice = _choose(policy, plan, draft, looked, context)
+        looked_up = choice.looked_up if choice is not None else ()
         drafted = perf_counter()
-        tokens = [turn.anchor, *(draft.ids[node.depth - 1][node.choice] for node in tree)]
-        best = self._verify(turn, tree, tokens, draft.first_ids)
+        first_ids = tuple(guess) if looked_up else draft.first_ids
+        ids = [(each,) for each in guess] if looked_up else draft.ids
+        tokens = [turn.anchor, *(ids[node.depth - 1][node.choice] for node in tree)]
+        best = self._verify(turn, tree, tokens, first_ids)
         judged = perf_counter()
         path = best.rows[1 : best.accepted + 1]
-        if policy is not None:
-            policy.observe(draft.chances, tree, path, context)
         said = [*best.ids[1 : best.accepted + 1], best.samples.ids[best.accepted]]
         emitted = _cut_at_stop(said, turn.target.config.stop_token_ids)
+        match = turn.match if looked_up else None
+        if policy is not None:
+            policy.observe(draft.chances, tree, path, context, turn.judged(emitted, bool(looked_up)))
         accepted = min(best.accepted, len(emitted))
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         turn.commit_pass(best.ids[: len(emitted)], best.output)
@@ -84,14 +92,16 @@ class HostRounds:
             context_length=turn.cache.length,
             settings=settings,
             finish=finish,
-            draft_ids=draft.first_ids,
-            draft_probabilities=tuple(position[0] for position in draft.chances),
+            draft_ids=first_ids,
+            draft_probabilities=looked_up or tuple(position[0] for position in draft.chances),
             target_probabilities=tuple(best.samples.draft_probabilities[: accepted + 1]),
             num_accepted=accepted,
             draft_ms=(drafted - started) * 1e3,
             verify_ms=(judged - drafted) * 1e3,
             choice=choice,
-            tree=verified(tree, draft.chances, tokens),
+            tree=() if looked_up else verified(tree, draft.chances, tokens),
+            match=match,
+            num_agreed=agreed if looked_up else 0,
         )
 
     def draft(self, turn: Turn, choices: int) -> Drafted:
@@ -100,8 +110,7 @@ class HostRounds:
         if drafter is None or cache is None:
             return Drafted()
         settings = turn.settings
-        wanted = settings.block_rows(drafter.config.block_size)
-        width = min(wanted, settings.max_new_tokens - turn.num_emitted, turn.room)
+        width = turn.rows(settings.block_rows(drafter.config.block_size))
         if width < 2:
             return Drafted()
         turn.ingest()
@@ -134,13 +143,16 @@ class HostRounds:
         return best
 
 
-def _choose(policy: Policy | None, draft: Drafted, drafts: bool, context: int) -> tuple[Sequence[Node], Choice | None]:
+def _choose(
+    policy: Policy | None, plan: Plan, draft: Drafted, looked: Looked | None, context: int
+) -> tuple[Sequence[Node], Choice | None]:
     """The tree to verify, and why; without a policy, the whole chain."""
-    if policy is None or not (draft.ids or not drafts):
+    if policy is None:
         return chain(len(draft.ids)), None
-    if not drafts:
-        return (), policy.pause(context)
-    return policy.choose(draft.chances, context, len(draft.ids) + 1)
+    if not draft.ids and looked is None:
+        return (), None if plan.draft or plan.lookup else policy.pause(context)
+    rows = 1 + max(len(draft.ids), looked.count if looked is not None else 0)
+    return policy.choose(draft.chances, context, rows, looked)
 
 
 def _cut_at_stop(ids: list[int], stops: Sequence[int]) -> list[int]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..kernels.round.state import (
     ACCEPTED,
+    AGREED,
     CHANCE,
     CHOICE_PROBABILITIES,
     COST_MS,
@@ -18,6 +19,9 @@ from ..kernels.round.state import (
     DRAFTED,
     DRAFTS,
     EMITTED,
+    LOOKED_UP,
+    MATCH_DISTANCE,
+    MATCH_LENGTH,
     NUMBERS,
     PARENTS,
     PATH,
@@ -28,7 +32,9 @@ from ..kernels.round.state import (
     WIDTH,
 )
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..speculation.lookup import Found
 from ..speculation.trees import CHOICES, Node, chain, is_chain, placed
+from ..speculation.verify_width import Plan
 from .rounds import Verified, verified
 
 
@@ -56,14 +62,19 @@ class RoundRecord:
     """Of first choices; the last up to one behind the accepted path."""
     told: tuple[Verified, ...]
     """The tree with its tokens; empty where it was a chain."""
+    match: Found | None
+    """Where the drafts were looked up; None where they are the drafter's."""
+    num_agreed: int
+    """How many of these, from the first on, the drafter guessed, too."""
 
     @classmethod
-    def read(cls, record: Tensor, is_tree: bool) -> RoundRecord | None:
+    def read(cls, record: Tensor, is_tree: bool, plan: Plan) -> RoundRecord | None:
         """``record`` int32 on the host; ``is_tree``: whether one was to be drafted. None after the end."""
-        width, drafted_rows = _number(record, WIDTH), _number(record, DRAFTED)
+        width, drafted_rows = _number(record, WIDTH), _number(record, DRAFTED) if plan.draft else 1
         if width == 0:
             return None
-        accepted, emitted, drafted = _number(record, ACCEPTED), _number(record, EMITTED), drafted_rows - 1
+        looked_up = _number(record, LOOKED_UP) if plan.lookup else 0
+        accepted, emitted, drafted = _number(record, ACCEPTED), _number(record, EMITTED), looked_up or drafted_rows - 1
         tokens = _ints(record, ROWS, MAX_ROWS)
         if is_tree:
             given = _reals(record, CHOICE_PROBABILITIES, drafted * CHOICES)
@@ -73,8 +84,9 @@ class RoundRecord:
         else:
             chances = tuple((each,) for each in _reals(record, DRAFT_PROBABILITIES, drafted))
             tree = chain(width - 1)
-            draft_ids, path = tokens[1:drafted_rows], tuple(range(MAX_ROWS))
+            draft_ids, path = tokens[1 : drafted + 1], tuple(range(MAX_ROWS))
         judged = min(accepted + 1, width - 1 if is_chain(tree) else drafted)
+        match = Found(_number(record, MATCH_LENGTH), _number(record, MATCH_DISTANCE)) if looked_up else None
         edge_chance, edge_cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
         return cls(
             tree=tree,
@@ -89,6 +101,8 @@ class RoundRecord:
             probabilities=_reals(record, PROBABILITIES, emitted),
             target_probabilities=_reals(record, TARGET_PROBABILITIES, judged),
             told=verified(tree, chances, tokens),
+            match=match,
+            num_agreed=_number(record, AGREED) if looked_up else 0,
         )
 
 

@@ -16,6 +16,7 @@ from ..kernels.round.accept import DraftTree, accept_rows, accept_tree
 from ..kernels.round.choices import Choices
 from ..kernels.round.grow import grow_tree
 from ..kernels.round.keep_features import keep_features
+from ..kernels.round.lookup import LookupText, choose_chain, look_up
 from ..kernels.round.move_accepted import RowStores, move_accepted
 from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
 from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, RoundState, begin_round
@@ -26,8 +27,9 @@ from ..models.dflash.draft_pass import DraftPass, RoundRows
 from .cuda_graphs import Launch, captured
 from .decoder import Decoder
 
-Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest"]
-"""Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting."""
+Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup"]
+"""Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting;
+look a chain up: without a drafter, with one that is told what was written, and with one that drafts beside it."""
 
 
 class RoundLaunches:
@@ -67,6 +69,7 @@ class RoundLaunches:
             )
             self._block, self._mask_token = self.drafter.block, drafter.config.mask_token_id
             self.drafter_probability = self.drafter.out.probability
+        self.text = LookupText.allocate(decoder.max_context, device)
         self.numbers = torch.zeros(NUM_NUMBERS, device=device)
         """``choice_numbers`` of the round."""
         self.sampling = SamplingSettings.allocate(device)
@@ -87,11 +90,14 @@ class RoundLaunches:
         """Captures every piece that a turn may need, so that none waits for it."""
         self.state.done.fill_(1)
         draft, verify = self.when_chosen
-        kinds: list[Kind] = ["plain"] if self.drafter is None else ["plain", "verify", verify]
+        kinds: list[Kind] = ["plain", "verify"] if self.drafter is None else ["plain", "verify", verify]
         for kind in kinds:
             self.of(kind, True)
             self.of(kind, False)
-        drafts: list[Kind] = [] if self.drafter is None else ["ingest", "draft", draft]
+        drafts: list[Kind] = ["lookup"]
+        if self.drafter is not None:
+            drafts += ["told lookup", "ingest", "draft", draft]
+            drafts += ["draft lookup"] if self.tree is None else []
         for kind in drafts:
             self.of(kind, True)
 
@@ -104,8 +110,11 @@ class RoundLaunches:
     def of(self, kind: Kind, greedy: bool) -> Launch:
         """A piece, captured when it is first wanted."""
         if (kind, greedy) not in self._captured:
-            of_drafter = {"draft": self.draft, "grow": self.grow, "ingest": self.ingest}
-            launch = of_drafter.get(kind) or partial(self.verify, kind, greedy)
+            drafts = {
+                "draft": self.draft, "grow": self.grow, "ingest": self.ingest, "lookup": partial(self.look_up, False),
+                "told lookup": partial(self.look_up, True), "draft lookup": self.draft_and_look_up,
+            }  # fmt: skip
+            launch = drafts.get(kind) or partial(self.verify, kind, greedy)
             was_done = self.state.done.clone()
             self.state.done.fill_(1)  # trying it out must change nothing
             self.state.width.zero_()
@@ -137,6 +146,21 @@ class RoundLaunches:
         self.propose()
         choose_width(self.state, self.numbers, self.drafter_probability)
 
+    def look_up(self, tells: bool) -> None:
+        """Looks a chain up, and chooses how much of it to verify. ``tells`` the drafter what was written before."""
+        self._begin(alone=False, ingests=tells)
+        if tells:
+            assert self.drafter is not None
+            self.drafter.ingest()
+        look_up(self.state, self.text)
+        choose_chain(self.state, self.numbers, self.ids, self.text, self.drafter_probability, drafted=False)
+
+    def draft_and_look_up(self) -> None:
+        """Drafts and looks a chain up, and chooses one of them, and how much of it to verify."""
+        self.propose()
+        look_up(self.state, self.text)
+        choose_chain(self.state, self.numbers, self.ids, self.text, self.drafter_probability, drafted=True)
+
     def grow(self) -> None:
         """Drafts, and chooses the tree to verify."""
         assert self.tree is not None
@@ -162,10 +186,10 @@ class RoundLaunches:
             self.target.forward(tree=None if tree is None else tree.rows)
         sampled = self.say(tree, greedy)
         if tree is None:
-            accept_rows(self.state, self.ids, self.target.out, sampled, self.drafter_probability)
+            accept_rows(self.state, self.ids, self.target.out, sampled, self.drafter_probability, self.text.ids)
         else:
             assert self._stores is not None
-            accept_tree(self.state, self.ids, tree, self.target.out, sampled)
+            accept_tree(self.state, self.ids, tree, self.target.out, sampled, self.text.ids)
             move_accepted(self._stores, tree.path)
 
     def say(self, tree: DraftTree | None, greedy: bool) -> SampledRows | None:

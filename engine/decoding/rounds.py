@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..commands import GenerationSettings
 from ..events import FinishReason, Verdict
+from ..speculation.lookup import Found
 from ..speculation.trees import Node, is_chain
 from ..speculation.verify_width import Choice
 
@@ -76,9 +77,9 @@ class Round:
     settings: GenerationSettings
     finish: FinishReason | None
     draft_ids: tuple[int, ...] = ()
-    """The drafter's first choices."""
+    """The drafter's first choices, or what was looked up."""
     draft_probabilities: tuple[float, ...] = ()
-    """What the drafter gave each draft."""
+    """What the drafter gave each draft, or how likely it was by the match that led to it."""
     target_probabilities: tuple[float, ...] = ()
     """What the target gave each draft, up to the first that it did not say."""
     num_accepted: int = 0
@@ -88,6 +89,10 @@ class Round:
     """Why so much of the draft was verified, where a policy chose."""
     tree: tuple[Verified, ...] = ()
     """What was verified, where that is no chain of the first drafts."""
+    match: Found | None = None
+    """Where the drafts were looked up."""
+    num_agreed: int = 0
+    """How many of these, from the first on, the drafter guessed, too."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

@@ -16,6 +16,8 @@ class RoundCosts:
     round without a draft; where such a round has a pass of its own, it is that one's."""
     ingest: float = 0.0
     """What a round without a draft takes beyond its pass, on average: the drafter is told of sixteen tokens at once."""
+    lookup: float = 0.0
+    """Looking drafts up, and telling the drafter of what was accepted before."""
 
     @property
     def plain(self) -> float:
@@ -53,4 +55,4 @@ def _between(low: RoundCosts, high: RoundCosts, share: float) -> RoundCosts:
         return a + share * (b - a)
 
     verify = tuple(map(mix, low.verify, high.verify))
-    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest))
+    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest), mix(low.lookup, high.lookup))

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import NamedTuple
+from operator import mul
+from typing import Final, Literal, NamedTuple
 
-from .calibration import Calibration, PooledCalibration
+from .calibration import Calibration, MatchCalibration, PooledCalibration
 from .costs import CostTable, RoundCosts
+from .lookup import LONGEST, Looked
 from .trees import ROWS, Chances, Node, best_first, chain, in_rows
 
 
@@ -25,6 +27,8 @@ class Choice(NamedTuple):
     """What verifying that draft adds to the pass; without a draft, what one would add to the round."""
     price: float = 0.0
     """Tokens that a millisecond is worth: what decoding yields on this text."""
+    looked_up: tuple[float, ...] = ()
+    """Chances of a chain that was looked up, where the tree is what is worth verifying of it."""
 
 
 class ChoiceNumbers(NamedTuple):
@@ -37,6 +41,27 @@ class ChoiceNumbers(NamedTuple):
     others: Calibration
     verify: tuple[float, ...]
     """``RoundCosts.verify``."""
+    matches: tuple[float, ...]
+    """``MatchCalibration.chances``."""
+
+
+class Plan(NamedTuple):
+    """What is to stand behind a round's drafts; with neither, the target writes one token alone."""
+
+    draft: bool
+    lookup: bool = False
+
+
+class Judged(NamedTuple):
+    """What a round's text says of the chain that could be looked up before it, whether it was or not."""
+
+    length: int
+    """Of the match."""
+    num_right: int
+    failed: bool
+    """Whether the text goes on otherwise behind those."""
+    taken: bool = False
+    """The chain was what was verified."""
 
 
 class Policy:
@@ -45,29 +70,39 @@ class Policy:
 
     __slots__ = ()
 
-    def begin(self) -> None:
-        """A new answer: what was learned of the drafter stays, what was found out about the text before it goes."""
+    def begin(self, drafts: bool = True) -> None:
+        """A new answer: what was learned of the drafter stays, what was found out about the text before it goes.
+        ``drafts``: whether a drafter has a part in it."""
 
     def wants_draft(self, context: int) -> bool:
         """Whether to draft in the coming round or write one token alone. Asked once per round, perhaps before the last
         was observed."""
         return True
 
+    def plan(self, context: int, length: int) -> Plan:
+        """``wants_draft``, and whether to look drafts up. ``length``: of the newest known tokens' match, 0 without."""
+        return Plan(self.wants_draft(context))
+
     def pause(self, context: int) -> Choice | None:
         """Why there is no draft in a round that was to have none: what one would add. None where none ever comes."""
         return None
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+    def choose(
+        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
+    ) -> tuple[list[Node], Choice]:
         """The tree to verify in row order, of at most ``rows`` rows with the anchor, and the reason. ``chances``: of
-        the drafter's choices at each position, one at least."""
+        the drafter's choices at each position; ``looked``: a chain that was looked up. One at least is there."""
         raise NotImplementedError
 
     def numbers(self, context: int) -> ChoiceNumbers | None:
         """What ``choose`` would go by; None verifies whole chains."""
         return None
 
-    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
-        """What came of a round: no ``chances`` when nothing was drafted; ``path``: the rows that were accepted."""
+    def observe(
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+    ) -> None:
+        """What came of a round: no ``chances`` when nothing was drafted; ``path``: the rows that were accepted;
+        ``judged``: where something could be looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +114,9 @@ class Fixed(Policy):
     def wants_draft(self, context: int) -> bool:
         return self.block_size > 1
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+    def choose(
+        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
+    ) -> tuple[list[Node], Choice]:
         tree = chain(min(self.block_size, rows, len(chances) + 1) - 1)
         return tree, Choice(len(tree))
 
@@ -103,6 +140,13 @@ COMEBACK_ROUNDS, COMEBACK = 3, 1.5
 """A try that pays counts as so many rounds; as much as it yielded, up to so many times the plain yield."""
 
 
+Looks = Literal[0, 1, 2]
+NOT_AT_ALL: Final = 0
+BESIDE: Final = 1
+ALONE: Final = 2
+"""How to look drafts up: not, beside a drafter's, or in their place."""
+
+
 @dataclass(slots=True)
 class Auto(Policy):
     """The tree with the best expected yield. A millisecond is priced at the tokens it yields on this text, at least as
@@ -115,6 +159,12 @@ class Auto(Policy):
     """What chances of first choices are worth."""
     others: Calibration = field(default_factory=PooledCalibration)
     """And of those behind them."""
+    matches: MatchCalibration = field(default_factory=MatchCalibration)
+    """What looked up tokens are worth in this answer."""
+    fuses: bool = True
+    """Whether a round can draft and look up."""
+    _drafts: bool = True
+    """Whether a drafter has a part in this answer."""
     _tokens: float = 0.0
     """Of recent drafted rounds, old ones fading; and the milliseconds they cost."""
     _milliseconds: float = 0.0
@@ -133,10 +183,15 @@ class Auto(Policy):
     def __post_init__(self) -> None:
         self.begin()
 
-    def begin(self) -> None:
+    def begin(self, drafts: bool = True) -> None:
+        self._drafts = drafts
         self._resting = self._trying = False
+        self.matches = MatchCalibration()
         self._pause, self._next_pause, self._odds = 0, FIRST_PAUSE, 1.0
         costs = self.table.costs[0]
+        if not drafts:
+            self._tokens, self._milliseconds = 1.0, costs.plain
+            return
         self._trust(TRUST_ROUNDS, TRUST, costs.round(1), costs.rest)
 
     def _trust(self, rounds: int, times_rest: float, round_ms: float, rest_ms: float) -> None:
@@ -153,33 +208,98 @@ class Auto(Policy):
         return max(1 / self.table.at(context).rest, self._tokens / self._milliseconds)
 
     def wants_draft(self, context: int) -> bool:
-        if self._pause or self._trying:
+        if self._pause or self._trying or not self._drafts:
             return False
         self._trying = self._resting
         return True
 
+    def plan(self, context: int, length: int) -> Plan:
+        looks = self._looks(context, length)
+        if looks == ALONE:
+            return Plan(False, True)
+        drafts = self.wants_draft(context)
+        return Plan(drafts, looks == BESIDE and not (drafts and (self._trying or not self.fuses)))
+
+    def _looks(self, context: int, length: int) -> Looks:
+        """Whether what stands behind a match is worth its rows, and makes a draft beside it worth less than it costs.
+        (A drafted round yields what the price says; so does one beside, and what a looked up chain adds.)"""
+        first = self.matches.chance(length)
+        if not first:
+            return NOT_AT_ALL
+        costs, price = self.table.at(context), self.price(context)
+        kept = list(accumulate(self._looked_up(Looked(length, ROWS - 1)), mul))
+        worth = max(self._chain_worth(kept, costs, price)[1:]) - price * costs.lookup
+        alone = 1 - price * costs.verify[0]
+        if worth <= alone:
+            return NOT_AT_ALL
+        if not self._drafts or self._resting:
+            return ALONE
+        drafted = (1 - RATE_MEMORY) * self._tokens
+        return ALONE if worth > 0 and (1 - first) * drafted < price * costs.draft else BESIDE
+
+    def _looked_up(self, looked: Looked, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
+        """How likely each token of a looked up chain is once it is reached. ``by_drafter``: of a drafter's chain."""
+        chances = [self.matches.chance(min(looked.length + place, LONGEST)) for place in range(looked.count)]
+        both = zip(chances[: looked.agreed], by_drafter, strict=False)
+        return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
+
+    @staticmethod
+    def _chain_worth(kept: Sequence[float], costs: RoundCosts, price: float) -> list[float]:
+        """By the number of its tokens, from none on."""
+        tokens = accumulate(kept, initial=1.0)
+        return [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
+
     def pause(self, context: int) -> Choice | None:
+        if not self._drafts:
+            return None
         costs = self.table.at(context)
         return Choice(0, 0.0, max(costs.round(TRY) - costs.rest, 0.0), self.price(context))
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
-        tree = best_first([self._worth(position) for position in chances], rows)
+    def choose(
+        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
+    ) -> tuple[list[Node], Choice]:
         costs, price = self.table.at(context), self.price(context)
-        tokens = accumulate((node.chance for node in tree), initial=1.0)
-        worth = [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]
-        width = TRY if self._trying else max(range(len(worth)), key=worth.__getitem__)
+        worths = [self._worth(position) for position in chances]
+        looked_up: tuple[float, ...] = ()
+        if looked is not None:
+            looked = looked._replace(count=min(looked.count, rows - 1))
+            agreed = min(looked.agreed, looked.count, len(worths))
+            looked_up = self._looked_up(looked, [worth[0] for worth in worths])
+            for place in range(agreed):
+                worths[place][0] = looked_up[place]
+        tree = best_first(worths, rows)
+        worth = self._chain_worth([node.chance for node in tree], costs, price)
+        if looked_up:
+            kept = list(accumulate(looked_up, mul))
+            by_lookup = self._chain_worth(kept, costs, price)
+            if not chances or max(by_lookup[1:]) > max(worth[1:]):
+                worth, tree = by_lookup, [Node(row, row + 1, 0, chance) for row, chance in enumerate(kept)]
+            else:
+                looked_up = ()
+        width = TRY if self._trying and chances else max(range(len(worth)), key=worth.__getitem__)
+        if not tree:
+            return [], Choice(0, 0.0, 0.0, price)
         edge = min(width, len(tree) - 1)
         cost_ms = costs.verify[edge + 1] - costs.verify[edge]
-        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price)
+        return in_rows(tree[:width]), Choice(width, tree[edge].chance, cost_ms, price, looked_up)
 
     def numbers(self, context: int) -> ChoiceNumbers:
         verify = self.table.at(context).verify
-        return ChoiceNumbers(self._trying, self.price(context), self.calibration, self.others, verify)
+        return ChoiceNumbers(
+            self._trying, self.price(context), self.calibration, self.others, verify, self.matches.chances()
+        )
 
-    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+    def observe(
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+    ) -> None:
+        if judged is not None:
+            for place in range(judged.num_right + judged.failed):
+                self.matches.observe(judged.length + place, place < judged.num_right)
         if not chances:
             self._pause = max(self._pause - 1, 0)
             return
+        if judged is not None and judged.taken:
+            return  # it says nothing of the drafter
         costs = self.table.at(context)
         round_ms = costs.round(len(tree))
         if self._trying:

@@ -32,9 +32,9 @@ TYPICAL = 8
 @torch.inference_mode()
 def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
     """Times rounds on the tokens of ``text``, repeated up to 16 (alike tokens choose the same experts and seem cheap).
-    None without a drafter or room for a block. Forgets the conversation in the caches."""
+    None without room for a block. Forgets the conversation in the caches."""
     longest = decoder.max_context - WIDTHS[-1] - 1
-    if decoder.drafter is None or longest < MAX_ROWS:
+    if longest < MAX_ROWS:
         return None
     contexts = sorted({min(context, longest) for context in CONTEXTS})
     rows = (list(text) * WIDTHS[-1])[: WIDTHS[-1]]
@@ -52,28 +52,36 @@ def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
     timer, (draft, verify) = RoundTimer(rounds.launches), rounds.launches.when_chosen
-    took = _quickest(
-        [
-            partial(timer.time, draft, text, context, pending=TYPICAL),
-            partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
-            partial(timer.time, "plain", text, context),
-            *(partial(timer.time, verify, text, context, width) for width in WIDTHS[1:]),
-        ]
-    )
-    return _round_costs(*took)
+    verify = "verify" if decoder.drafter is None else verify
+    passes = [
+        partial(timer.time, "plain", text, context),
+        *(partial(timer.time, verify, text, context, width) for width in WIDTHS[1:]),
+    ]
+    if decoder.drafter is None:
+        lookup, *took = _quickest([partial(timer.time, "lookup", text, context), *passes])
+        return _round_costs(0.0, 0.0, lookup, *took)
+    drafts = [
+        partial(timer.time, draft, text, context, pending=TYPICAL),
+        partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
+        partial(timer.time, "told lookup", text, context, pending=MAX_ROWS),
+    ]
+    return _round_costs(*_quickest([*drafts, *passes]))
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     drafter, draft_cache = decoder.drafter, decoder.draft_cache
-    assert drafter is not None and draft_cache is not None
     decoder.cache.pretend(context)
-    taps = drafter.config.target_layer_ids
+    taps = () if drafter is None else drafter.config.target_layer_ids
     rows = torch.tensor(text, device=decoder.device)
     features = decoder.target(rows, context, decoder.cache, taps).features
 
     def verify(width: int) -> None:
         output = decoder.target(rows[:width], context, decoder.cache, taps)
         decoder.target.logits(output.hidden).argmax(dim=-1).tolist()
+
+    passes: list[Callable[[], None]] = [partial(verify, width) for width in WIDTHS]
+    if drafter is None or draft_cache is None or features is None:
+        return _round_costs(0.0, 0.0, 0.0, *_quickest([partial(_milliseconds, work) for work in passes]))
 
     def ingest(count: int) -> None:
         draft_cache.pretend(context - count)
@@ -83,13 +91,13 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
         ingest(TYPICAL)
         drafter.draft(decoder.target, text[0], drafter.config.block_size, draft_cache).ids.tolist()
 
-    works: list[Callable[[], None]] = [draft, partial(ingest, MAX_ROWS), *(partial(verify, width) for width in WIDTHS)]
-    return _round_costs(*_quickest([partial(_milliseconds, work) for work in works]))
+    told = partial(ingest, MAX_ROWS)
+    return _round_costs(*_quickest([partial(_milliseconds, work) for work in (draft, told, told, *passes)]))
 
 
-def _round_costs(draft: float, ingest: float, *passes: float) -> RoundCosts:
-    """From milliseconds of a draft, of taking in 16 tokens, and of a pass of each of ``WIDTHS``."""
-    return RoundCosts(draft, every_width(dict(zip(WIDTHS, passes, strict=True))), ingest / MAX_ROWS)
+def _round_costs(draft: float, ingest: float, lookup: float, *passes: float) -> RoundCosts:
+    """From milliseconds of a draft, of taking in 16 tokens, of looking up, and of a pass of each of ``WIDTHS``."""
+    return RoundCosts(draft, every_width(dict(zip(WIDTHS, passes, strict=True))), ingest / MAX_ROWS, lookup)
 
 
 def _milliseconds(work: Callable[[], None]) -> float:

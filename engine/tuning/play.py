@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..speculation.costs import CostTable
-from ..speculation.trees import accepted_path
-from ..speculation.verify_width import Policy
+from ..speculation.lookup import Looked
+from ..speculation.trees import Node, accepted_path
+from ..speculation.verify_width import Judged, Policy
 
 
 class Anchor(NamedTuple):
@@ -50,6 +51,21 @@ class Block(NamedTuple):
         return Anchor(tuple(position[max(choice, 0)] for position, choice in chances), right)
 
 
+class Lookup(NamedTuple):
+    """A position of a text, and the chain that can be looked up there."""
+
+    length: int = 0
+    """Of the match; 0 where there is none."""
+    count: int = 0
+    """Tokens of the chain, as far as the text goes."""
+    num_right: int = 0
+    agreed: int = 0
+    """So many of its first tokens the drafter guesses, too."""
+
+
+NOTHING = Lookup()
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """What a policy made of a recording."""
@@ -64,24 +80,42 @@ class Played:
 
 
 def play(
-    policy: Policy, drafts: Sequence[Anchor] | Sequence[Block], table: CostTable, prompt_length: int = 0
+    policy: Policy,
+    drafts: Sequence[Anchor] | Sequence[Block],
+    table: CostTable,
+    prompt_length: int = 0,
+    looked_up: Sequence[Lookup] = (),
 ) -> Played:
-    """Runs a policy over a whole recording at the costs of ``table``; a tree's rows cost what a chain's do."""
-    position, rounds, milliseconds = 0, 0, 0.0
+    """Runs a policy over a whole recording at the costs of ``table``; a tree's rows cost what a chain's do. With
+    ``looked_up``, a round is planned by the match before the latest round, as a device does."""
+    position, rounds, milliseconds, known = 0, 0, 0.0, 0
     while position < len(drafts):
         context, tokens = prompt_length + position, 1
-        costs = table.at(context)
-        if policy.wants_draft(context):
-            chances = drafts[position].chances
-            tree, _ = policy.choose(chances, context)
-            path = accepted_path(tree, drafts[position].said)
-            milliseconds += costs.round(len(tree))
-            policy.observe(chances, tree, path, context)
-            tokens += len(path)
+        costs, here = table.at(context), looked_up[position] if looked_up else NOTHING
+        plan, known = policy.plan(context, known), here.length
+        chances = drafts[position].chances if plan.draft else ()
+        looked: Looked | None = None
+        if plan.lookup and here.count:
+            looked = Looked(here.length, here.count, here.agreed if plan.draft else 0)
+        tree: Sequence[Node] = ()
+        path: list[int] = []
+        taken = False
+        if plan.draft or looked is not None:
+            tree, choice = policy.choose(chances, context, looked=looked)
+            taken = bool(choice.looked_up)
+            path = list(range(1, min(len(tree), here.num_right) + 1))
+            path = path if taken else accepted_path(tree, drafts[position].said)
+        if plan.draft:
+            milliseconds += costs.round(len(tree)) + plan.lookup * costs.lookup
+        elif plan.lookup:
+            milliseconds += costs.lookup + costs.verify[len(tree)]
         else:
             # A drafter that is never asked need not be told of anything.
             milliseconds += costs.plain if policy.pause(context) is None else costs.rest
-            policy.observe((), (), (), context)
+        tokens += len(path)
+        right = min(here.num_right, tokens)
+        judged = Judged(here.length, right, right < min(here.count, tokens), taken) if here.length else None
+        policy.observe(chances, tree, path, context, judged)
         position += tokens
         rounds += 1
     return Played(min(position, len(drafts)), rounds, milliseconds)

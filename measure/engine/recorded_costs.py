@@ -28,6 +28,8 @@ BYTES_PER_MS = 3.3e9
 """Three quarters of what an H200's memory copies: what passes of large products reach."""
 KEEP_MS = 0.003
 """A launch that copies 34 KB."""
+LOOKUP_MS = 0.03
+"""Looking through 32 000 tokens; less in shorter texts."""
 LONG = 32_000
 """Tokens that stand before the prompts of long texts."""
 
@@ -77,8 +79,10 @@ def _table(shape: str, rounds: list[dict[str, Any]], draft: str, verify: str) ->
 
 
 def _costs(shape: str, rounds: list[dict[str, Any]], draft: str, verify: str) -> RoundCosts:
+    told = ingest_ms(shape)
+    lookup = MAX_ROWS * (told - KEEP_MS) + LOOKUP_MS
     drafts = median(each[draft] for each in rounds if each["width"] > 1)
-    return RoundCosts(drafts, every_width({each["width"]: each[verify] for each in rounds}), ingest_ms(shape))
+    return RoundCosts(drafts, every_width({each["width"]: each[verify] for each in rounds}), told, lookup)
 
 
 def ingest_ms(shape: str) -> float:

@@ -106,9 +106,7 @@ async def test_a_question_asked_while_loading_is_answered(launch: Launch) -> Non
         await chat.until(lambda: chat.screen.chat.answers == [PAGE])
         assert not chat.screen.query_one(LoadPanel).display
         transcript = chat.log.text
-        assert transcript.index("little model") < transcript.index("early bird"), (
-            "the intro stands above"
-        )
+        assert transcript.index("little model") < transcript.index("early bird"), "the intro stands above"
 
 
 async def test_an_engine_that_can_not_load_says_why(launch: Launch) -> None:

@@ -17,6 +17,7 @@ from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.accept import DraftTree, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices
 from engine.kernels.round.grow import grow_tree
+from engine.kernels.round.lookup import LookupText, choose_chain, look_up
 from engine.kernels.round.move_accepted import RowStores, move_accepted
 from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
@@ -54,6 +55,7 @@ def launches(card: Card = HOPPER) -> list[Launch]:
         launches.verify("verify", greedy=True)
         launches.verify("plain", greedy=False)
         _run_tree(launches)
+        _run_lookup(launches)
     return distinct(made)
 
 
@@ -69,6 +71,16 @@ def _run_tree(launches: RoundLaunches) -> None:
     for says in (None, sampled):
         accept_tree(state, launches.ids, tree, head, says)
     move_accepted(RowStores(launches.decoder.cache.layers, target.features), tree.path)
+
+
+def _run_lookup(launches: RoundLaunches) -> None:
+    """What a round launches that looks its drafts up, alone or beside a drafter's."""
+    text = LookupText.allocate(CONTEXT, torch.device("meta"))
+    look_up(launches.state, text)
+    for drafted in (False, True):
+        choose_chain(
+            launches.state, launches.numbers, launches.ids, text, launches.drafter_probability, drafted=drafted
+        )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.presets import NONE, find_preset, read_system
-from engine.commands import AUTO
+from engine.commands import AUTO, DraftBy
 
 from ..widgets.slider import BlockSlider, TemperatureSlider
 from .action import Action
@@ -86,20 +86,51 @@ def think(screen: ChatScreen, argument: Argument) -> None:
     screen.notify(f"Thinking is {'on' if thinking else 'off'} from the next question on.", timeout=3)
 
 
+WHO_GUESSES: dict[DraftBy, str] = {
+    "both": "the drafter guesses again, and the text itself",
+    "drafter": "the drafter guesses alone",
+    "lookup": "what stood in the text before is the guess",
+}
+
+
 def speculate(screen: ChatScreen, argument: Argument) -> None:
     """Without speculation the target's own speed is measured, which answers after that are compared with."""
     screen.talk.require("speculation")
-    speculation = argument.switch()
+    word = argument.choice("on", "off", "drafter", "lookup")
+    by: DraftBy = "drafter" if word == "drafter" else "lookup" if word == "lookup" else "both"
+    if by != "both":
+        screen.talk.require("draft_by")
+    speculation = word != "off"
     ready = screen.chat.reducer.ready
-    if speculation and ready is not None and ready.drafter is None:
+    if by == "drafter" and ready is not None and ready.drafter is None:
         screen.notify("No drafter is loaded: start without --no-speculation or --draft none.", severity="warning")
         return
-    screen.chat.speculate(speculation)
-    words = "the drafter guesses again" if speculation else "the target writes alone, and its speed is measured"
+    screen.chat.speculate(speculation, by)
+    words = WHO_GUESSES[by] if speculation else "the target writes alone, and its speed is measured"
     screen.notify(f"From the next question on {words}.", timeout=4)
 
 
+def choose_model(screen: ChatScreen, argument: Argument) -> None:
+    """The model, and another drafter behind the word ``drafter``."""
+    name, _, drafter = argument.text.partition(" drafter ")
+    if not name.strip():
+        raise argument.wrong()
+    screen.switching.switch(name.strip(), drafter.strip())
+
+
+def model_names(screen: ChatScreen) -> list[str]:
+    return [*screen.begin.models.names()] if screen.begin.models is not None else []
+
+
 ACTIONS = (
+    Action(
+        "model",
+        "switch to another model: a name, folder, GGUF or URL; - goes back",
+        choose_model,
+        slash="model",
+        takes="name [drafter name]",
+        choices=model_names,
+    ),
     Action("block-up", BLOCK, larger_block, "alt+up", priority=True),
     Action("block-down", BLOCK, smaller_block, "alt+down", priority=True),
     Action("temperature-down", TEMPERATURE, cooler, "alt+left", priority=True),
@@ -125,10 +156,10 @@ ACTIONS = (
     ),
     Action(
         "speculation",
-        "let the drafter guess, or measure the target alone; from the next question on",
+        "let drafter and text guess, or one of them, or measure the target alone; from the next question on",
         speculate,
         slash="speculation",
-        takes="on|off",
+        takes="on|off|drafter|lookup",
     ),
     Action("think", "let the model think first, from the next question on", think, slash="think", takes="on|off"),
 )

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.commands import Adjust, Ask, BlockSize, Command, GenerationSettings, Message, Stop
+from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
 from ..attachments.attachment import without_files
@@ -89,6 +89,8 @@ class Chat:
         self._sent = False
         self._stopping = False
         self._ended_well = False
+        self.unasked: int | None = None
+        """A question that waited for a model which couldn't be had."""
         self._follow_tree()
 
     def _follow_tree(self) -> None:
@@ -222,15 +224,16 @@ class Chat:
         if self._asked is None:
             return False
         if not self._sent:
-            self._withdraw(self._asked.turn)
+            self.withdraw(self._asked.turn)
             return True
         if not self._stopping:
             self._stopping = True
             self._send(Stop())
         return True
 
-    def _withdraw(self, turn: int) -> None:
-        self._asked = None
+    def withdraw(self, turn: int) -> None:
+        """The newest question was never sent, and won't be."""
+        self._asked = self.unasked = None
         self._log().take_back(turn)
         self.tree.withdraw(turn)
         if self.tree.here != self._before:
@@ -287,9 +290,9 @@ class Chat:
         """From the next question on."""
         self.settings = replace(self.settings, thinking=thinking)
 
-    def speculate(self, speculation: bool) -> None:
+    def speculate(self, speculation: bool, by: DraftBy = "both") -> None:
         """From the next question on."""
-        self.settings = replace(self.settings, speculation=speculation)
+        self.settings = replace(self.settings, speculation=speculation, draft_by=by)
 
     # Other conversations
 
@@ -325,6 +328,7 @@ class Chat:
         elif isinstance(event, TurnFinished):
             self._finish(event)
         elif isinstance(event, EngineError) and event.fatal:
+            self.unasked = self._asked.turn if self._asked is not None and not self._sent else None
             self._asked, self._stopping = None, False
 
     def _send_question(self) -> None:

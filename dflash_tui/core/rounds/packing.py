@@ -13,6 +13,7 @@ from engine.events import (
     Channel,
     DraftToken,
     EmittedToken,
+    Source,
     Step,
     TreeToken,
     Verdict,
@@ -30,8 +31,9 @@ from .numbers import (
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
+SOURCES: tuple[Source | None, ...] = (None, *get_args(Source))
 
-PLACE, SETTINGS, COUNTS, CHOICE, TREE, PARTIAL, PROVISIONAL = 4, 8, 16, 32, 64, 128, 256
+PLACE, SETTINGS, COUNTS, CHOICE, TREE, PARTIAL, PROVISIONAL, SOURCED = 4, 8, 16, 32, 64, 128, 256, 512
 """Bits of a step's head: these fields are not what the step before lets expect, and follow. Of ``PARTIAL`` steps not
 everything is known: what may be unknown is written one higher, with 0 for that. The two lowest bits are the channel of
 the tokens that were emitted as drafted."""
@@ -112,6 +114,7 @@ class Packer:
             put_number(out, whole(step.choice.cost_ms, MICROSECONDS))
             put_number(out, whole(step.choice.tok_s, 1))
         head |= TREE * bool(step.tree) | PARTIAL * self._partial | PROVISIONAL * step.provisional
+        head |= SOURCED * is_sourced(step)
         out[:0] = number(head)
         self._put_times(out, step)
         self._put_draft(out, step.draft)
@@ -123,6 +126,8 @@ class Packer:
             if choice:
                 put_number(out, self._chance(token.probability))
         self._put_own(out, step.emitted[plain:])
+        if head & SOURCED:
+            _put_sources(out, step)
         place.turn, place.index, place.context = step.turn, step.index, step.context_length
         place.block_size, place.temperature = step.block_size, step.temperature
         return bytes(out)
@@ -208,6 +213,24 @@ def is_partial(step: Step) -> bool:
 def is_unsure(step: Step) -> bool:
     """It is a guess, or holds a token whose verdict nobody knows."""
     return step.provisional or any(token.verdict == "unknown" for token in step.emitted)
+
+
+def is_sourced(step: Step) -> bool:
+    """It says where something was looked up, or who guessed a token."""
+    return step.match is not None or any(_sources(step))
+
+
+def _sources(step: Step) -> list[Source | None]:
+    """Of the draft, then of the tree."""
+    return [*(token.source for token in step.draft), *(token.source for token in step.tree)]
+
+
+def _put_sources(out: bytearray, step: Step) -> None:
+    for source in _sources(step):
+        put_number(out, SOURCES.index(source))
+    length, distance = (0, 0) if step.match is None else (step.match.length, step.match.distance)
+    put_number(out, length)
+    put_number(out, distance)
 
 
 def _described(token: DraftToken | TreeToken) -> tuple[int | None, str | None, int | None]:

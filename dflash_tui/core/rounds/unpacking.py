@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 from engine.commands import MAX_TEMPERATURE
 from engine.events import (
@@ -10,6 +11,8 @@ from engine.events import (
     Channel,
     DraftToken,
     EmittedToken,
+    Match,
+    Source,
     Step,
     TreeToken,
     WidthChoice,
@@ -29,6 +32,8 @@ from .packing import (
     PLACE,
     PROVISIONAL,
     SETTINGS,
+    SOURCED,
+    SOURCES,
     TREE,
     UNKNOWN,
     VERDICTS,
@@ -79,6 +84,11 @@ class Unpacker:
         tree = self._tree(draft) if head & TREE else ()
         kept = self._kept_of_tree(draft, tree, CHANNELS[head & 3]) if tree else self._kept(draft, CHANNELS[head & 3])
         emitted = (*kept, *(self._own() for _ in range(self._count())))
+        match: Match | None = None
+        if head & SOURCED:
+            draft = tuple(replace(token, source=self._source()) for token in draft)
+            tree = tuple(replace(token, source=self._source()) for token in tree)
+            match = self._match()
         place.context = context if head & PLACE else self._checked(place.context + len(emitted))
         accepted, width = counts or (len(kept), len(tree or draft) + 1)
         step = Step(
@@ -98,6 +108,7 @@ class Unpacker:
             choice=choice,
             tree=tree,
             provisional=bool(head & PROVISIONAL),
+            match=match,
         )
         if tree and not _holds_together(step):
             raise PackingError("a step's tree is not what was accepted of it")
@@ -114,6 +125,16 @@ class Unpacker:
 
     def _choice(self) -> WidthChoice:
         return WidthChoice(belief(self._number()), self._number() / MICROSECONDS, float(self._number()))
+
+    def _source(self) -> Source | None:
+        number = self._number()
+        if number >= len(SOURCES):
+            raise PackingError("nobody drafts who is not known")
+        return SOURCES[number]
+
+    def _match(self) -> Match | None:
+        length, distance = self._number(), self._number()
+        return Match(length, distance) if length else None
 
     def _draft(self) -> tuple[DraftToken, ...]:
         pieces = [self._piece() for _ in range(self._count())]

@@ -22,11 +22,13 @@ from engine.events import (
 )
 
 from ..rounds.numbers import PackingError
-from ..rounds.packing import Packer, Piece, is_partial, is_unsure
+from ..rounds.packing import Packer, Piece, is_partial, is_sourced, is_unsure
 from ..rounds.unpacking import Unpacker
 
 STEP_KEY, TREE_KEY, PARTIAL_KEY, UNSURE_KEY = "step", "tree_step", "partial_step", "unsure_step"
-"""The packed step's name in its line. Programs that know no trees, partial or unsure steps show the text alone."""
+SOURCED_KEY = "sourced_step"
+KEYS = (STEP_KEY, TREE_KEY, PARTIAL_KEY, UNSURE_KEY, SOURCED_KEY)
+"""The packed step's name in its line. Programs that don't know such steps show the text alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class EventLines:
             case Settled():
                 return self._settled_line(event)
             case TurnFinished():
-                statistics = asdict(event.statistics)
+                statistics = shortened(asdict(event.statistics))
                 return {"type": "finished", "turn": event.turn, "reason": event.reason, "statistics": statistics}
             case EngineError():
                 return {"type": "error", "turn": event.turn, "message": event.message, "hint": event.hint}
@@ -104,6 +106,8 @@ class EventLines:
 
 
 def _key_of(step: Step) -> str:
+    if is_sourced(step):
+        return SOURCED_KEY
     if is_unsure(step):
         return UNSURE_KEY
     return PARTIAL_KEY if is_partial(step) else TREE_KEY if step.tree else STEP_KEY
@@ -134,7 +138,7 @@ def settled_line(line: dict[str, Any]) -> SettledLine:
 
 def step_text(line: dict[str, Any]) -> StepText:
     """The inverse, as far as one line goes. Raises ``ValueError`` for a damaged one."""
-    packed = next((line[key] for key in (STEP_KEY, TREE_KEY, PARTIAL_KEY, UNSURE_KEY) if key in line), None)
+    packed = next((line[key] for key in KEYS if key in line), None)
     step = None if packed is None else b64decode(packed, validate=True)
     return StepText(line["answer"], line.get("thought", ""), step)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from math import isfinite
 from typing import Any
@@ -12,6 +13,7 @@ from engine.events import (
     Event,
     FinishReason,
     PrefillDone,
+    SourceStatistics,
     TurnFinished,
     TurnStarted,
     TurnStatistics,
@@ -21,6 +23,7 @@ from ..conversation.beside import NOTHING, Beside
 from ..conversation.tree import ROOT
 from ..files.running import RunResult
 from ..rounds.numbers import PackingError
+from ..traces.checking import is_sound
 from .session_lines import SettledLine, StepText, unpack
 
 CUT_OFF = "The program ended within this answer."
@@ -105,9 +108,18 @@ def known_statistics(told: Mapping[str, Any]) -> dict[str, Any]:
         value = told.get(each.name)
         if each.name == "acceptance_histogram":
             values[each.name] = tuple(value) if isinstance(value, list) and all(map(_is_figure, value)) else ()
+        elif each.name == "by_source":
+            values[each.name] = _by_source(value)
         elif _is_figure(value):
             values[each.name] = value
     return values
+
+
+def _by_source(told: object) -> tuple[SourceStatistics, ...]:
+    with suppress(TypeError):
+        found = tuple(SourceStatistics(**each) for each in told) if isinstance(told, list) else ()
+        return found if all(map(is_sound, found)) else ()
+    return ()
 
 
 def _is_figure(value: object) -> bool:

@@ -8,10 +8,10 @@ from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, Settled, TurnFinished, TurnStarted
 
-FORMAT_VERSION, TREE_VERSION, PARTIAL_VERSION, UNSURE_VERSION = 3, 4, 5, 6
+FORMAT_VERSION, TREE_VERSION, PARTIAL_VERSION, UNSURE_VERSION, SOURCE_VERSION = 3, 4, 5, 6, 7
 """Of files whose steps are chains and known to the last number, of those in which one has a tree, of those in which
-something is not known, and of those in which a step was a guess, or a verdict is unknown: older programs read what they
-know, and say of the others that they are too new for them."""
+something is not known, of those in which a step was a guess, or a verdict is unknown, and of those in which a token
+names who guessed it: older programs read what they know, and say of the others that they are too new for them."""
 MAGIC = b"dflash-trace "
 """A file begins with this, the version in decimal digits, and a newline. Frames follow."""
 SUFFIX = ".dft"

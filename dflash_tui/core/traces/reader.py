@@ -21,7 +21,7 @@ from ..rounds.unpacking import Unpacker
 from ..source import StepBatch
 from ..text.spans import SpanStore
 from .checking import checked_event, one_line
-from .format import FORMAT_VERSION, MAGIC, UNSURE_VERSION, JsonEvent, TraceHeader
+from .format import FORMAT_VERSION, MAGIC, SOURCE_VERSION, JsonEvent, TraceHeader
 from .frames import DAMAGED, TOO_LONG, Damage, FrameReader, damaged
 from .step_coding import MAX_LIST
 
@@ -163,9 +163,9 @@ def check_version(file: BufferedIOBase, name: str) -> None:
     number = line.removeprefix(MAGIC).strip()
     if not line.startswith(MAGIC) or not number.isdigit():
         raise TraceError(f"{name} is not a trace of dflash-chat.", "Traces are made with: dflash-chat --trace FILE")
-    if not FORMAT_VERSION <= int(number) <= UNSURE_VERSION:
-        newer = int(number) > UNSURE_VERSION
-        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} to {UNSURE_VERSION}"
+    if not FORMAT_VERSION <= int(number) <= SOURCE_VERSION:
+        newer = int(number) > SOURCE_VERSION
+        formats = f"trace format {int(number)}, and this one reads {FORMAT_VERSION} to {SOURCE_VERSION}"
         raise TraceError(
             f"{name} was recorded by {'a newer' if newer else 'an older'} dflash-chat ({formats}).",
             "Update dflash-chat to replay it." if newer else "Record it again.",

@@ -26,7 +26,16 @@ BURST, BURST_SECONDS = 256, 1 / 60
 
 NO_MODEL = "This is a replay: no model is loaded, and nothing can be asked. A chat: dflash-chat"
 PLACEHOLDER = "A replay takes no questions; / commands work, F1 helps."
-SETTINGS: tuple[Feature, ...] = ("ask", "block_size", "temperature", "seed", "system", "thinking", "speculation")
+SETTINGS: tuple[Feature, ...] = (
+    "ask",
+    "block_size",
+    "temperature",
+    "seed",
+    "system",
+    "thinking",
+    "speculation",
+    "draft_by",
+)
 
 
 class ReplaySource:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..rounds.numbers import PackingError, put_number, signed, unsigned
-from ..rounds.packing import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, TREE
+from ..rounds.packing import CHOICE, COUNTS, HAS_ID, HAS_TEXT, NEW_CHOICE, PARTIAL, PLACE, SETTINGS, SOURCED, TREE
 from .coding import EVEN, SHORT, SYMBOLS, Counts, Decoder, Encoder, get, put
 
 MAX_LIST, MAX_PIECE_BYTES = 256, 2**16
@@ -19,6 +19,8 @@ SAME, FOLLOWS, RECENT, OLDER, NEW = range(5)
 as one of the latest, by its place in the table, or as one that was never met."""
 CHOICES_APART = 4
 """So many choices of a position have chances of their own."""
+SOURCES_APART = 3
+"""So many sources have chances of their own of what comes next."""
 NEAR = 256
 """How many different pieces are the latest."""
 HOWS, BYTES = 5, 256
@@ -37,6 +39,7 @@ SMALL_NUMBERS = (
     "kept of a tree",
     "kept choice",
     "known",
+    "source",
 )
 """Kinds of numbers below 1024."""
 Kind = tuple[str, int]
@@ -112,9 +115,16 @@ class StepModel:
                 number(("choice", place))
         for place in range(4):
             number(("times", 2 * place + (self._drafted > 0)))
-        self._tokens(fields, bool(head & TREE))
+        guesses = self._tokens(fields, bool(head & TREE))
+        if head & SOURCED:
+            before = 0
+            for _ in range(guesses):
+                before = number(("source", min(before, SOURCES_APART)))
+            number(("match", 0))
+            number(("match", 1))
 
-    def _tokens(self, fields: Fields, has_tree: bool) -> None:
+    def _tokens(self, fields: Fields, has_tree: bool) -> int:
+        """How many were drafted, those of a tree counted by themselves."""
         number = fields.number
         self._drafted = _length(number(("drafted", 0), self._drafted))
         anchor = self._before
@@ -127,8 +137,9 @@ class StepModel:
         judged = _length(number(("judged", 0)))
         for place in range(judged):
             number(("given", _doubtful(doubts[place]) if place < len(doubts) else 0))
+        branches = 0
         if has_tree:
-            kept = self._tree(fields, anchor, draft)
+            branches, kept = self._tree(fields, anchor, draft)
         else:
             kept = _length(number(("kept", 0), judged))
             self._before = draft[kept - 1] if 0 < kept <= len(draft) else anchor
@@ -138,9 +149,11 @@ class StepModel:
             self._piece(fields, None)
             number(("own doubt", 0))
         self._discarded = draft[kept + own :]
+        return len(draft) + branches
 
-    def _tree(self, fields: Fields, anchor: int, draft: list[int]) -> int:
-        """A step's tree and what was kept: how many tokens. Nonsense counts for the newest; the unpacker refuses it."""
+    def _tree(self, fields: Fields, anchor: int, draft: list[int]) -> tuple[int, int]:
+        """A step's tree and what was kept: how many tokens of each. Nonsense counts for the newest, and the
+        unpacker refuses it."""
         number = fields.number
         told = {(depth, 0): piece for depth, piece in enumerate(draft, 1)}
         rows, trunk = [(0, anchor)], True
@@ -163,7 +176,7 @@ class StepModel:
                 number(("kept doubt", 0))
             last = children.get((last, choice), 0)
         self._before = rows[last][1]
-        return kept
+        return len(rows) - 1, kept
 
     def _piece(self, fields: Fields, same: int | None) -> int:
         follows = self._follower.get(self._before)

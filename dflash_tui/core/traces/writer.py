@@ -29,8 +29,17 @@ from engine.events import (
 from engine.statistics import TurnMeter
 
 from ..conversation.reducer import TurnState
-from ..rounds.packing import is_partial, is_unsure
-from .format import FORMAT_VERSION, MAGIC, PARTIAL_VERSION, TREE_VERSION, UNSURE_VERSION, JsonEvent, TraceHeader
+from ..rounds.packing import is_partial, is_sourced, is_unsure
+from .format import (
+    FORMAT_VERSION,
+    MAGIC,
+    PARTIAL_VERSION,
+    SOURCE_VERSION,
+    TREE_VERSION,
+    UNSURE_VERSION,
+    JsonEvent,
+    TraceHeader,
+)
 from .frames import FrameWriter
 
 FLUSH_SECONDS = 0.5
@@ -227,6 +236,8 @@ def turn_events(turn: TurnState) -> Iterator[Event]:
 
 def _version_of(step: Step) -> int:
     """The lowest that can hold it."""
+    if is_sourced(step):
+        return SOURCE_VERSION
     if is_unsure(step):
         return UNSURE_VERSION
     return PARTIAL_VERSION if is_partial(step) else TREE_VERSION if step.tree else FORMAT_VERSION

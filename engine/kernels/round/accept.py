@@ -94,18 +94,30 @@ def reference_path(tree: Sequence[Node], tokens: Sequence[int], said: Sequence[i
 
 
 def accept_rows(
-    state: RoundState, ids: Tensor, head: HeadOutput, sampled: SampledRows | None, drafter_probability: Tensor
+    state: RoundState,
+    ids: Tensor,
+    head: HeadOutput,
+    sampled: SampledRows | None,
+    drafter_probability: Tensor,
+    text: Tensor | None = None,
 ) -> None:
     """Accepts a chain while it is what the target says, up to a stop token; moves the cursor; fills the record. ``ids``
     int64 [17]: the rows, the last unread. ``sampled`` is None at temperature 0 (the head's best token).
-    ``drafter_probability`` fp32 [16]."""
-    _launch(state, ids, head, sampled, drafter_probability, None)
+    ``drafter_probability`` fp32 [16]. ``text`` int32 takes the tokens, each at its position."""
+    _launch(state, ids, head, sampled, drafter_probability, None, text)
 
 
-def accept_tree(state: RoundState, ids: Tensor, tree: DraftTree, head: HeadOutput, sampled: SampledRows | None) -> None:
+def accept_tree(
+    state: RoundState,
+    ids: Tensor,
+    tree: DraftTree,
+    head: HeadOutput,
+    sampled: SampledRows | None,
+    text: Tensor | None = None,
+) -> None:
     """``accept_rows`` for a tree, whose ``path`` it fills; ``sampled`` must have been asked for the first choices."""
     assert state.record.shape == (TREE_RECORD_SIZE,)
-    _launch(state, ids, head, sampled, tree.choices.probabilities, tree)
+    _launch(state, ids, head, sampled, tree.choices.probabilities, tree, text)
 
 
 def _launch(
@@ -115,6 +127,7 @@ def _launch(
     sampled: SampledRows | None,
     drafter_probability: Tensor,
     tree: DraftTree | None,
+    text: Tensor | None,
 ) -> None:
     assert head.logits is not None
     said = head if sampled is None else sampled
@@ -123,8 +136,9 @@ def _launch(
         drafter_probability, head.logits, head.peak, None if tree is None else tree.choices.tokens,
         None if tree is None else tree.rows.depths, None if tree is None else tree.rows.paths,
         None if tree is None else tree.parents, None if tree is None else tree.path.rows,
-        None if tree is None else tree.path.count, None if tree is None else tree.path.before,
-        VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, CHOICES=CHOICES, num_warps=1,
+        None if tree is None else tree.path.count, None if tree is None else tree.path.before, text,
+        VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, CHOICES=CHOICES,
+        KEEPS_TEXT=text is not None, num_warps=1,
     )  # fmt: skip
 
 
@@ -171,7 +185,8 @@ def _accept(
     state: tl.tensor, ids: tl.tensor, sampled: tl.tensor, probability: tl.tensor, draft_probability: tl.tensor,
     drafter_probability: tl.tensor, logits: tl.tensor, peak: tl.tensor, choice_tokens: tl.tensor, depths: tl.tensor,
     paths: tl.tensor, parents: tl.tensor, path_rows: tl.tensor, path_count: tl.tensor, path_before: tl.tensor,
-    VOCAB: tl.constexpr, GREEDY: tl.constexpr, TREE: tl.constexpr, CHOICES: tl.constexpr,
+    text: tl.tensor,
+    VOCAB: tl.constexpr, GREEDY: tl.constexpr, TREE: tl.constexpr, CHOICES: tl.constexpr, KEEPS_TEXT: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     let_next_start()
@@ -219,6 +234,8 @@ def _accept(
         accepted = tl.min(tl.where(judged & (draft == said), 16, lane), 0)
     token = tl.where(lane < accepted, draft, said)
     emitted = _end_round(state, before, waiting, last, stop, width, accepted, token, row, by_drafter, given, of_draft)
+    if KEEPS_TEXT:
+        tl.store(text + before + 1 + lane, token.to(tl.int32), mask=lane < tl.where(width > 0, emitted, 0))
     if TREE:
         tl.store(path_count, tl.where(width > 0, emitted, 0))
         if width > 0:

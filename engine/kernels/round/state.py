@@ -29,6 +29,9 @@ AT_STOPS, AT_RECORD = constant(40), constant(64)
 WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = (constant(place) for place in range(7))
 """Where a record holds the rows that were verified, how many drafts were accepted and tokens emitted, the new cursor,
 the rows that were drafted, and what decided how many of these were verified (two fp32 numbers)."""
+MATCH_LENGTH, MATCH_DISTANCE, LOOKED_UP, AGREED = (constant(place) for place in range(7, 11))
+"""Of a round that looks its drafts up: where the newest tokens stood before; how many tokens were drafted that came
+next there, 0 where none were; and how many of these, from the first on, the drafter guessed, too."""
 ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (constant(16 * part) for part in range(1, 6))
 """Where a record's lists of 16 begin: the rows (anchor and drafts), the emitted tokens, what the drafter gave each
 draft, what the target gave its own token at each place, what the target gave each draft. The last three are fp32."""

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ...speculation import calibration, verify_width
+from ...speculation.lookup import LONGEST
 from ...speculation.verify_width import ChoiceNumbers
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
@@ -25,16 +26,18 @@ VERIFY_MS = constant(2 + 2 * _BINS)
 """Where the costs of passes over 1 to 16 rows begin."""
 OTHERS_ACCEPTED, OTHERS_CONFIDENCE = (constant(2 + 2 * _BINS + MAX_ROWS + part * _BINS) for part in range(2))
 """Where the sums of the calibration of choices behind the first begin."""
-NUM_NUMBERS = 2 + 4 * _BINS + MAX_ROWS
+MATCHES = constant(2 + 4 * _BINS + MAX_ROWS)
+"""Where the chances of looked up tokens begin, by the length of the match, from 0 on."""
+NUM_NUMBERS = 2 + 4 * _BINS + MAX_ROWS + LONGEST + 1
 
 
 def choice_numbers(by: ChoiceNumbers | None) -> Tensor:
-    """What the choice is made by, fp32 [58] on the host; None verifies the whole chain of first choices."""
+    """What the choice is made by, fp32 [91] on the host; None verifies the whole chain of first choices."""
     if by is None:
         return torch.full((NUM_NUMBERS,), float(WHOLE))
     first, others = by.calibration, by.others
     way = float(TRIAL if by.trying else WORTH)
-    sums = [*first.accepted, *first.confidence, *by.verify, *others.accepted, *others.confidence]
+    sums = [*first.accepted, *first.confidence, *by.verify, *others.accepted, *others.confidence, *by.matches]
     return torch.tensor([way, by.price, *sums], dtype=torch.float32)
 
 
@@ -55,7 +58,7 @@ def chance_of(confidence: tl.tensor, accepted: tl.tensor, confidences: tl.tensor
 
 
 @jit
-def _times(left: tl.tensor, right: tl.tensor) -> tl.tensor:
+def times(left: tl.tensor, right: tl.tensor) -> tl.tensor:
     return left * right
 
 
@@ -70,7 +73,7 @@ def _choose(state: tl.tensor, numbers: tl.tensor, drafter_probability: tl.tensor
         live = lane < width - 1
         confidence = tl.load(drafter_probability + lane, mask=live, other=0.0)
         chance = chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE)
-        kept = tl.associative_scan(tl.where(live, chance, 0.0), 0, _times)
+        kept = tl.associative_scan(tl.where(live, chance, 0.0), 0, times)
         before = tl.load(numbers + VERIFY_MS + lane)
         after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
         price = tl.load(numbers + PRICE)

@@ -186,5 +186,3 @@ def test_the_state_variable_moves_the_sessions(monkeypatch: pytest.MonkeyPatch, 
     assert sessions_directory() == tmp_path / "sessions"
     monkeypatch.delenv("DFLASH_CHAT_STATE")
     assert sessions_directory().parts[-2:] == ("dflash-chat", "sessions")
-
-

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from dflash_tui.core.rounds.packing import CHANNELS, VERDICTS
-from engine.events import DraftToken, EmittedToken, Step, TreeToken, WidthChoice
+from dflash_tui.core.rounds.packing import CHANNELS, SOURCES, VERDICTS
+from engine.events import DraftToken, EmittedToken, Match, Step, TreeToken, WidthChoice
 
 numbers = st.integers(0, 2**40)
 token_ids = st.integers(0, 262_143)
@@ -110,4 +110,17 @@ def _forgotten(token: DraftToken, known: tuple[bool, bool, bool, bool]) -> Draft
     return replace(token, **{name: None for name, kept in zip(fields, known, strict=True) if not kept})
 
 
-turns = st.lists(steps() | tree_steps() | partial_steps(), min_size=1, max_size=35)
+@st.composite
+def sourced_steps(draw: st.DrawFn) -> Step:
+    """One step some of whose tokens name who guessed them."""
+    step = draw(steps() | tree_steps() | partial_steps())
+    named = st.sampled_from(SOURCES)
+    return replace(
+        step,
+        draft=tuple(replace(token, source=draw(named)) for token in step.draft),
+        tree=tuple(replace(token, source=draw(named)) for token in step.tree),
+        match=draw(st.none() | st.builds(Match, st.integers(1, 64), st.integers(1, 2**18))),
+    )
+
+
+turns = st.lists(steps() | tree_steps() | partial_steps() | sourced_steps(), min_size=1, max_size=35)

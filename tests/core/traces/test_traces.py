@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer, TurnState
 from dflash_tui.core.source import StepBatch
-from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, UNSURE_VERSION
+from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC, SOURCE_VERSION
 from dflash_tui.core.traces.reader import Trace, TraceError, read_stream, read_trace
 from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
 from engine.events import (
@@ -242,7 +242,7 @@ def test_a_trace_of_the_future_is_refused_in_words(tmp_path: Path) -> None:
     data = recorded(long_run(), tmp_path / "run.dft")
     known = MAGIC + b"%d\n" % FORMAT_VERSION
     with pytest.raises(TraceError, match="newer dflash-chat") as caught:
-        read(data.replace(known, MAGIC + b"%d\n" % (UNSURE_VERSION + 1)))
+        read(data.replace(known, MAGIC + b"%d\n" % (SOURCE_VERSION + 1)))
     assert "Update" in caught.value.hint
     with pytest.raises(TraceError, match="older dflash-chat"):
         read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION - 1)))

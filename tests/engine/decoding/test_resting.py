@@ -41,7 +41,7 @@ __all__ = ["pair"]
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 TABLE = CostTable((0,), (RoundCosts(0.1, tuple(2.0 + 0.1 * row for row in range(16))),))
-AUTO = settings(block_size="auto", max_new_tokens=14)
+AUTO = settings(block_size="auto", max_new_tokens=14, draft_by="drafter")
 
 
 @pytest.fixture
@@ -56,13 +56,13 @@ class Scheduled(Auto):
     rounds: Iterable[int] = ()
     asked = 0
 
-    def begin(self) -> None:
-        super().begin()
+    def begin(self, drafts: bool = True) -> None:
+        super().begin(drafts)
         self.asked = 0
 
     def wants_draft(self, context: int) -> bool:
         self.asked += 1
-        return self.asked - 1 in self.rounds
+        return self._drafts and self.asked - 1 in self.rounds
 
 
 def drafting(decoder: Decoder, *rounds: int) -> Decoder:

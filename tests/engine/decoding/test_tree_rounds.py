@@ -22,7 +22,7 @@ from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.modules import Gemma4
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import CHOICES, Chances, Node
-from engine.speculation.verify_width import Auto
+from engine.speculation.verify_width import Auto, Judged
 from tests.engine.checkpoints import VOCAB_SIZE
 from tests.engine.decoding.test_device_rounds import (
     CONTEXT,
@@ -60,7 +60,9 @@ RIGHT = (0, 1, 0, 2, None)
 class Steady(Auto):
     """Learns nothing, so that what it chose can be asked again."""
 
-    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+    def observe(
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+    ) -> None:
         pass
 
 

@@ -11,8 +11,9 @@ from engine.commands import GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.lookup import Looked
 from engine.speculation.trees import ROWS, Chances, Node, chain
-from engine.speculation.verify_width import Auto, Choice, Policy
+from engine.speculation.verify_width import Auto, Choice, Judged, Policy
 from engine.tokenizer import ChatTokenizer
 from engine.tuning.costs import time_rounds
 from tests.engine.conftest import CPU, no_progress
@@ -32,11 +33,15 @@ class Erratic(Policy):
     def wants_draft(self, context: int) -> bool:
         return self.rounds % 5 != 3
 
-    def choose(self, chances: Chances, context: int, rows: int = ROWS) -> tuple[list[Node], Choice]:
+    def choose(
+        self, chances: Chances, context: int, rows: int = ROWS, looked: Looked | None = None
+    ) -> tuple[list[Node], Choice]:
         tree = chain(self.rounds * 7 % (len(chances) + 1))
         return tree, Choice(len(tree))
 
-    def observe(self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int) -> None:
+    def observe(
+        self, chances: Chances, tree: Sequence[Node], path: Sequence[int], context: int, judged: Judged | None = None
+    ) -> None:
         assert len(path) <= len(tree) <= len(chances)
         self.rounds += 1
         self.told += len(path)

@@ -1,0 +1,116 @@
+"""A text's tokens, and where its newest ones stood before, in microseconds a token on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..speculation.lookup import LONGEST, SHORTEST, Found
+
+UNSORTED = 2048
+"""So many of the newest tokens are looked through, before they are sorted in among the others."""
+ID_BITS = 21
+"""Of a token's id; three of them fill a key."""
+
+
+class TextIndex:
+    """Grows by tokens. Places are sorted by the tokens that end there, so those of the newest ones lie together."""
+
+    def __init__(self, ids: Iterable[int] = ()) -> None:
+        self._ids = np.fromiter(ids, np.int64)
+        self._length = len(self._ids)
+        self._keys = np.empty(0, np.int64)
+        """Of all sorted places, ascending."""
+        self._ends = np.empty(0, np.int64)
+        """The places themselves: of the last token of a key. Equal keys have them in order."""
+        self._sorted = 0
+        """Tokens that were sorted."""
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """A view, valid until the text grows."""
+        return self._ids[: self._length]
+
+    def extend(self, ids: Sequence[int]) -> None:
+        length = self._length + len(ids)
+        if length > len(self._ids):
+            self._ids = np.concatenate((self.ids, np.empty(max(length, 1024), np.int64)))
+        self._ids[self._length : length] = ids
+        self._length = length
+
+    def find(self) -> Found | None:
+        """``longest_match`` of the text so far."""
+        if self._length <= SHORTEST:
+            return None
+        if self._length - self._sorted > UNSORTED:
+            self._sort()
+        newest, recent, older = self._length - 1, self._recent(), self._older()
+        if not len(recent) and not len(older):
+            return None
+        # Most often the latest place matches as far as any can, or is the only one: then no other need be looked at.
+        latest = int(recent[-1] if len(recent) else older[-1])
+        if len(recent) + len(older) == 1 or self._same(latest) == LONGEST:
+            return Found(self._same(latest), newest - latest)
+        return self._longest(np.concatenate((older, recent)))
+
+    def guess(self, found: Found, count: int, stops: Collection[int] = ()) -> list[int]:
+        """``continuation`` of the text so far."""
+        start = self._length - found.distance
+        period = self.ids[start : start + count].tolist()
+        guess = [period[place % found.distance] for place in range(count)]
+        return next((guess[: place + 1] for place, token in enumerate(guess) if token in stops), guess)
+
+    def _longest(self, ends: NDArray[np.int64]) -> Found:
+        """The best of places that end with the same ``SHORTEST`` tokens as the text, ascending."""
+        ids, newest, length = self.ids, self._length - 1, SHORTEST
+        while length < LONGEST:
+            further = ends[ends >= length]
+            further = further[ids[further - length] == ids[newest - length]]
+            if not len(further):
+                break
+            ends, length = further, length + 1
+        return Found(length, newest - int(ends[-1]))
+
+    def _same(self, end: int) -> int:
+        """How many tokens up to ``end`` are the newest ones."""
+        longest = min(LONGEST, end + 1)
+        differs = self.ids[end - longest + 1 : end + 1] != self.ids[self._length - longest :]
+        return int(differs[::-1].argmax()) if differs.any() else longest
+
+    def _recent(self) -> NDArray[np.int64]:
+        """Unsorted places that end with the same tokens, ascending."""
+        ids, newest = self.ids, self._length - 1
+        first = max(self._sorted, SHORTEST - 1)
+        ends = np.flatnonzero(ids[first:newest] == ids[newest]) + first
+        for back in range(1, SHORTEST):
+            ends = ends[ids[ends - back] == ids[newest - back]]
+        return ends
+
+    def _older(self) -> NDArray[np.int64]:
+        """Sorted ones."""
+        key = _keys(self.ids[self._length - SHORTEST :])[0]
+        return self._ends[np.searchsorted(self._keys, key) : np.searchsorted(self._keys, key, side="right")]
+
+    def _sort(self) -> None:
+        """All but the newest token, which must not be found."""
+        first, last = max(self._sorted, SHORTEST - 1), self._length - 1
+        keys = _keys(self.ids[first - SHORTEST + 1 : last])
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        places = np.searchsorted(self._keys, keys, side="right")
+        self._keys = np.insert(self._keys, places, keys)
+        self._ends = np.insert(self._ends, places, order + first)
+        self._sorted = last
+
+
+def _keys(ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One number for each ``SHORTEST`` neighbours."""
+    keys = ids[: len(ids) - SHORTEST + 1].copy()
+    for place in range(1, SHORTEST):
+        keys = keys << ID_BITS | ids[place : len(ids) - SHORTEST + 1 + place]
+    return keys

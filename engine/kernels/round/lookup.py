@@ -1,0 +1,180 @@
+"""The text as its own drafter, on the device: ``speculation.lookup`` defines what is found, ``verify_width.Auto`` what
+is made of it. Programs look through the whole text side by side; one of them then drafts what came next where the
+newest tokens stood before, beside or in place of the drafter's chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...speculation import lookup
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import MAX_ROWS, jit, tl
+from .state import (
+    AGREED,
+    AT_CURSOR,
+    AT_RECORD,
+    AT_STOPS,
+    AT_WIDTH,
+    CHANCE,
+    COST_MS,
+    LOOKED_UP,
+    MATCH_DISTANCE,
+    MATCH_LENGTH,
+    RoundState,
+    constant,
+)
+from .verify_width import ACCEPTED, CONFIDENCE, MATCHES, NUM_NUMBERS, PRICE, VERIFY_MS, chance_of, times
+
+SHORTEST, LONGEST = constant(lookup.SHORTEST), constant(lookup.LONGEST)
+PLACES = constant(2**24)
+"""More than a text has: a match is told by one number, its length times this, plus the place behind it."""
+PROGRAMS, BLOCK = 128, 512
+"""Programs that look through a text, and places that each looks at together."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupText:
+    """The text on the device."""
+
+    ids: Tensor
+    """int32 [context + 16]: the token of every position up to the anchor's; anything behind it. Rounds write theirs."""
+    best: Tensor
+    """int32 [128]: what each program of a search found."""
+
+    @classmethod
+    def allocate(cls, max_context: int, device: torch.device) -> LookupText:
+        def numbers(count: int) -> Tensor:
+            return torch.zeros(count, dtype=torch.int32, device=device)
+
+        return cls(numbers(max_context + MAX_ROWS), numbers(PROGRAMS))
+
+
+def look_up(state: RoundState, text: LookupText) -> None:
+    """Finds the longest earlier occurrence of the tokens up to ``state.cursor``."""
+    _look_up[(PROGRAMS,)](
+        state.numbers, text.ids, text.best,
+        SHORTEST=SHORTEST, LONGEST=LONGEST, PLACES=PLACES, PROGRAMS=PROGRAMS, BLOCK=BLOCK, num_warps=4,
+    )  # fmt: skip
+
+
+def choose_chain(
+    state: RoundState, numbers: Tensor, ids: Tensor, text: LookupText, probability: Tensor, *, drafted: bool
+) -> None:
+    """Behind ``look_up``: puts the chain that is worth more into ``ids`` int64 [16 or more], from place 1 on, narrows
+    ``state.width`` to the rows worth verifying, and fills the record. ``drafted``: a drafter's chain stands there
+    already, with its ``probability`` fp32 [16]; that of a looked up one is what its match is worth."""
+    assert numbers.shape == (NUM_NUMBERS,)
+    _choose_chain[(1,)](
+        state.numbers, numbers, ids, text.ids, text.best, probability,
+        SHORTEST=SHORTEST, LONGEST=LONGEST, PLACES=PLACES, PROGRAMS=PROGRAMS, HAS_DRAFT=drafted, num_warps=1,
+    )  # fmt: skip
+
+
+@early_kernel
+def _look_up(
+    state: tl.tensor, text: tl.tensor, best_out: tl.tensor,
+    SHORTEST: tl.constexpr, LONGEST: tl.constexpr, PLACES: tl.constexpr, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (number): every ``PROGRAMS``-th block of places."""
+    wait_for_inputs()
+    newest = tl.load(state + AT_CURSOR)
+    best = tl.zeros((BLOCK,), tl.int32)
+    for start in range(tl.program_id(0) * BLOCK, newest, PROGRAMS * BLOCK):
+        end = start + tl.arange(0, BLOCK)
+        # The first tokens of all places, none waiting for another; most places end here.
+        same = end < newest
+        for near in tl.static_range(SHORTEST):
+            token = tl.load(text + tl.maximum(newest - near, 0))
+            there = tl.load(text + end - near, mask=(end < newest) & (end >= near), other=-1)
+            same = same & (there == token)
+        length = tl.where(same, SHORTEST, 0)
+        left = tl.max(same.to(tl.int32), 0) * (LONGEST - SHORTEST)
+        while left > 0:
+            back = LONGEST - left
+            wanted = tl.load(text + tl.maximum(newest - back, 0))
+            found = tl.load(text + end - back, mask=same & (end >= back), other=-1)
+            same = same & (found == wanted)
+            length += same.to(tl.int32)
+            left = tl.max(same.to(tl.int32), 0) * (left - 1)
+        best = tl.maximum(best, tl.where(length > 0, length * PLACES + end + 1, 0))
+    let_next_start()
+    tl.store(best_out + tl.program_id(0), tl.max(best, 0))
+
+
+@jit
+def _worth(kept: tl.tensor, live: tl.tensor, price: tl.tensor, after: tl.tensor) -> tl.tensor:
+    """Entry i: what verifying tokens 0 .. i of a chain is worth."""
+    return tl.where(live, 1.0 + tl.cumsum(kept, 0) - price * after, float("-inf"))
+
+
+@early_kernel
+def _choose_chain(
+    state: tl.tensor, numbers: tl.tensor, ids: tl.tensor, text: tl.tensor, best_in: tl.tensor, probability: tl.tensor,
+    SHORTEST: tl.constexpr, LONGEST: tl.constexpr, PLACES: tl.constexpr, PROGRAMS: tl.constexpr,
+    HAS_DRAFT: tl.constexpr,
+) -> None:  # fmt: skip
+    wait_for_inputs()
+    let_next_start()
+    width = tl.load(state + AT_WIDTH)
+    if width > 0:
+        lane = tl.arange(0, 16)
+        newest = tl.load(state + AT_CURSOR)
+        stop = tl.load(state + AT_STOPS + lane)
+        found = tl.max(tl.load(best_in + tl.arange(0, PROGRAMS)), 0)
+        price = tl.load(numbers + PRICE)
+        before = tl.load(numbers + VERIFY_MS + lane)
+        after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
+        length, distance = found // PLACES, newest + 1 - found % PLACES
+        matches = length >= SHORTEST
+        distance = tl.where(matches, distance, 1)
+        guess = tl.load(text + newest + 1 - distance + lane % distance)
+        ends = tl.max((guess[:, None] == stop[None, :]).to(tl.int32), 1) > 0
+        count = tl.minimum(tl.min(tl.where(ends, lane + 1, 16), 0), tl.maximum(width - 1, 0))
+        count = tl.where(matches, count, 0)
+        looked = lane < count
+        chance = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
+
+        none = 1.0 - price * tl.load(numbers + VERIFY_MS)
+        drafted_worth = tl.zeros((16,), tl.float32) + float("-inf")
+        drafted_kept = tl.zeros((16,), tl.float32)
+        num_agreed = 0
+        if HAS_DRAFT:
+            live = lane < width - 1
+            draft = tl.load(ids + 1 + lane, mask=live, other=-1)
+            confidence = tl.load(probability + lane, mask=live, other=0.0)
+            by_drafter = tl.where(live, chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE), 0.0)
+            num_agreed = tl.min(tl.where(looked & live & (draft == guess), 16, lane), 0)
+            agreed = lane < num_agreed
+            both = tl.maximum(chance, by_drafter)
+            chance = tl.where(agreed, both, chance)
+            drafted_kept = tl.associative_scan(tl.where(agreed, both, by_drafter), 0, times)
+            drafted_worth = _worth(drafted_kept, live, price, after)
+        looked_kept = tl.associative_scan(tl.where(looked, chance, 0.0), 0, times)
+        looked_worth = _worth(looked_kept, looked, price, after)
+        takes = tl.max(looked_worth, 0) > tl.max(drafted_worth, 0)
+        rows = tl.where(takes, count, tl.maximum(width - 1, 0) if HAS_DRAFT else 0)
+        worth = tl.where(takes, looked_worth, drafted_worth)
+        kept = tl.where(takes, looked_kept, drafted_kept)
+        best = tl.max(worth, 0)
+        first_best = tl.min(tl.where(worth == best, lane, 16), 0)
+        chosen = tl.where((best > none) & (rows > 0), first_best + 1, 0)
+        at_edge = lane == tl.minimum(chosen, rows - 1)
+        edge_chance = tl.sum(tl.where(at_edge, kept, 0.0), 0)
+        edge_cost = tl.sum(tl.where(at_edge, after - before, 0.0), 0)
+        taken = lane < tl.where(takes, count, 0)
+        tl.store(ids + 1 + lane, guess.to(tl.int64), mask=taken)
+        tl.store(probability + lane, chance, mask=taken)
+        record = state + AT_RECORD
+        tl.store(state + AT_WIDTH, chosen + 1)
+        tl.store(record + MATCH_LENGTH, tl.where(matches, length, 0))
+        tl.store(record + MATCH_DISTANCE, tl.where(matches, distance, 0))
+        tl.store(record + LOOKED_UP, tl.where(takes, count, 0))
+        tl.store(record + AGREED, num_agreed)
+        tl.store(record + CHANCE, edge_chance.to(tl.int32, bitcast=True))
+        tl.store(record + COST_MS, edge_cost.to(tl.int32, bitcast=True))
+
+
+assert MAX_ROWS == 16, "the kernels above are written for tiles of 16 rows"

@@ -1,0 +1,126 @@
+"""Drafts that are looked up in the text: by host and device alike, whoever else drafts, and never another text."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+import torch
+
+from engine.commands import DraftBy, GenerationSettings
+from engine.decoding.decoder import Decoder
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.lookup import Found, continuation, longest_match
+from engine.speculation.verify_width import Auto, Plan
+from tests.engine.checkpoints import VOCAB_SIZE
+from tests.engine.decoding.test_device_rounds import (
+    CONTEXT,
+    Pair,
+    assert_same_rounds,
+    by_host,
+    mostly_right,
+    on_device,
+    pair,
+)
+from tests.engine.small_decoders import Answer, assert_caches_equal_recomputation, run_turn, settings
+from tests.pace import only_in_ci
+
+__all__ = ["pair"]
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+TABLE = CostTable((0,), (RoundCosts(0.3, tuple(2.0 + 0.02 * row for row in range(16)), 0.01, 0.02),))
+AUTO = settings(block_size="auto", max_new_tokens=24)
+PROMPT = (*(0, 1, 2, 3, 1, 2, 0) * 5, 2, 2)
+ALONE, BESIDE, NEITHER = Plan(False, True), Plan(True, True), Plan(False)
+
+
+class Told(Auto):
+    """Looks up, drafts or does both as it is told, round by round, and learns nothing."""
+
+    plans: tuple[Plan, ...] = ()
+    asked = 0
+
+    def plan(self, context: int, length: int) -> Plan:
+        self.asked += 1
+        plan = self.plans[(self.asked - 1) % len(self.plans)]
+        return Plan(plan.draft and self._drafts, plan.lookup)
+
+    def observe(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def repeating(pair: Pair) -> Pair:
+    """It knows four tokens, so that its texts soon repeat themselves."""
+    target = deepcopy(pair.target)
+    with torch.no_grad():
+        target.embed_tokens.weight.copy_(target.embed_tokens.weight[torch.arange(VOCAB_SIZE) % 4])
+    target.prepare()
+    drafter = deepcopy(pair.drafter)
+    drafter.prepare()
+    return Pair(target, drafter)
+
+
+def with_policy(decoder: Decoder, *plans: Plan) -> Decoder:
+    policy = Told(TABLE) if plans else Auto(TABLE)
+    if isinstance(policy, Told):
+        policy.plans = plans
+    decoder.use_policy(policy)
+    return decoder
+
+
+def plain(pair: Pair, wanted: GenerationSettings) -> list[int]:
+    return run_turn(Decoder(pair.target, None, CONTEXT), PROMPT, replace(wanted, speculation=False)).ids
+
+
+def assert_matches_are_those_of_the_text(answer: Answer) -> None:
+    text = list(PROMPT)
+    for done in answer.rounds:
+        if done.match is not None:
+            assert done.match == longest_match(text)
+            assert list(done.draft_ids) == continuation(text, done.match.distance, len(done.draft_ids))
+        text += done.emitted
+
+
+def matches(answer: Answer) -> list[tuple[Found | None, int]]:
+    return [(done.match, done.num_agreed) for done in answer.rounds]
+
+
+@pytest.mark.parametrize("by", get_args(DraftBy))
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_no_text_depends_on_who_drafts(by: DraftBy, temperature: float, repeating: Pair) -> None:
+    wanted = replace(AUTO, draft_by=by, temperature=temperature, seed=5)
+    decoder = with_policy(by_host(repeating))
+    answer = run_turn(decoder, PROMPT, wanted)
+    assert answer.ids == plain(repeating, wanted)
+    assert_matches_are_those_of_the_text(answer)
+    assert temperature or any(done.match for done in answer.rounds) == (by != "drafter")
+    assert_caches_equal_recomputation(decoder)
+
+
+@pytest.mark.parametrize("pair", [False, only_in_ci(True)], indirect=True, ids=["dense", "experts"])
+@pytest.mark.parametrize(
+    ("plans", "values"),
+    [
+        ((ALONE,), {"draft_by": "lookup"}),
+        ((ALONE, NEITHER, NEITHER, BESIDE), {}),
+        only_in_ci((BESIDE, Plan(True)), {"temperature": 0.5, "seed": 3}),
+    ],
+    ids=["without a drafter", "with one", "sampled"],
+)
+def test_the_device_looks_up_what_the_host_does(
+    plans: tuple[Plan, ...], values: dict[str, Any], repeating: Pair
+) -> None:
+    wanted = replace(AUTO, max_new_tokens=20, **values)
+    proposal = mostly_right([*PROMPT, *plain(repeating, wanted)])
+    device = with_policy(on_device(repeating, proposal), *plans)
+    answer = run_turn(device, PROMPT, wanted)
+    host = run_turn(with_policy(by_host(repeating, proposal), *plans), PROMPT, wanted)
+    assert_same_rounds(answer, host)
+    assert matches(answer) == matches(host)
+    assert any(done.match and done.num_accepted for done in answer.rounds)
+    assert_caches_equal_recomputation(device)
