@@ -76,8 +76,6 @@ class MemoryPlan:
     target: tuple[StatefulLayer, ...]
     drafter: tuple[StatefulLayer, ...]
     """The layers of either; without a drafter none."""
-    hidden_size: int
-    """The target's."""
     context: int
     weights: WeightFormat
     """What the target's are held in."""
@@ -94,6 +92,8 @@ class MemoryPlan:
     """Whether the device runs rounds by itself."""
     longest: int
     """The most tokens that the model takes."""
+    hidden_size: int = 0
+    """The target's; 0: of no published shape."""
 
     @property
     def caches(self) -> int:

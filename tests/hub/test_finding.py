@@ -17,8 +17,7 @@ from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, known_drafter
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.family import KnownPair
-from engine.models.gemma4.config import Gemma4Config
-from engine.models.gemma4.modules import Gemma4
+from engine.models.registry import family_of
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 OFFLINE = Fetching(offline=True)
@@ -83,10 +82,17 @@ def test_a_target_without_an_assistant_is_told_of_those_with_one(target: str | N
 @pytest.mark.parametrize("pair", KNOWN_PAIRS, ids=lambda pair: pair.target)
 def test_the_sizes_of_published_pairs(pair: KnownPair) -> None:
     with torch.device("meta"):
-        target = Gemma4(Gemma4Config.from_json(config_of(pair.target)))
+        config = config_of(pair.target)
+        target = family_of(config).read_config(config, None).build()
         drafter = DFlashDrafter(DFlashConfig.from_json(config_of(pair.drafter)))
     total = sum(parameter.numel() for model in (target, drafter) for parameter in model.parameters())
     assert pair.num_parameters == total
+
+
+def test_a_shape_that_others_have_needs_its_vocabulary(tmp_path: Path) -> None:
+    """Llama 2 is as wide and as deep as Llama 3.1."""
+    config = config_of("Llama-3.1-8B-Instruct")
+    assert known_drafter(write_config(tmp_path, {**config, "vocab_size": 32_000})) is None
 
 
 @pytest.mark.parametrize("config", [{}, {"text_config": []}, {"text_config": {"hidden_size": 2816}}])

@@ -166,7 +166,8 @@ def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_
     (tmp_path / "config.json").write_text(json.dumps(config))
     layers = Gemma4Config.from_json(config).layers
     room = gigabytes * 1_000_000_000
-    plan = MemoryPlan(layers, (), 262_144, "bf16", 50_466_283_580, 0, (NO_DRAFTING,), 0, room, CUDA, True, 262_144)
+    size = 50_466_283_580
+    plan = MemoryPlan(layers, (), 262_144, "bf16", size, 0, (NO_DRAFTING,), 0, room, CUDA, True, 262_144, 2816)
     with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights, .* 34 MB to work with") as caught:
         plan.check()
     assert hint in caught.value.hint
