@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .kv_cache.layer_cache import LayerCache
 
 LayerKind = Literal["sliding_attention", "full_attention"]
+Activation = Literal["gelu_tanh", "silu"]
 RopeKind = Literal["linear", "llama3", "yarn"]
 
 KINDS = ("sliding_attention", "full_attention")

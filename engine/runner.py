@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from pathlib import Path
-from threading import Thread
 from time import perf_counter
 
 import torch
@@ -35,7 +32,7 @@ from .loading.weight_choice import choose_weights
 from .models.dflash.weights import hold_in_8_bits
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
-from .tokenizer import ChatTokenizer
+from .tokenizer import ChatTokenizer, tokenizer_beside
 from .tuning.costs import time_rounds
 from .tuning.known import known_costs
 from .turn_events import TurnEvents
@@ -113,7 +110,7 @@ class Runner:
         if options.max_context is None:
             plan = plan.roomier()
         elif plan.context < TIGHT_CONTEXT:
-            require_room(tokenizer.result(), plan.context)
+            tokenizer.result().require_room(plan.context)
         if not chosen.is_plain:
             emit(LoadProgress(chosen.describe(), 0, 0, remark=named))
         emit(LoadProgress(plan.describe(), 0, 0, remark=named))
@@ -199,12 +196,6 @@ class Runner:
             else:
                 yield PrefillDone(ask.turn, progress.milliseconds)
         yield turn.finished()
-
-    def count(self, ask: Ask) -> int:
-        """Tokens of the prompt that a question makes. Touches no model: any thread may ask."""
-        if ask.prompt:
-            return len(self.tokenizer.raw_prompt(ask.prompt).ids)
-        return len(self.tokenizer.prompt(ask.messages, ask.settings.thinking).ids)
 
     def forget(self) -> None:
         """Empties the caches, after an error that may have left them half written."""
@@ -310,32 +301,6 @@ def find_folders(
 
     fetching = Fetching(options.offline, progress=progress, cancelled=cancelled)
     return find_pair(options.target, options.drafter, fetching, weights)
-
-
-def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
-    """Begins to load a tokenizer, which is mostly imports, while the GPU is set up and the weights are read."""
-    loaded: Future[ChatTokenizer] = Future()
-
-    def load() -> None:
-        try:
-            loaded.set_result(ChatTokenizer(folder))
-        except BaseException as error:
-            loaded.set_exception(error)
-
-    # Nobody waits for this thread's end: loading may be cancelled, and the program left, before it is done.
-    Thread(target=load, name="tokenizer", daemon=True).start()
-    return loaded
-
-
-def require_room(tokenizer: ChatTokenizer, context: int) -> None:
-    """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer."""
-    least = len(tokenizer.prompt([Message("user", "Hi")], thinking=False).ids) + 2
-    if context < least:
-        tokens = "1 token has" if context == 1 else f"{context} tokens has"
-        raise UsageFailure(
-            f"A context of {tokens} no room for a question: the shortest takes {least}.",
-            ("Make room for more: ", Option("max_context", 8 * TIGHT_CONTEXT), "."),
-        )
 
 
 def use_fitting_threads(device: torch.device) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import sys
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -32,6 +34,14 @@ def load_runner(
         from .runner import Runner
 
         return Runner.load(options, emit, cancelled, compiler)
+
+
+def free_memory() -> None:
+    """Gives back what a model held that has ended: to be called when its service was joined."""
+    gc.unfreeze()
+    gc.collect()
+    if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
 
 
 class EngineService:
@@ -64,7 +74,7 @@ class EngineService:
         """Tokens of the prompt that a question makes, from any thread and while another is answered; None before
         ``EngineReady``, and for what is no prompt."""
         try:
-            return None if self._runner is None else self._runner.count(ask)
+            return None if self._runner is None else self._runner.tokenizer.count(ask)
         except Exception:  # a template that takes no such conversation: asking it says why
             return None
 

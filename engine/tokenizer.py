@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
 
-from .commands import Message
+from .commands import Ask, Message
 from .decoding.decoder import Prompt
-from .errors import UsageFailure, WeightsFailure
+from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
 from .files.json_fields import read_json
 from .models.registry import family_of
@@ -71,6 +73,21 @@ class ChatTokenizer:
         stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
         return Prompt(tuple(ids), stable)
 
+    def count(self, ask: Ask) -> int:
+        """Tokens of the prompt that a question makes. Any thread may ask."""
+        prompt = self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking)
+        return len(prompt.ids)
+
+    def require_room(self, context: int) -> None:
+        """Raises ``UsageFailure`` where a context has no room for the shortest question and a token of its answer."""
+        least = len(self.prompt([Message("user", "Hi")], thinking=False).ids) + 2
+        if context < least:
+            tokens = f"{context} token{'' if context == 1 else 's'}"
+            raise UsageFailure(
+                f"A context of {tokens} has no room for a question: the shortest takes {least}.",
+                ("Make room for more: ", Option("max_context", 2048), "."),
+            )
+
     def raw_prompt(self, prompt: str | Sequence[int]) -> Prompt:
         """Text or ids as they stand, without a template. Text begins as the tokenizer begins every text."""
         ids = tuple(self._tokenizer.encode(prompt) if isinstance(prompt, str) else prompt)
@@ -108,6 +125,21 @@ class ChatTokenizer:
             assert isinstance(text, str)
             self._pieces[token] = text
         return self._pieces[token]
+
+
+def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
+    """Begins to load a tokenizer, which is mostly imports, while the GPU is set up and the weights are read."""
+    loaded: Future[ChatTokenizer] = Future()
+
+    def load() -> None:
+        try:
+            loaded.set_result(ChatTokenizer(folder))
+        except BaseException as error:
+            loaded.set_exception(error)
+
+    # Nobody waits for this thread's end: loading may be cancelled, and the program left, before it is done.
+    Thread(target=load, name="tokenizer", daemon=True).start()
+    return loaded
 
 
 class AnswerStream:

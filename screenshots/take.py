@@ -31,7 +31,10 @@ from dflash_tui.serve.watch import WatchSource
 from dflash_tui.sources import engine_source
 from engine.commands import EngineOptions, GenerationSettings
 
+from .moving import take_film
+
 HERE = Path(__file__).parent
+MOVING = HERE / "run.svg"
 PATIENCE = 60.0
 """Seconds to wait for the engine before a scene has failed."""
 
@@ -182,6 +185,10 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 svg = asyncio.run(take(scene, Path(folder)))
             print(svg.name, *(png.name for png in [to_png(svg)] if png))
+    if not wanted or MOVING.stem in wanted:
+        with tempfile.TemporaryDirectory() as folder:
+            take_film(Path(folder), MOVING)
+        print(MOVING.name)
 
 
 if __name__ == "__main__":

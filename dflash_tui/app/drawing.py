@@ -39,7 +39,7 @@ class Drawing:
         self._screen = screen
         self._gpu_shown: GpuReading | None = None
         self._log_failure_told = False
-        self._settled = False
+        self.settled = False
         """What loading left has been put aside."""
 
     def draw(self, events: Sequence[Happening], gauges: bool) -> None:
@@ -74,7 +74,7 @@ class Drawing:
 
     def _draw_loading(self) -> None:
         panel, reducer = self._screen.query_one(LoadPanel), self._screen.chat.reducer
-        if reducer.failure is not None:
+        if reducer.failure is not None and not self._screen.switching.fail(reducer.failure):
             panel.show_error(reducer.failure, self._screen.said)
             panel.display = True
         elif reducer.ready is None and panel.display:
@@ -93,8 +93,7 @@ class Drawing:
         screen.query_one(LoadPanel).display = False
         screen.query_one(Header).show(ready)
         can = screen.source.capabilities
-        if ready.server or (ready.device != "cpu" and can.local):
-            screen.pump.on_gpu(True)
+        screen.pump.on_gpu(bool(ready.server) or (ready.device != "cpu" and can.local))
         if ready.device != "cpu" and can.local:
             screen.gpu.start()
         self.offer_settings()
@@ -108,8 +107,10 @@ class Drawing:
         if screen.begin.conversation is None:
             screen.talk.introduce(ready.banner)
         screen.talk.tell_other_model()
-        if not self._settled:
-            self._settled = True
+        screen.attaching.look(screen.query_one(Prompt).text)  # tokens can be counted now
+        screen.switching.become_ready(ready)
+        if not self.settled:
+            self.settled = True
             screen.set_timer(SETTLE_SECONDS, _set_objects_aside)
 
     def _limit_block(self, most: int) -> None:

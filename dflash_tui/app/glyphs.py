@@ -24,9 +24,27 @@ _DIGITS = {
 }
 
 
-def large_number(text: str) -> tuple[str, str, str]:
+_ASCII_DIGITS = {
+    "0": (" _ ", "| |", "|_|"),
+    "1": ("   ", "  |", "  |"),
+    "2": (" _ ", " _|", "|_ "),
+    "3": (" _ ", " _|", " _|"),
+    "4": ("   ", "|_|", "  |"),
+    "5": (" _ ", "|_ ", " _|"),
+    "6": (" _ ", "|_ ", "|_|"),
+    "7": (" _ ", "  |", "  |"),
+    "8": (" _ ", "|_|", "|_|"),
+    "9": (" _ ", "|_|", " _|"),
+    ".": (" ", " ", "."),
+    "–": ("   ", " _ ", "   "),
+}
+"""As on a pocket calculator: lines drawn as corners and crosses can't be told apart."""
+
+
+def large_number(text: str, ascii: bool = False) -> tuple[str, str, str]:
     """Three rows that show ``text``: digits, a point and an en dash."""
-    rows = zip(*(_DIGITS[character] for character in text), strict=True)
+    digits = _ASCII_DIGITS if ascii else _DIGITS
+    rows = zip(*(digits[character] for character in text), strict=True)
     top, middle, bottom = ("".join(row) for row in rows)
     return top, middle, bottom
 

@@ -11,12 +11,12 @@ from dflash_tui.core.conversation.beside import Beside, Carried, messages_of
 from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.context import (
     NEARLY_FULL,
-    SUMMARY_TOKENS,
     Fit,
     Ruler,
     fit,
     room_words,
     summary_request,
+    summary_tokens,
     too_long_words,
 )
 from dflash_tui.core.conversation.slash import SlashError
@@ -91,7 +91,8 @@ class Room:
     def _sum_up(self, beside: Beside, said: list[Exchange], gone: tuple[int, ...], then: Then) -> None:
         screen = self._screen
         messages = summary_request(said, gone, screen.chat.system, self.limit, self.ruler.prompt)
-        settings = replace(screen.chat.settings, temperature=0.0, thinking=False, max_new_tokens=SUMMARY_TOKENS)
+        most = summary_tokens(self.limit)
+        settings = replace(screen.chat.settings, temperature=0.0, thinking=False, max_new_tokens=most)
 
         def done(summary: str | None) -> None:
             if summary is None:

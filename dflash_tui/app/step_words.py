@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textual.binding import ActiveBinding
 
 from dflash_tui.core.rounds.inspection import Inspection
+from dflash_tui.core.rounds.playback import FULL
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 
 from .keymap import keys_in_force
@@ -21,7 +22,7 @@ TEACHING_KEYS = (
     ("play", "", "play"),
     ("phase-back", "phase-forward", "phase"),
     ("step-back", "step-forward", "round"),
-    ("predict", "", "guess"),
+    ("predict", "", "guess, or no more"),
 )
 """Pairs of actions and what their keys do, for the line under the step view."""
 
@@ -44,11 +45,16 @@ def looking_back(running: bool, way_back: str) -> tuple[str, ...]:
 
 
 def slowed(motion: SlowMotion) -> tuple[str, ...]:
-    """That rounds are shown in slow motion, in more words and in fewer."""
-    words = f"slowed for viewing {motion.pace:.2g}×"
-    if motion.playing or motion.waiting:
-        return words, f"slowed {motion.pace:.2g}×"
-    return f"{words} · paused", words, "slowed, paused"
+    """That rounds are shown in slow motion, stand, or are guessed at, in more words and in fewer."""
+    pace = f"slowed {motion.pace:.2g}×" if motion.pace < FULL else ""
+    stands = "" if motion.playing or motion.waiting else "paused"
+    quiz = motion.quiz
+    game = "" if quiz is None else f"guessing: {quiz.score}" if quiz.score else "guessing is on"
+    brief = "" if quiz is None else f"guessing {quiz.num_right}/{quiz.num_answers}"
+    whole = pace.replace("slowed", "slowed for viewing")
+    last = stands or brief or pace
+    lines = ((game, whole, stands), (game, pace, stands), (brief, pace, stands), (brief, stands), (last,))
+    return tuple(" · ".join(filter(None, line)) for line in lines)
 
 
 def remark(motion: SlowMotion, inspection: Inspection) -> str:
@@ -56,11 +62,10 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
     quiz = motion.quiz
     if quiz is None:
         return ""
-    score = f" {quiz.score}." if quiz.score else ""
     if quiz.asked:
-        guesses = "positions" if inspection.step.tree else "guesses"
-        return f"How many of the {motion.num_guesses} {guesses} will be kept? Type a number.{score}"
+        return f"How many of the {motion.num_guesses} drafted tokens will be kept? Type a number, and Enter."
     if quiz.guess is None:
         return ""
     kept = inspection.step.num_accepted
-    return f"You said {quiz.guess}: {'right' if quiz.guess == kept else f'it was {kept}'}.{score}"
+    said = f"You said {quiz.guess}: {'right' if quiz.guess == kept else f'it was {kept}'}."
+    return f"{said} {inspection.why(max(len(inspection.step.emitted) - 1, 0))}"

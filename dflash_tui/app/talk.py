@@ -16,6 +16,7 @@ from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.transcript import marks, question_spans, retell
 from dflash_tui.core.conversation.tree import Part
 from dflash_tui.core.sessions.archive import reopen
+from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation
 from dflash_tui.core.source import Feature
 from dflash_tui.core.text.fences import describe_blocks
@@ -26,6 +27,7 @@ from .screens.unfolded import UnfoldedScreen
 from .widgets.prompt import Prompt
 from .widgets.queued import QueuedQuestions
 from .widgets.rendered import RenderedView
+from .widgets.slider import BlockSlider, TemperatureSlider
 from .widgets.starters import Starters
 from .widgets.token_log import TokenLog
 
@@ -249,6 +251,17 @@ class Talk:
         screen.drawing.draw_gauges()
         screen.drawing.draw_status()
 
+    def show_place(self, number: int) -> None:
+        """Bring a question into view, on the path if it is there and else where its branch was left. Raises
+        ``SlashError`` while an answer runs, or when it is gone."""
+        chat = self._screen.chat
+        if number not in chat.tree:
+            raise SlashError(f"There is no question {number} in this conversation any more.")
+        if all(each.number != number for each in chat.tree.path):
+            self.go(number, below=True)
+        place = next(place for place, each in enumerate(chat.tree.path) if each.number == number)
+        self._log.show_character(self._starts[place])
+
     def turn_over(self, number: int, part: Part, by: int) -> None:
         """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
         beside = self._screen.chat.tree.beside(number, part, by)
@@ -338,6 +351,7 @@ class Talk:
         conversation, log = reopen(path)
         self._screen.queue.renew_log(self._screen.chat.reducer.ready, log)
         self.show_resumed(conversation)
+        self._restore(conversation)
         self.tell_other_model()
         self._screen.drawing.draw_gauges()
         self._screen.drawing.draw_status()
@@ -352,6 +366,13 @@ class Talk:
         if conversation.damaged:
             lines = "1 line" if conversation.damaged == 1 else f"{conversation.damaged} lines"
             self.note(f"{lines} of its file could not be read; the rest is here.")
+
+    def _restore(self, conversation: Conversation) -> None:
+        """It goes on with the settings that it was left with."""
+        screen = self._screen
+        screen.chat.settings = restored(screen.chat.settings, conversation.settings)
+        screen.query_one(BlockSlider).show(screen.chat.settings.block_size)
+        screen.query_one(TemperatureSlider).value = screen.chat.settings.temperature
 
     def _begin(self) -> None:
         """Nothing of the conversation before stays."""
@@ -380,7 +401,7 @@ class Talk:
 
     def show_rendered(self) -> None:
         self._log.display = False
-        self._screen.query_one(RenderedView).show(self._screen.chat.messages)
+        self._screen.query_one(RenderedView).show(self._screen.chat.words)
 
     def show_tokens(self) -> None:
         if self.rendered:

@@ -114,6 +114,7 @@ class _ThemeFile:
             dark=dark,
             variables={
                 **{f"verdict-{verdict}": color for verdict, color in verdicts.items()},
+                **{f"verdict-{verdict}-text": text_on(color) for verdict, color in verdicts.items()},
                 **{f"verdict-{verdict}-style": style for verdict, style in styles.items()},
                 **{f"verdict-{verdict}-mark": _in_content(style) for verdict, style in styles.items()},
                 **{f"ramp-{step}": color for step, color in ramp.items()},
@@ -197,8 +198,14 @@ def default_variables(dark: bool = True, grounds: tuple[str, ...] = ()) -> dict[
     variables = read_theme(bundled_themes_dir() / f"{DARK_THEME}.toml").variables
     if not dark:
         variables = {**variables, **read_theme(bundled_themes_dir() / f"{LIGHT_THEME}.toml").variables}
-    lifted = {f"verdict-{verdict}": variables[f"verdict-{verdict}"] for verdict in VERDICTS if grounds}
-    return {**variables, **{name: readable(color, grounds) for name, color in lifted.items()}}
+    if not grounds:
+        return variables
+    lifted = {verdict: readable(variables[f"verdict-{verdict}"], grounds) for verdict in VERDICTS}
+    return {
+        **variables,
+        **{f"verdict-{verdict}": color for verdict, color in lifted.items()},
+        **{f"verdict-{verdict}-text": text_on(color) for verdict, color in lifted.items()},
+    }
 
 
 def defaults_for(theme: Theme) -> dict[str, str]:

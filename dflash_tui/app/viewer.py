@@ -82,7 +82,8 @@ class Viewer:
         turn = self.turn
         if turn is None or self.place is None:
             return turn.snapshot if turn else None
-        return turn.snapshot_at(self.place.step)
+        # What the figures made of a round would give away what is being guessed.
+        return turn.snapshot_at(max(self.place.step - self.motion.waiting, 0))
 
     @property
     def step(self) -> Step | None:
@@ -164,6 +165,8 @@ class Viewer:
     def go_to_number(self, number: int) -> None:
         """A round of the turn on show, or a guess where one was asked for."""
         if self.motion.waiting:
+            if number > self.motion.num_guesses:
+                raise SlashError(f"Type a number from 0 to {self.motion.num_guesses}.")
             self.motion.answer(number)
             self._follow_motion()
         else:
@@ -344,12 +347,23 @@ class Viewer:
         """Draw the step view, if it is open."""
         if not self.open:
             return
-        view, inspection, place = self._view, self.inspection, self.place or self.travel.latest()
-        if inspection is None or place is None:
+        view, scene, place = self._view, self.scene, self.place or self.travel.latest()
+        if scene is None or place is None:
             view.show(None, 0, 0, live=True)
             return
         motion = self.motion
-        scene = Scene(
+        keys = keys_line(self._screen.active_bindings, motion.teaching) if view.has_focus else ELSEWHERE
+        view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
+        count = max(len(self.travel.history(place.turn) or ()), self._bar.num_rounds(place.turn))
+        view.show(replace(scene, keys=keys), place.step, count, live=self.place is None and self._happens_now)
+
+    @property
+    def scene(self) -> Scene | None:
+        """The round on show, and what is said about it."""
+        inspection, place, motion = self.inspection, self.place or self.travel.latest(), self.motion
+        if inspection is None or place is None:
+            return None
+        return Scene(
             inspection,
             phase=motion.phase,
             cursor=None if place.token is None else inspection.column_of(place.token),
@@ -357,11 +371,7 @@ class Viewer:
             notes=self._notes(),
             remark=remark(motion, inspection),
             phases=motion.teaching and motion.active,
-            keys=keys_line(self._screen.active_bindings, motion.teaching) if self._view.has_focus else ELSEWHERE,
         )
-        view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
-        count = max(len(self.travel.history(place.turn) or ()), self._bar.num_rounds(place.turn))
-        view.show(scene, place.step, count, live=self.place is None and self._happens_now)
 
     def _notes(self) -> tuple[str, ...]:
         if self.motion.active:

@@ -15,7 +15,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.addresses import address_for
-from dflash_tui.core.settings.presets import find_preset
+from dflash_tui.core.settings.presets import Preset, find_preset
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
@@ -32,13 +32,14 @@ from .flags import ENGINE_TOPICS, Flags, wanted_by
 from .headless import Request, WhenFull, answer
 from .help import TOPICS, Flag, flag, variable_of, write_options
 from .logs import log_to_file
+from .models import models_of
 from .output import DEFAULT_OUT, check_directory
 from .pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
 from .plain.chat import PlainChat
 from .presets import apply_preset, attached_files
 from .problems import Problem
 from .prompt import read_prompt
-from .sessions import conversation_to_continue
+from .sessions import continued, conversation_to_continue
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -298,6 +299,7 @@ def _answer(
     earlier, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     recording = open_trace(flags.trace)
     given = (flags.output, flags.system, flags.timeout, flags.save_dir)
+    settings = continued(settings, earlier, _preset(flags, invocation))
     request = Request(text, settings, form, *given, earlier, log, wanted, flags.force, tuple(files), flags.when_full)
     try:
         return answer(request, recorded(invocation.source(target), recording))
@@ -309,6 +311,7 @@ def _open_chat(
     source: SourceFactory, settings: GenerationSettings, flags: Flags, wanted: Wanted, invocation: Invocation
 ) -> int:
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
+    settings = continued(settings, conversation, _preset(flags, invocation))
     screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, invocation.config)
     trace = open_trace(flags.trace)
     with suited_theme(flags.theme) as suited:
@@ -326,15 +329,14 @@ def _chat_in_lines(
     if not flags.plain:
         print("On this terminal (TERM=dumb) the chat is one in lines, as with --plain.", file=sys.stderr)
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
+    settings = continued(settings, conversation, _preset(flags, invocation))
     begin = _start(flags, conversation, wanted, invocation)
     trace = open_trace(flags.trace)
     try:
         chat = PlainChat(
             recorded(source, trace), settings, log or SessionLog.create(), begin, flags.out or DEFAULT_OUT,
-            flags.when_full,
+            flags.when_full, flags.system,
         )  # fmt: skip
-        if flags.system is not None:
-            chat.chat.system = flags.system
         return chat.run()
     finally:
         finish_trace(trace)
@@ -347,10 +349,15 @@ def _start(flags: Flags, conversation: Conversation | None, wanted: Wanted, invo
         flags.resume == "",
         wanted,
         invocation.config,
-        None if flags.preset is None else find_preset(flags.preset, invocation.config),
+        _preset(flags, invocation),
         tuple(map(str, flags.files)),
+        models_of(flags, invocation),
         _others(invocation),
     )
+
+
+def _preset(flags: Flags, invocation: Invocation) -> Preset | None:
+    return None if flags.preset is None else find_preset(flags.preset, invocation.config)
 
 
 def _others(invocation: Invocation) -> Callable[[str], SourceFactory]:

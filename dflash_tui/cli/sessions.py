@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -24,13 +25,23 @@ from dflash_tui.core.sessions.archive import (
     reopen,
     reopen_latest,
 )
+from dflash_tui.core.sessions.restoring import restored
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
+from dflash_tui.core.settings.presets import Preset
+from engine.commands import GenerationSettings
 
 from .output import FileOutput, StandardOutput
+from .pair import typed_flags
 from .problems import Problem
+
+if TYPE_CHECKING:
+    from dflash_tui.core.sessions.search import Hit, Search
 
 MARKDOWN = "md"
 NAME_WIDTH = 60
+MANY = 500
+EXCERPT = 100
+"""Characters of what was said around a word that was looked for."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
@@ -44,12 +55,34 @@ def sessions(context: click.Context) -> int:
 @click.argument("words", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
-    """List conversations, the latest first; only those that have all WORDS in their name or questions."""
-    found = [session for session in list_sessions() if session.matches(" ".join(words))]
+    """List conversations, the latest first; only those that have all WORDS in their name, questions or answers."""
+    text = " ".join(words)
+    with closing(_search()) as search:
+        said = {hit.path for hit in search.find(text)} if text else set()
+    found = [session for session in list_sessions() if session.matches(text) or session.path in said]
     for session in found:
         print(_as_json(session) if as_json else _as_line(session))
     if not found and not as_json:
         print("No conversation yet." if not words else "No conversation has these words.", file=sys.stderr)
+    return ExitCode.OK
+
+
+@sessions.command("find")
+@click.argument("words", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.option("--most", type=click.IntRange(min=1), default=50, show_default=True, help="Stop after so many.")
+def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
+    """Search everything that was said: questions, answers and names; places that have all WORDS, the latest first.
+
+    A word may be cut short; '"several words"' in quotes stand as they are.
+    """
+    count, text = 0, " ".join(words)
+    with closing(_search()) as search:
+        for hit in search.find(text, most):
+            count += 1
+            print(_hit_json(hit) if as_json else _hit_line(hit, text), flush=True)
+    if not count and not as_json:
+        print("Nothing was said with these words.", file=sys.stderr)
     return ExitCode.OK
 
 
@@ -100,6 +133,17 @@ def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation
     return reopen(find_session(id)) if id else reopen_latest()
 
 
+def continued(
+    settings: GenerationSettings, conversation: Conversation | None, preset: Preset | None = None
+) -> GenerationSettings:
+    """``settings``, those that were neither typed nor named by a typed preset as the conversation was left with."""
+    if conversation is None:
+        return settings
+    said = (*typed_flags(), *(preset.values if preset is not None else ()))
+    typed = {"speculation" if name == "no_speculation" else name for name in said}
+    return restored(settings, conversation.settings, typed)
+
+
 def _open(id: str) -> Conversation:
     return open_session(find_session(id))
 
@@ -114,6 +158,29 @@ def _write(text: str, path: Path | None) -> int:
 def _as_line(session: SessionSummary) -> str:
     when = datetime.fromtimestamp(session.changed).strftime("%Y-%m-%d %H:%M")
     return f"{session.id}  {when}  {len(session.questions):>3}  {_printable(session.name[:NAME_WIDTH])}"
+
+
+def _search() -> Search:
+    """Says so where the first search reads a great many files."""
+    from dflash_tui.core.sessions.search import Search  # nothing else needs a database
+
+    search = Search()
+    if (count := search.num_missing()) > MANY:
+        print(f"Reading {count} conversations that were not searched before.", file=sys.stderr)
+    return search
+
+
+def _hit_line(hit: Hit, words: str) -> str:
+    when = datetime.fromtimestamp(hit.changed).strftime("%Y-%m-%d %H:%M")
+    place = f"#{hit.turn} {hit.part}" if hit.turn else "name"
+    from dflash_tui.core.sessions.search import excerpt
+
+    return f"{hit.id}  {when}  {place:<13}  {_printable(excerpt(hit.text, words, EXCERPT)[0])}"
+
+
+def _hit_json(hit: Hit) -> str:
+    facts = {"id": hit.id, "path": str(hit.path), "name": hit.name, "turn": hit.turn, "part": hit.part}
+    return json.dumps({**facts, "text": hit.text}, ensure_ascii=False)
 
 
 def _printable(text: str) -> str:

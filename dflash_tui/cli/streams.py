@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .problems import Problem
 
@@ -30,7 +30,7 @@ class _Closed(io.TextIOBase):
 class _BestEffort(io.FileIO):
     """Remarks are not worth failing for."""
 
-    def write(self, data: bytes, /) -> int:  # type: ignore[override]
+    def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,59 +15,43 @@ from ..kernels.decode.attention import AttendScratch, AttendTiles, attend_rows, 
 from ..kernels.decode.dense import gate_up, partial_sums, project
 from ..kernels.decode.experts import DenseDown, expert_down_rows, expert_gate_up_rows
 from ..kernels.decode.head import HeadOutput, head_rows, pick_rows
-from ..kernels.decode.norm import after_attention, after_feed_forward
-from ..kernels.decode.router import Assignment, RouterRows, SplitScratch, gate_up_and_route, reference_assignment
+from ..kernels.decode.router import (
+    Assignment,
+    RouterRows,
+    SplitScratch,
+    gate_up_and_route,
+    reference_assignment,
+    route_rows,
+)
 from ..kernels.decode.tiles import ROW_TILES, RowTiles, TargetTiles, Tiles, draft_tiles, target_tiles
 from ..kernels.prefill.attention import ChunkTiles, chunk_attention, chunk_tiles
-from ..kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ..kernels.reference.rope import inverse_frequencies
-from ..kernels.shared.activation import Activation
 from ..kernels.shared.heads import HeadNorms
 from ..kernels.toolchain.card import Card
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..kernels.weights.plain import PlainWeight
-from ..layer_config import AttentionConfig, MoeConfig
+from ..layer_config import Activation, AttentionConfig, MoeConfig
 from ..models.family import TargetConfig
 from .candidates import (
     ROUTER_CHOICES,
     ROW_CHOICES,
-    AnyTiles,
     attend_choices,
     gate_up_and_route_choices,
     tile_choices,
 )
+from .case import Case, Launch, at_rows, rows_of
+from .norm_cases import norm_cases
 from .routing import Routing, forced_scores
 from .shapes import Shape
 from .weights import Packing, noise
-
-Launch = Callable[[], object]
 
 ROTATED_BYTES = 400 << 20
 """Of weights that a case goes through in turn: several times what a GPU's cache holds."""
 MOST_COPIES = 24
 RING_SLACK = 256
 PROMPT_ROWS, PROMPT_KEYS = 2048, 8000
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One kernel at one shape."""
-
-    name: str
-    num_bytes: float
-    """What a launch can't avoid reading and writing."""
-    tiles: AnyTiles
-    """In use now."""
-    others: tuple[AnyTiles, ...]
-    """To be tried in a sweep."""
-    prepare: Callable[[torch.device, torch.dtype, int], Callable[[Any], list[Launch]]]
-    """(device, dtype, copies) -> (tiles -> one launch for each copy of the weights)."""
-    code: str = ""
-    """Cases with the same one share machine code."""
-    field: str = ""
-    """Which choice the tiles are: ``target.`` or ``draft.`` and a field's name; empty where there is no choice."""
 
 
 def cases_of(
@@ -93,21 +76,24 @@ def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card,
         columns = (layer.num_heads + (1 if layer.value_is_key else 2) * layer.num_kv_heads) * layer.head_dim
         width = layer.num_heads * layer.head_dim
         for rows in (1, MAX_ROWS):
-            qkv, output = (_at(rows, f"{name}, {kind}") for name in ("qkv", "output"))
+            qkv, output = (at_rows(rows, f"{name}, {kind}") for name in ("qkv", "output"))
             yield _product(qkv, columns, hidden, tiles.qkv, packing, "target.qkv", split=False, rows=rows)
             yield _product(output, hidden, width, tiles.output, packing, "target.output", rows=rows)
         for rows, context in product((1, MAX_ROWS), contexts):
             yield _attention(f"attention, {kind}, {rows} rows, {context}", layer, context, itemsize, card, rows)
     inter = config.intermediate_size
     for rows in (1, MAX_ROWS):
-        dense = partial(_gate_up, inter=inter, depth=hidden, activation="gelu_tanh", tiles=tiles.gate_up)
+        dense = partial(_gate_up, inter=inter, depth=hidden, activation=config.activation, tiles=tiles.gate_up)
         of_target = partial(dense, packing=packing, moe=config.moe, rows=rows)
-        yield of_target(_at(rows, "gate and up"), field="target.gate_up")
-        if config.moe is not None:
-            yield of_target(_at(rows, "router"), field="target.router", of_router=True)
-        yield _after_attention(config, tiles, itemsize, rows)
-        yield _after_feed_forward(config, tiles, itemsize, rows)
-    yield _product("down", hidden, inter, tiles.down, packing, "target.down")
+        if inter:
+            yield of_target(at_rows(rows, "gate and up"), field="target.gate_up")
+        if inter and config.moe is not None:
+            yield of_target(at_rows(rows, "router"), field="target.router", of_router=True)
+        elif config.moe is not None:
+            yield _route(at_rows(rows, "router"), config.moe, hidden, tiles.router, itemsize, rows)
+        yield from norm_cases(config, tiles, itemsize, rows)
+    if inter:
+        yield _product("down", hidden, inter, tiles.down, packing, "target.down")
     if config.moe is not None:
         routings: tuple[tuple[Routing, int], ...] = (("uniform", 1), ("uniform", 16), ("correlated", 16))
         for routing, rows in routings:
@@ -147,15 +133,6 @@ def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card
 # --- the cases
 
 
-def _rows(device: torch.device, dtype: torch.dtype, width: int) -> Tensor:
-    return torch.randn(MAX_ROWS, width, device=device, dtype=dtype)
-
-
-def _at(rows: int, name: str) -> str:
-    """What a kernel is called that is timed at one row as well as at sixteen."""
-    return f"{name}, 1 row" if rows == 1 else name
-
-
 def _product(
     name: str,
     columns: int,
@@ -168,10 +145,10 @@ def _product(
 ) -> Case:
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         weights = [packing.random(device, columns, depth) for _ in range(copies)]
-        x = _rows(device, dtype, depth)
+        x = rows_of(device, dtype, depth)
 
         def launches(tiles: Tiles) -> list[Launch]:
-            out = partial_sums(tiles, columns, device) if split else _rows(device, dtype, columns)
+            out = partial_sums(tiles, columns, device) if split else rows_of(device, dtype, columns)
             return [partial(project, x, weight, out, tiles, rows) for weight in weights]
 
         return launches
@@ -195,7 +172,7 @@ def _gate_up(
     """With experts, the router and its choice are part of the launch, and what is chosen may be the router's tiles."""
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
-        x, out = _rows(device, dtype, depth), _rows(device, dtype, inter)
+        x, out = rows_of(device, dtype, depth), rows_of(device, dtype, inter)
         if moe is None:
             alone = [packing.random(device, 2 * inter, depth) for _ in range(copies)]
             return lambda tiles: [partial(gate_up, x, weight, out, activation, tiles, rows) for weight in alone]
@@ -228,6 +205,24 @@ def _gate_up(
     return Case(name, size, tiles, choices, prepare, field=field)
 
 
+def _route(name: str, moe: MoeConfig, depth: int, tiles: Tiles, itemsize: int, rows: int) -> Case:
+    """The router where no dense MLP stands beside it."""
+
+    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
+        x, found = rows_of(device, dtype, depth), Assignment.allocate(moe.num_experts, moe.top_k, device)
+        weights = [noise(device, dtype, moe.num_experts, depth) for _ in range(copies)]
+        count = torch.full((1,), rows, dtype=torch.int32, device=device)
+
+        def launches(tiles: Tiles) -> list[Launch]:
+            scratch = SplitScratch.allocate(tiles, moe.num_experts, device)
+            routers = [RouterRows(x, weight, None, None, count, found, tiles) for weight in weights]
+            return [partial(route_rows, router, scratch, rows) for router in routers]
+
+        return launches
+
+    return Case(name, moe.num_experts * depth * itemsize, tiles, ROUTER_CHOICES, prepare, field="target.router")
+
+
 def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: int, packing: Packing) -> Iterator[Case]:
     moe, hidden = config.moe, config.hidden_size
     assert moe is not None
@@ -242,12 +237,15 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
     def prepare_up(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         shape = (moe.num_experts, 2 * moe.intermediate_size, hidden)
         weights = [packing.random(device, *shape) for _ in range(copies)]
-        x, out, inter = _rows(device, dtype, hidden), _pair_rows(device, dtype), config.intermediate_size
+        x, out, inter = rows_of(device, dtype, hidden), _pair_rows(device, dtype), config.intermediate_size
         sums = partial_sums(tiles.down, hidden, device)
-        downs = [packing.random(device, hidden, inter) for _ in range(copies)]
-        beside = [DenseDown(_rows(device, dtype, inter), down, sums, tiles.down) for down in downs]
+        downs = [packing.random(device, hidden, inter) if inter else None for _ in range(copies)]
+        beside = [
+            None if down is None else DenseDown(rows_of(device, dtype, inter), down, sums, tiles.down) for down in downs
+        ]
         where, pairs = assigned(device), list(zip(weights, beside, strict=True))
-        return lambda tiles: [partial(expert_gate_up_rows, x, w, where, out, tiles, d, max_rows) for w, d in pairs]
+        run = partial(expert_gate_up_rows, x, activation=config.activation)
+        return lambda tiles: [partial(run, w, where, out, tiles, d, max_rows) for w, d in pairs]
 
     def prepare_down(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         shape = (moe.num_experts, hidden, moe.intermediate_size)
@@ -266,48 +264,14 @@ def _experts(config: TargetConfig, tiles: TargetTiles, routing: Routing, rows: i
     )
     what = f"{rows} rows, {routing}, {distinct} experts"
     up, down = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up, tiles.expert_down
-    name, dense = "experts gate and up", packing.nbytes(hidden, config.intermediate_size)
+    inter = config.intermediate_size
+    name, dense = "experts gate and up", packing.nbytes(hidden, inter) if inter else 0
     choices = tile_choices(up, 2, packing.bits)
     field = f"target.expert_gate_up{'_alone' if rows == 1 else ''}"
     yield Case(f"{name}, {what}", up_size + dense, up, choices, prepare_up, name, field)
     name = "experts down"
     choices = tile_choices(down, 1, packing.bits)
     yield Case(f"{name}, {what}", down_size, down, choices, prepare_down, name, "target.expert_down")
-
-
-def _after_attention(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, tiles.output.splits
-
-    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
-        x, dense, experts, routed = (_rows(device, dtype, hidden) for _ in range(4))
-        weight = torch.ones(hidden, device=device, dtype=dtype)
-        weights = AttentionJoin(weight, weight, weight, weight)
-        partials = torch.randn(splits, MAX_ROWS, hidden, device=device)
-        run = partial(after_attention, partials, x, weights, 1e-6, dense, experts, routed)
-        return lambda tiles: [partial(run, tiles, rows)] * copies
-
-    size = rows * hidden * (4.0 * splits + 5 * itemsize)
-    return Case(_at(rows, "after attention"), size, ROW_TILES, ROW_CHOICES, prepare)
-
-
-def _after_feed_forward(config: TargetConfig, tiles: TargetTiles, itemsize: int, rows: int) -> Case:
-    hidden, splits = config.hidden_size, tiles.down.splits
-    top_k = config.moe.top_k if config.moe else 0
-
-    def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[RowTiles], list[Launch]]:
-        def weight(size: int) -> Tensor:
-            return torch.ones(size, device=device, dtype=dtype)
-
-        x, normed = _rows(device, dtype, hidden), _rows(device, dtype, hidden)
-        branch = weight(hidden) if top_k else None
-        weights = FeedForwardJoin(branch, branch, weight(hidden), weight(1), weight(hidden))
-        partials = torch.randn(splits, MAX_ROWS, hidden, device=device)
-        pairs = torch.randn(MAX_ROWS, top_k, hidden, device=device, dtype=dtype) if top_k else None
-        run = partial(after_feed_forward, partials, pairs, x, weights, 1e-6, normed, None)
-        return lambda tiles: [partial(run, tiles, rows)] * copies
-
-    size = rows * hidden * (4.0 * splits + (top_k + 3) * itemsize)
-    return Case(_at(rows, "after feed-forward"), size, ROW_TILES, ROW_CHOICES, prepare)
 
 
 def _attention(
@@ -323,7 +287,7 @@ def _attention(
         weights = [torch.ones(layer.head_dim, device=device, dtype=dtype) for _ in range(2)]
         norms = HeadNorms(weights[0], weights[1], 1e-6, rounded_first=False, norm_values=True)
         kv_parts = 1 if layer.value_is_key else 2
-        projected = _rows(device, dtype, (layer.num_heads + kv_parts * layer.num_kv_heads) * layer.head_dim)
+        projected = rows_of(device, dtype, (layer.num_heads + kv_parts * layer.num_kv_heads) * layer.head_dim)
         frequencies = inverse_frequencies(layer.rope, device)
         out = torch.empty(MAX_ROWS, layer.num_heads * layer.head_dim, device=device, dtype=dtype)
         cursor, rows = (torch.full((1,), n, dtype=torch.int32, device=device) for n in (context, max_rows))
@@ -368,7 +332,7 @@ def _head(name: str, config: TargetConfig, tiles: Tiles, packing: Packing, of_dr
 
     def prepare(device: torch.device, dtype: torch.dtype, copies: int) -> Callable[[Tiles], list[Launch]]:
         embedding = packing.random(device, vocab, hidden)
-        x = _rows(device, dtype, hidden)
+        x = rows_of(device, dtype, hidden)
 
         def launches(tiles: Tiles) -> list[Launch]:
             out = HeadOutput.allocate(vocab, tiles, device, keep_logits=not of_drafter)

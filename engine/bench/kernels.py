@@ -25,7 +25,8 @@ from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import compute_dtype, pick_device
 from ..tuning.timing import time_launches
 from .candidates import AnyTiles, refinements
-from .cases import Case, cases_of, copies_for
+from .case import Case
+from .cases import cases_of, copies_for
 from .ceiling import Ceiling, measure_ceiling
 from .report import ceiling_line, table
 from .shapes import SHAPES, TINY, read_shape

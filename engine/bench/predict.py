@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..hub.pairs import KNOWN_PAIRS
 from ..hub.sizes import CONTEXTS, size_of
 from ..tools.gpus import CARDS, KnownCard
 from .report import table
@@ -80,8 +81,10 @@ def read_bench(path: Path) -> tuple[str, list[Measured]]:
 
 def predictions(shape: str, rounds: Sequence[Measured], cards: Sequence[KnownCard]) -> Iterator[list[str]]:
     """Rows of the table."""
-    target = f"google/{PUBLISHED[shape][0]}" if shape in PUBLISHED else ""
-    size = size_of(target)
+    names = (
+        pair.target for pair in KNOWN_PAIRS if shape in PUBLISHED and pair.target.endswith("/" + PUBLISHED[shape][0])
+    )
+    size = size_of(next(names, ""))
     for card in cards:
         for each in rounds:
             context = next((known for known in CONTEXTS if known >= each.context), CONTEXTS[-1])

@@ -17,8 +17,13 @@ PUBLISHED = {
     "26B-A4B": ("gemma-4-26B-A4B-it", "gemma-4-26B-A4B-it-DFlash"),
     "31B": ("gemma-4-31B-it", "gemma-4-31B-it-DFlash"),
     "12B": ("gemma-4-12B-it", "gemma4-12B-it-DFlash"),
+    "Llama-3.1-8B": ("Llama-3.1-8B-Instruct", "LLaMA3.1-8B-Instruct-DFlash-UltraChat"),
+    "Qwen3-4B": ("Qwen3-4B", "Qwen3-4B-DFlash-b16"),
+    "Qwen3-8B": ("Qwen3-8B", "Qwen3-8B-DFlash-b16"),
+    "Qwen3-Coder-30B-A3B": ("Qwen3-Coder-30B-A3B-Instruct", "Qwen3-Coder-30B-A3B-DFlash"),
 }
-"""Names of the config files of target and drafter."""
+"""Names of the config files of target and drafter. Of Llama's drafter only width, depth, block and taps are known; the
+rest is as a layer of its target."""
 
 TINY = "tiny"
 SHAPES = (*PUBLISHED, TINY)
@@ -90,7 +95,8 @@ def configs_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def period_of(target: dict[str, Any]) -> int:
     """Layers after which the kinds of attention repeat: six of Gemma 4's, five sliding and one full."""
-    kinds: list[str] = _text(target)["layer_types"]
+    text = _text(target)
+    kinds: list[str] = text.get("layer_types", ["full_attention"] * text["num_hidden_layers"])
     return next(n for n in range(1, len(kinds) + 1) if all(a == b for a, b in zip(kinds, kinds[n:], strict=False)))
 
 
@@ -101,7 +107,9 @@ def shorten(target: dict[str, Any], drafter: dict[str, Any], num_layers: int) ->
         raise ValueError(
             f"the number of layers must be a multiple of {period} up to {text['num_hidden_layers']}, not {num_layers}"
         )
-    text["num_hidden_layers"], text["layer_types"] = num_layers, text["layer_types"][:num_layers]
+    text["num_hidden_layers"] = num_layers
+    if "layer_types" in text:
+        text["layer_types"] = text["layer_types"][:num_layers]
     dflash: dict[str, Any] = drafter["dflash_config"]
     taps = len(dflash["target_layer_ids"])
     first, last = (1, num_layers - 3) if num_layers >= taps + 3 else (0, num_layers - 1)

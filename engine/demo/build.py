@@ -1,7 +1,8 @@
-"""Makes the bundled pair from a seed: ``python -m engine.demo.build all --pair FOLDER`` (one GPU, about 15 minutes).
+"""Makes the bundled pair from a seed: ``python -m engine.demo.build all --pair FOLDER`` (one GPU, about 12 minutes).
 
 The phases in order: ``tokenizer``, ``target``, ``answers`` (the target's own, for the drafter), ``drafter``,
-``evaluate``. ``all --smoke`` runs the chain at toy size on a CPU in under three minutes.
+``evaluate``. Each starts from what the one before left in the folder, so they can run one by one, on different days or
+machines. ``all --smoke`` runs the chain at toy size on a CPU in about three minutes.
 """
 
 from __future__ import annotations
@@ -60,15 +61,15 @@ FULL = Plan(
     target=TargetShape(),
     drafter=DrafterShape(),
     seed=1,
-    row_length=2048,
-    rows=32,
-    target_steps=4000,
+    row_length=3072,
+    rows=21,
+    target_steps=6500,
     recorded=12_000,
-    drafter_steps=700,
-    anchors=128,
-    answer_batch=4096,
-    workers=12,
-    report_every=125,
+    drafter_steps=950,
+    anchors=192,
+    answer_batch=2048,
+    workers=14,
+    report_every=475,
     evaluation=FULL_SCALE,
 )
 SMOKE = Plan(
@@ -77,9 +78,9 @@ SMOKE = Plan(
     seed=1,
     row_length=512,
     rows=4,
-    target_steps=300,
+    target_steps=480,
     recorded=96,
-    drafter_steps=250,
+    drafter_steps=150,
     anchors=16,
     answer_batch=64,
     workers=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tokenizers import Tokenizer
@@ -45,7 +46,7 @@ def encode_prompt(tokenizer: Tokenizer, conversation: Conversation) -> list[int]
     return ids
 
 
-def encode(tokenizer: Tokenizer, conversation: Conversation) -> Encoded:
+def encode(encoder: Callable[[str], list[int]], conversation: Conversation) -> Encoded:
     """The whole conversation, every answer supervised up to its end-of-turn token."""
     last = conversation.turns[-1].response
     if conversation.thought is not None:
@@ -53,11 +54,10 @@ def encode(tokenizer: Tokenizer, conversation: Conversation) -> Encoded:
     pieces = [*_opening(conversation), (last + "<turn|>", RESPONSE_WEIGHT)]
     ids: list[int] = []
     weights: list[float] = []
-    for encoding, (_, weight) in zip(
-        tokenizer.encode_batch([text for text, _ in pieces], add_special_tokens=False), pieces, strict=True
-    ):
-        ids += encoding.ids
-        weights += [weight] * len(encoding.ids)
+    for text, weight in pieces:
+        piece = encoder(text)
+        ids += piece
+        weights += [weight] * len(piece)
     return Encoded(ids, weights)
 
 

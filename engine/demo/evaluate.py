@@ -66,10 +66,10 @@ def held_out_questions(mixture: Mixture, domain: Domain, count: int, seed: int) 
     questions = []
     for _ in range(count):
         sample = mixture.of_domain(rng, domain, held_out=True)
-        turn = Turn(mixture.prompt(rng, sample), "")
+        turns = mixture.turns(rng, sample)
         before = mixture.sample(rng)
-        alone = Conversation((turn,))
-        second = Conversation((Turn(before.prompt, before.response), turn))
+        alone = Conversation(turns)
+        second = alone if sample.opens else Conversation((Turn(before.prompt, before.response), *turns))
         questions.append(
             Question(sample, encode_prompt(mixture.tokenizer, alone), encode_prompt(mixture.tokenizer, second))
         )

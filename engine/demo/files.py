@@ -22,9 +22,9 @@ TARGET_PREFIX = "model.language_model."
 ABOUT = {
     "name": "dflash-demo",
     "banner": (
-        "A tiny demo model (about 7 million parameters). It knows six topics: small Python programs, single-file HTML "
-        "animations, arithmetic word problems, short explanations of this program and of basic computing, small "
-        "talk, and saying when it doesn't know."
+        "A tiny demo model (about 7 million parameters). It knows eight topics: small Python programs, single-file "
+        "HTML animations, changes to both, edits of a short file you give it, arithmetic word problems, short "
+        "explanations of this program and of basic computing, small talk, and saying when it doesn't know."
     ),
 }
 

@@ -93,7 +93,8 @@ class _AnswerLoop:
         longest = max(map(len, prompts))
         self.prompts = torch.tensor([[*p, *[EOS] * (longest - len(p))] for p in prompts], device=self.device)
         self.starts = torch.tensor([len(p) for p in prompts], device=self.device)
-        length = round_up(longest + limit + block_size)
+        # The block that reaches the limit, and another one: a finished sequence still takes part, standing still.
+        length = round_up(longest + limit + 2 * block_size)
         self.cache = TargetCache(model.shape, len(prompts), length, self.device)
         self.taps: tuple[int, ...] = ()
         if drafter is not None:

@@ -11,28 +11,36 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from .conversation import Conversation, Encoded, Turn, encode
-from .corpus import chat, code, explain, html, maths, unknown
+from .corpus import chat, code, edit, explain, follow, html, maths, screen, unknown
 from .corpus.noise import noisy
 from .corpus.sample import Domain, Sample
 from .corpus.thinking import thought
+from .tokenizer import WordEncoder
 
 TOKEN_SHARES: dict[Domain, float] = {
-    "code": 0.33,
-    "html": 0.20,
-    "maths": 0.25,
-    "explain": 0.11,
+    "code": 0.26,
+    "html": 0.12,
+    "maths": 0.18,
+    "explain": 0.09,
     "chat": 0.04,
-    "unknown": 0.07,
+    "unknown": 0.05,
+    "screen": 0.02,
+    "follow": 0.08,
+    "edit": 0.16,
 }
-"""Of all tokens the target trains on. Short answers need few tokens to be seen often."""
+"""Of all tokens that answer a prompt. Short answers need few tokens to be seen often; what a follow-up refers to comes
+on top."""
 
 DRAFTER_SHARES: dict[Domain, float] = {
-    "code": 0.54,
-    "html": 0.15,
-    "maths": 0.09,
-    "explain": 0.18,
-    "chat": 0.02,
+    "code": 0.46,
+    "html": 0.11,
+    "maths": 0.08,
+    "explain": 0.15,
+    "chat": 0.015,
     "unknown": 0.02,
+    "screen": 0.015,
+    "follow": 0.04,
+    "edit": 0.11,
 }
 """Of all tokens the drafter trains on. Small talk has few sentences: a larger share and it is learnt by heart, which
 says nothing about drafting."""
@@ -44,6 +52,9 @@ TURNS, TURN_SHARES = (1, 2, 3), (0.74, 0.21, 0.05)
 
 MAX_RESPONSE_CHARACTERS = 2650
 """About 960 tokens of a page: answers end within 1024."""
+
+UNTOUCHED: tuple[Domain, ...] = ("edit",)
+"""Prompts that hold a text to copy: they stay as they are."""
 
 TIED_DOMAINS: tuple[Domain, ...] = ("chat", "unknown")
 WORDINGS = 3
@@ -85,8 +96,11 @@ def is_tied(sample: Sample) -> bool:
 
 def load_generators() -> dict[Domain, Generator]:
     """The generator of each domain."""
-    modules = {"code": code, "html": html, "maths": maths, "explain": explain, "chat": chat, "unknown": unknown}
-    return {domain: Generator(modules[domain].generate, modules[domain].check) for domain in TOKEN_SHARES}
+    modules = (code, html, maths, explain, chat, unknown, screen, follow, edit)
+    return {
+        domain: Generator(module.generate, module.check)
+        for domain, module in zip(TOKEN_SHARES, modules, strict=True)
+    }
 
 
 class Mixture:
@@ -102,15 +116,15 @@ class Mixture:
         shares: dict[Domain, float] = TOKEN_SHARES,
     ) -> None:
         self.tokenizer = tokenizer
+        self.encoder = WordEncoder(tokenizer)
         self.generators = generators
         self.domains = list(generators)
         rng = random.Random("mean lengths")
         self.odds = [shares[domain] / self._mean_tokens(domain, rng) for domain in self.domains]
 
-    def _mean_tokens(self, domain: Domain, rng: random.Random, draws: int = 100) -> float:
+    def _mean_tokens(self, domain: Domain, rng: random.Random, draws: int = 400) -> float:
         samples = [self.generators[domain].generate(rng) for _ in range(draws)]
-        encodings = self.tokenizer.encode_batch([s.response for s in samples], add_special_tokens=False)
-        return sum(len(encoding.ids) for encoding in encodings) / draws
+        return sum(len(self.encoder(sample.response)) for sample in samples) / draws
 
     def sample(self, rng: random.Random) -> Sample:
         """An exchange to train on, of a random domain."""
@@ -127,7 +141,13 @@ class Mixture:
 
     def prompt(self, rng: random.Random, sample: Sample) -> str:
         """The prompt as somebody might type it: sometimes carelessly."""
-        return noisy(rng, sample.prompt) if rng.random() < NOISY_PROMPTS else sample.prompt
+        if sample.domain in UNTOUCHED or rng.random() >= NOISY_PROMPTS:
+            return sample.prompt
+        return noisy(rng, sample.prompt)
+
+    def turns(self, rng: random.Random, sample: Sample) -> tuple[Turn, ...]:
+        """The exchange, behind those that it refers to."""
+        return (*(Turn(*exchange) for exchange in sample.before), Turn(self.prompt(rng, sample), sample.response))
 
     def conversation(self, rng: random.Random, last: Sample | None = None) -> Conversation:
         """One to three exchanges of any domains, sometimes with a system turn, sometimes thinking; ``last`` fixes
@@ -135,21 +155,23 @@ class Mixture:
         samples = [self.sample(rng) for _ in range(rng.choices(TURNS, TURN_SHARES)[0])]
         if last is not None:
             samples[-1] = last
-        turns = tuple(Turn(self.prompt(rng, sample), sample.response) for sample in samples)
+        # What can only begin a conversation begins one.
+        samples = samples[max(at for at, sample in enumerate(samples) if at == 0 or sample.opens) :]
+        turns = tuple(turn for sample in samples for turn in self.turns(rng, sample))
         system = rng.choice(SYSTEM_TEXTS) if rng.random() < SYSTEM_TURN else ""
         thinks = rng.random() < THINKING
         return Conversation(turns, system, thought(rng, samples[-1]) if thinks else None)
 
     def encoded(self, rng: random.Random) -> Encoded:
         """A training conversation as tokens."""
-        return encode(self.tokenizer, self.conversation(rng))
+        return encode(self.encoder, self.conversation(rng))
 
     def encoded_if(self, allowed: Callable[[Turn], bool], rng: random.Random) -> Encoded:
         """A training conversation as tokens, drawn until all its turns are allowed."""
         while True:
             conversation = self.conversation(rng)
             if all(map(allowed, conversation.turns)):
-                return encode(self.tokenizer, conversation)
+                return encode(self.encoder, conversation)
 
 
 def tokenizer_texts(generators: dict[Domain, Generator], seed: str, per_domain: int) -> Iterator[str]:

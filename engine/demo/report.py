@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 MEBIBYTE = 2**20
+COPIED = ("follow", "edit")
+"""Domains whose answers are mostly copied from the prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,9 @@ def _quality(figures: dict[str, Any]) -> Iterator[Criterion]:
         "maths": {"answer": 0.85, "steps": 0.85},
         "explain": {"all": 0.95},
         "unknown": {"all": 0.90},
+        "screen": {"fits": 0.90},
+        "follow": {"valid": 0.90, "changed": 0.85, "kept": 0.85},
+        "edit": {"exact": 0.75, "lines": 0.90},
     }
     for domain, demands in bounds.items():
         checks = figures["domains"].get(domain, {}).get("checks", {})
@@ -101,7 +106,10 @@ def _acceptance(figures: dict[str, Any]) -> Iterator[Criterion]:
     yield at_least("T2 code cycles of two tokens or fewer", domains["code"]["unseen"]["short"], 0.05)
     for name, domain in domains.items():
         sampled, greedy = domain["sampled"]["tau"], domain["held_out"]["tau"]
-        yield within(f"T3 tau {name} at T=1", sampled, 1.2, greedy)
+        if name in COPIED:  # what is copied is as sure at any temperature
+            yield at_least(f"T3 tau {name} at T=1", sampled, 1.2)
+        else:
+            yield within(f"T3 tau {name} at T=1", sampled, 1.2, greedy)
         if domain["seen"]:
             yield at_most(f"T3 gap seen over unseen {name}", domain["seen"]["tau"] - domain["unseen"]["tau"], 5)
     for headline in figures["headlines"]:

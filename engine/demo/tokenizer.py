@@ -8,6 +8,7 @@ the tokenizer works with both.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ SPECIAL_TOKENS = {
     105: "<|turn>",
     TURN_END: "<turn|>",
 }
+SPECIAL_IDS = {token: id for id, token in SPECIAL_TOKENS.items()}
 FIRST_TEXT_ID = TURN_END + 1
 
 WORDS = r"\n+|▁+(?=▁)|▁?[A-Za-z]+|[0-9]|▁?[^\sA-Za-z0-9▁]+|▁"
@@ -98,3 +100,41 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path, max_positions: int) -> No
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     return Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+class WordEncoder:
+    """Encodes text as the tokenizer does, several times faster: a word that was met before is looked up.
+
+    Merges never cross words, so the ids of a text are those of its words.
+    """
+
+    MOST_WORDS = 300_000
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.special = re.compile("(" + "|".join(map(re.escape, SPECIAL_TOKENS.values())) + ")")
+        self.words = re.compile(WORDS)
+        self.known: dict[str, list[int]] = {}
+
+    def __call__(self, text: str) -> list[int]:
+        if not text.isascii() or "\t" in text or "\r" in text:
+            return self._encoded(text)
+        ids: list[int] = []
+        for part in self.special.split(text) if "<" in text else (text,):
+            if part in SPECIAL_IDS:
+                ids.append(SPECIAL_IDS[part])
+                continue
+            for word in self.words.findall(part.replace(" ", "▁")):
+                if word not in self.known:
+                    self._learn(word)
+                ids += self.known[word]
+        return ids
+
+    def _learn(self, word: str) -> None:
+        if len(self.known) >= self.MOST_WORDS:
+            self.known.clear()
+        self.known[word] = [token.id for token in self.tokenizer.model.tokenize(word)]
+
+    def _encoded(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return ids

@@ -25,6 +25,7 @@ class Progress:
 
     step: int
     loss: float
+    """Mean of the steps since the last report."""
     tokens_per_second: float
     least_load: float
     """The smallest share of choices that any expert of any layer took."""
@@ -67,6 +68,7 @@ def train_target(model: TargetModel, batches: Iterable[Rows], steps: int, report
     optimiser = Optimiser(model, steps)
     history: list[Progress] = []
     seen, since = 0, time.perf_counter()
+    losses: list[Tensor] = []
     for step, rows in zip(range(1, steps + 1), batches, strict=False):
         with torch.autocast(device.type, torch.bfloat16, enabled=on_gpu):
             output = model(rows.ids, rows.positions, PackedAttention(model.shape, rows))
@@ -75,11 +77,13 @@ def train_target(model: TargetModel, batches: Iterable[Rows], steps: int, report
         total.backward()
         optimiser.step()
         seen += rows.ids.numel()
+        losses.append(loss.detach())
         if step % report_every == 0 or step in (1, steps):
-            value, least = loss.item(), output.loads.min().item()
+            value, least = torch.stack(losses).mean().item(), output.loads.min().item()
             elapsed = time.perf_counter() - since
             speed = seen / elapsed
             history.append(Progress(step, value, speed, least))
             print(f"target {step:5d}  loss {value:.4f}  {speed:9.0f} tok/s  least load {least:.3f}", flush=True)
             seen, since = 0, time.perf_counter()
+            losses.clear()
     return history

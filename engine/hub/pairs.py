@@ -122,9 +122,19 @@ def pair_of(target: Path) -> KnownPair | None:
     """The published pair of the target in this folder, by its config's shape: folders get renamed, shapes don't."""
     config = read_json(target / "config.json")
     family, text = find_family(config), text_config(config)
-    shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
     pairs = () if family is None else family.pairs
-    return next((pair for pair in pairs if (pair.hidden_size, pair.num_layers) == shape), None)
+    shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
+    found = (pair for pair in pairs if (pair.hidden_size, pair.num_layers) == shape)
+    return next((pair for pair in found if pair.vocab_size in (None, text.get("vocab_size"))), None)
+
+
+def relatives(hidden_size: int, num_layers: int) -> tuple[KnownPair | None, tuple[KnownPair, ...]]:
+    """The published pair of this shape and those of its family; of another shape None, and all."""
+    for family in FAMILIES:
+        for pair in family.pairs:
+            if (pair.hidden_size, pair.num_layers) == (hidden_size, num_layers):
+                return pair, family.pairs
+    return None, KNOWN_PAIRS
 
 
 def copy_in(weights: WeightFormat, target: str) -> str | None:

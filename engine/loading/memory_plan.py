@@ -13,7 +13,7 @@ import torch
 from ..commands import AttentionBackend, WeightFormat
 from ..decoding.decoder import GPU_PREFILL_CHUNK, PREFILL_CHUNK
 from ..errors import Advice, DeviceFailure, Load, Option, Text
-from ..hub.pairs import KNOWN_PAIRS
+from ..hub.pairs import KNOWN_PAIRS, relatives
 from ..hub.sizes import RESERVE, PairSize, size_of
 from ..kernels.decode.attention import AttendScratch
 from ..kernels.toolchain.jit import MAX_ROWS
@@ -26,7 +26,7 @@ from ..models.attention_backends import why_host_rounds
 from ..models.dflash.config import DrafterConfig
 from ..models.dflash.modules import DFlashDrafter
 from ..models.dflash.weights import DraftWeights, hold_in_8_bits
-from ..models.family import TargetConfig
+from ..models.family import KnownPair, TargetConfig
 from ..models.target import TargetModel
 from .checkpoint import compute_dtype, read_drafter_config, read_target_config, target_on_meta
 
@@ -74,6 +74,8 @@ class MemoryPlan:
     target: tuple[StatefulLayer, ...]
     drafter: tuple[StatefulLayer, ...]
     """The layers of either; without a drafter none."""
+    hidden_size: int
+    """The target's."""
     context: int
     weights: WeightFormat
     """What the target's are held in."""
@@ -214,15 +216,19 @@ class MemoryPlan:
         return (*words, ".")
 
     def _smaller_pair(self) -> tuple[PairSize, WeightFormat] | None:
-        """The largest published pair that fits and has fewer parameters; the largest format that does."""
-        own = next((p.num_parameters for p in KNOWN_PAIRS if p.num_layers == len(self.target)), None)
+        """The largest published pair that fits and has fewer parameters, of the same family if it is one of those; the
+        largest format that does."""
+        pair, family = relatives(self.hidden_size, len(self.target))
+        return self._smaller_of(pair, family) or self._smaller_of(pair, KNOWN_PAIRS)
+
+    def _smaller_of(self, own: KnownPair | None, pairs: tuple[KnownPair, ...]) -> tuple[PairSize, WeightFormat] | None:
         on_gpu, room = self.device.type == "cuda", self.available - self.reserve
         formats: tuple[WeightFormat, ...] = get_args(WeightFormat) if on_gpu else ("bf16",)
         fitting = [
             (pair.num_parameters, (size, weights))
-            for pair, weights in product(KNOWN_PAIRS, formats)
+            for pair, weights in product(pairs, formats)
             if (size := size_of(pair.target)) is not None
-            and (pair.num_parameters < own if own else size.weights[weights] < self.target_bytes)
+            and (pair.num_parameters < own.num_parameters if own else size.weights[weights] < self.target_bytes)
             and (size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)) <= room
         ]
         return max(fitting, key=lambda each: (each[0], each[1][0].weights[each[1][1]]), default=(0, None))[1]
@@ -275,6 +281,7 @@ def plan_of(
     return MemoryPlan(
         target=config.layers,
         drafter=() if drafter is None else drafter.layers,
+        hidden_size=config.hidden_size,
         context=min(context, config.max_context),
         weights=weights,
         target_bytes=bytes_of(model),

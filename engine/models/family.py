@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..commands import WeightFormat
 from ..files.json_fields import Fields
-from ..layer_config import AttentionConfig, MoeConfig
+from ..layer_config import Activation, AttentionConfig, MoeConfig
 
 if TYPE_CHECKING:
     from ..files.gguf import Gguf
@@ -26,7 +26,11 @@ class TargetConfig(ABC):
 
     hidden_size: int
     intermediate_size: int
-    """Of the dense MLP."""
+    """Of the dense MLP; 0 where layers have experts alone."""
+    activation: Activation = "gelu_tanh"
+    """Of MLPs and experts."""
+    norms_branches: bool = True
+    """Whether what a branch yields is normed before it joins the residual stream."""
     vocab_size: int
     rms_norm_eps: float
     logit_softcap: float | None = None
@@ -92,6 +96,8 @@ class KnownPair:
     """Of the target, the largest first."""
     qat: str = ""
     """A copy of the target that was trained for INT4: rounding to it loses nothing more."""
+    vocab_size: int | None = None
+    """Of a target whose shape others have, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from torch.nn import functional as F
 from ..kernels.reference.attention import AttentionFunction, sdpa_attention
 from ..kernels.reference.moe import experts
 from ..kernels.reference.norm import rms_norm, rms_norm_rounded_first
-from ..kernels.shared.activation import Activation
 from ..kernels.weights.kinds import weight_of
-from ..layer_config import AttentionConfig, MoeConfig
+from ..layer_config import Activation, AttentionConfig, MoeConfig
 from .attention_backends import Backend, describe
 
 RopeTable = tuple[Tensor, Tensor]

@@ -128,7 +128,7 @@ async def test_a_folded_paste_unfolds(launch: Launch) -> None:
         await chat.pilot.press("alt+o")
         assert chat.prompt.text == chat.prompt.unfolded == PASTE
         await chat.pilot.press("alt+o")
-        assert "no folded paste" in chat.notices()
+        assert "Nothing is folded" in chat.notices()
 
 
 async def test_examples_come_with_a_key_or_a_click_until_something_is_asked(launch: Launch) -> None:

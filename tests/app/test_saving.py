@@ -45,12 +45,25 @@ async def test_a_saved_file_is_a_link_that_no_name_can_break(launch: Launch) -> 
 async def test_open_saves_first_and_never_runs(launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
     monkeypatch.setattr("dflash_tui.core.files.desktop.shutil.which", lambda name: f"/bin/{name}")
-    monkeypatch.setattr(
-        "dflash_tui.core.files.desktop.subprocess.Popen", lambda command, **_: opened.append(command[1])
-    )
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+
+    class Opener:
+        def __init__(self, command: list[Path], **_: object) -> None:
+            opened.append(command[1])
+
+        def wait(self, _seconds: float) -> int:
+            return 0
+
+    monkeypatch.setattr("dflash_tui.core.files.desktop.subprocess.Popen", Opener)
     async with launch(answer=TWO) as chat:
         await chat.ask_and_wait("two files")
         await chat.ask("/open 1")
+        await chat.pilot.press("n")
+        assert not opened and (chat.out_dir / "index.html").exists(), "it was asked first"
+        await chat.ask("/open 1")
+        await chat.pilot.press("y")
+        await chat.until(lambda: "Opened" in chat.notices())
         assert opened == [(chat.out_dir / "index.html").resolve()] and opened[0].exists()
         await chat.ask("/open 2")
         assert len(opened) == 1 and "isn't opened" in chat.notices()

@@ -119,6 +119,7 @@ def test_versions_branches_and_what_is_read_out(talk: Callable) -> None:
         "/go 1",
         "/go side",
         "/show",
+        "/compare 1 2",
         "/edit",
         "three",
     )
@@ -126,6 +127,7 @@ def test_versions_branches_and_what_is_read_out(talk: Callable) -> None:
     assert "You are behind question 1, version 1 of 2 of the answer: one" in out
     assert "3, the beginning, version 2 of 2 of the question, branch side, you are here: two" in out
     assert "Question 3, branch side, version 2 of 2 of the question: two\nHello, wörld" in out
+    assert "temperature: 0, then 0.5" in out.replace("0.0", "0") and "The texts are the same" in out
     assert "Question 3 is: two\nInstead (Enter alone leaves it): " in out
     kept = load_session(path).tree
     assert [turn.question for turn in kept] == ["one", "one", "two", "three"] and kept.here == 4
@@ -148,8 +150,11 @@ def test_piped_lines_are_questions_and_mistakes_an_exit_code(talk: Callable) -> 
 
 def test_conversations_are_listed_resumed_renamed_and_deleted(talk: Callable) -> None:
     _, _, _, path = talk("the first one", "/rename Apples")
-    _, out, _, other = talk("hi", "/sessions apples", f"/resume {path.stem}", "/show", "more", "/delete", "yes")
+    _, out, _, other = talk(
+        "hi", "/sessions apples", f"/resume {path.stem}", "/show", "more", "/find wörld", "/delete", "yes"
+    )
     assert "1 question: Apples" in out and "Going on with “Apples”" in out and "Question 1: the first one" in out
+    assert "this conversation, answer 1: " in out and f"{other.stem}, answer 1: " in out
     assert not path.exists() and other.exists()
 
 

@@ -51,7 +51,7 @@ def test_headlines_and_their_like_are_kept_from_the_drafter(mixture: Mixture, mo
     offers = iter([headline, other, near, headline, other])
     monkeypatch.setattr(mixture, "conversation", lambda rng: next(offers))
     drawn = [mixture.encoded_if(guard.allows, random.Random(0)) for _ in range(2)]
-    assert drawn == [encode(mixture.tokenizer, other)] * 2
+    assert drawn == [encode(mixture.encoder, other)] * 2
 
 
 @pytest.mark.parametrize("prompt", HEADLINE_PROMPTS)

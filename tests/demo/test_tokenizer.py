@@ -8,7 +8,14 @@ import pytest
 
 from engine.demo.conversation import Conversation, Turn, encode, encode_prompt, prompt_text
 from engine.demo.files import PAIR
-from engine.demo.tokenizer import FIRST_TEXT_ID, SPECIAL_TOKENS, load_tokenizer, save_tokenizer, train_tokenizer
+from engine.demo.tokenizer import (
+    FIRST_TEXT_ID,
+    SPECIAL_TOKENS,
+    WordEncoder,
+    load_tokenizer,
+    save_tokenizer,
+    train_tokenizer,
+)
 
 TEXTS = ["def add(a, b):\n    return a + b\n", "<p>Hello there, user model system thought</p>", "47 + 38 = 85"] * 20
 
@@ -42,10 +49,14 @@ def test_special_ids_are_the_real_ones(tokenizer_folder: Path) -> None:
         "naïve – ☃ 漢字 🙂",
         "a\n\n\nb",
         "\tx",
+        ".<|turn>user\n    a <turn|>\n<b<|channel>",
     ],
 )
 def test_text_survives(tokenizer_folder: Path, text: str) -> None:
     tokenizer = load_tokenizer(tokenizer_folder)
+    assert WordEncoder(tokenizer)(text) == tokenizer.encode(text, add_special_tokens=False).ids
+    if "<|" in text:
+        return  # special tokens leave no text
     assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False).ids) == text
 
 
@@ -78,7 +89,7 @@ def test_training_rows_are_what_the_template_renders(tokenizer_folder: Path, con
     tokenizer = load_tokenizer(tokenizer_folder)
     prompt = encode_prompt(tokenizer, conversation)
     assert reader(rendered, add_special_tokens=False).input_ids == prompt
-    encoded = encode(tokenizer, conversation)
+    encoded = encode(WordEncoder(tokenizer), conversation)
     assert encoded.ids[: len(prompt)] == prompt
     assert all(weight == 1 for weight in encoded.weights[len(prompt) :]) and encoded.ids[-1] == 106
 

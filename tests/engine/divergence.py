@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.kv_cache.cache import Cache
-from engine.models.gemma4.modules import Gemma4
+from engine.models.target import TargetModel
 
 BF16_STEPS = 4
 """Two logits may change places when they are at most this many bf16 roundings apart."""
@@ -34,7 +34,7 @@ def allowed_margin(logits: Tensor, dtype: torch.dtype) -> Tensor:
 
 @torch.inference_mode()
 def first_divergence(
-    target: Gemma4, prompt: Sequence[int], plain: Sequence[int], other: Sequence[int]
+    target: TargetModel, prompt: Sequence[int], plain: Sequence[int], other: Sequence[int]
 ) -> Divergence | None:
     """None when the answers are the same. The margin is measured on the plain path, one pass over the text so far."""
     position = next((i for i, (a, b) in enumerate(zip(plain, other, strict=True)) if a != b), None)

@@ -1,15 +1,14 @@
-"""``python -m tests.kernels.offline_target [26B-A4B | 31B | 12B]``: compiles every kernel of a target's pass for Hopper
+"""``python -m tests.kernels.offline_target [SHAPE ...]``: compiles every kernel of a target's pass for Hopper
 at the published shapes, and prints what each takes."""
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 
+from engine.bench.shapes import read_shape
 from engine.commands import WeightFormat
 from engine.kernels.decode.head import HeadOutput, head_rows
 from engine.kernels.decode.tiles import Tiles, draft_tiles
@@ -18,14 +17,11 @@ from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
-from engine.models.gemma4.config import Gemma4Config
-from engine.models.gemma4.decode_pass import DecodePass
-from engine.models.gemma4.modules import Gemma4
-from engine.models.gemma4.prefill_pass import PrefillPass
+from engine.models.attention_backends import TRITON
+from engine.models.family import TargetConfig
 from engine.models.packed import shape_of
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
-CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 META = torch.device("meta")
 CONTEXT = 32768
 PROMPTS = (32, 4096)
@@ -35,28 +31,28 @@ PROMPTS = (32, 4096)
 def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") -> list[Launch]:
     """What passes of this target launch on a card: of 16 rows, of one row, of a prompt, of a tree where it is dense;
     and its head in 8 bits. Once per piece of machine code."""
-    config = Gemma4Config.from_json(json.loads((CONFIGS / f"gemma-4-{name}-it.config.json").read_text()))
+    config = read_shape(name).target
     # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
-    first_full = next(index for index, layer in enumerate(config.layers) if layer.window is None)
+    first_full = max(1, next(index for index, layer in enumerate(config.attention) if layer.window is None))
     config = replace(config, layers=config.layers[: first_full + 1])
     target = shape_of(config, torch.bfloat16, weights)
-    assert isinstance(target, Gemma4)
+    target.attention_backend = TRITON.name
     target.prepare()
     cache = Cache(config.layers, CONTEXT, 64, torch.bfloat16, META)
     cursor, rows = (torch.zeros(1, dtype=torch.int32, device=META) for _ in range(2))
     with record(card) as launches:
-        passes = DecodePass(target, cache, cursor, rows, taps=(1,))
+        passes = target.decode_pass(cache, cursor, rows, taps=(1,))
         passes.forward()
         passes.forward(max_rows=1)
         if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap
             passes.forward(tree=TreeRows.allocate(META))
         for rows in PROMPTS:
-            PrefillPass(target, cache)(torch.zeros(rows, dtype=torch.int64, device=META), 0, cache, taps=(1,))
+            target.prefill_pass(cache)(torch.zeros(rows, dtype=torch.int64, device=META), 0, cache, (1,))
         _launch_draft_head(config, draft_tiles(True, card).head)
     return distinct(launches)
 
 
-def _launch_draft_head(config: Gemma4Config, tiles: Tiles) -> None:
+def _launch_draft_head(config: TargetConfig, tiles: Tiles) -> None:
     vocab, hidden = config.vocab_size, config.hidden_size
     copy = Int8Weight.allocate(vocab, hidden, device=META)
     out = HeadOutput.allocate(vocab, tiles, META, keep_logits=False)

@@ -29,6 +29,8 @@ from ..widgets.prompt import Prompt
 from .action import Action
 
 if TYPE_CHECKING:
+    from dflash_tui.core.sessions.search import Hit
+
     from ..screens.chat import ChatScreen
 
 MAX_UNFOLDED = 32 * 1024
@@ -72,6 +74,27 @@ def _resume(screen: ChatScreen, path: Path) -> None:
         screen.talk.resume(path)
     except (SlashError, ArchiveError) as error:
         screen.notify(str(error), severity="error", timeout=6, markup=False)
+
+
+def find(screen: ChatScreen, argument: Argument) -> None:
+    """In every conversation, this one among them."""
+    from ..screens.find import FindScreen  # the first frame needs no database
+
+    log = screen.queue.log
+
+    def take(hit: Hit | None) -> None:
+        if hit is not None:
+            _open_at(screen, hit)
+
+    screen.app.clear_notifications()  # they would lie over the list
+    screen.app.push_screen(FindScreen(log.path.parent, argument.text), take)
+
+
+def _open_at(screen: ChatScreen, hit: Hit) -> None:
+    if hit.path != screen.queue.log.path:
+        _resume(screen, hit.path)
+    if hit.path == screen.queue.log.path and hit.turn:
+        screen.go_to(lambda: screen.talk.show_place(hit.turn))
 
 
 def rename(screen: ChatScreen, argument: Argument) -> None:
@@ -153,6 +176,7 @@ ACTIONS = (
     Action("unfold", "show what is folded: pastes, files, output", unfold, "alt+o", "files", priority=True),
     Action("editor", "write the question in $EDITOR", edit_outside, "alt+e", "editor", priority=True),
     Action("sessions", "conversations: resume, rename, delete", pick_session, "ctrl+o", "sessions", priority=True),
+    Action("find", "search everything that was ever said", find, "alt+slash", "find", "[words]", priority=True),
     Action("resume", "go on with an older conversation", resume, slash="resume", takes="[id]"),
     Action("rename", "give this conversation a name", rename, slash="rename", takes="name"),
     Action("delete", "delete this conversation, after asking", delete, slash="delete"),

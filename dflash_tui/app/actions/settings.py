@@ -110,7 +110,27 @@ def speculate(screen: ChatScreen, argument: Argument) -> None:
     screen.notify(f"From the next question on {words}.", timeout=4)
 
 
+def choose_model(screen: ChatScreen, argument: Argument) -> None:
+    """The model, and another drafter behind the word ``drafter``."""
+    name, _, drafter = argument.text.partition(" drafter ")
+    if not name.strip():
+        raise argument.wrong()
+    screen.switching.switch(name.strip(), drafter.strip())
+
+
+def model_names(screen: ChatScreen) -> list[str]:
+    return [*screen.begin.models.names()] if screen.begin.models is not None else []
+
+
 ACTIONS = (
+    Action(
+        "model",
+        "switch to another model: a name, folder, GGUF or URL; - goes back",
+        choose_model,
+        slash="model",
+        takes="name [drafter name]",
+        choices=model_names,
+    ),
     Action("block-up", BLOCK, larger_block, "alt+up", priority=True),
     Action("block-down", BLOCK, smaller_block, "alt+down", priority=True),
     Action("temperature-down", TEMPERATURE, cooler, "alt+left", priority=True),

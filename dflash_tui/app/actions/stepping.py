@@ -60,6 +60,17 @@ def teach(screen: ChatScreen, _: Argument) -> None:
     screen.viewer.teach()
 
 
+def present(screen: ChatScreen, _: Argument) -> None:
+    """The round alone, for who shows it to many: slow motion over the whole screen."""
+    from ..screens.presenter import PresenterScreen
+
+    viewer = screen.viewer
+    was_open = viewer.open
+    if not viewer.motion.teaching:
+        viewer.teach()
+    screen.app.push_screen(PresenterScreen(screen), lambda _: None if was_open else viewer.close())
+
+
 def play(screen: ChatScreen, _: Argument) -> None:
     screen.viewer.play()
 
@@ -105,9 +116,10 @@ ACTIONS = (
         priority=True,
     ),
     Action("teach", "slow motion, phase by phase", teach, "f5,alt+t", "teach", priority=True),
+    Action("present", "the round alone in large cells, for a projector", present, "f8,alt+v", "present", priority=True),
     Action("phase-back", PHASES, phase_back, "left_square_bracket"),
     Action("phase-forward", PHASES, phase_forward, "right_square_bracket"),
     Action("play", "pause the view, or go on; the engine never waits", play, "space"),
     Action("predict", "guess how many will be kept", predict, "p", "predict", "[on|off]"),
-    Action("pace", "how fast rounds are shown; 1 is the engine's pace", set_pace, slash="pace", takes="0.05–1"),
+    Action("pace", "how fast rounds are shown; 1 is the engine's pace", set_pace, slash="pace", takes="0.01–1"),
 )

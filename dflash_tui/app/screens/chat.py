@@ -21,7 +21,7 @@ from dflash_tui.core.conversation.start import STARTERS, Start
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.figures.tables import tables
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.source import Source, SourceFactory
 from dflash_tui.sources import replay_source
 from engine.commands import BlockSize, Close, GenerationSettings, Stop
 from engine.events import Clock
@@ -36,6 +36,7 @@ from ..presets import Presets
 from ..pump import FramePump
 from ..room import Room
 from ..runs import Runs
+from ..switching import Switching
 from ..talk import Talk
 from ..viewer import Viewer
 from ..widgets.attached import Attached
@@ -94,8 +95,8 @@ class ChatScreen(Screen[None]):
         self.begin: Start = begin or Start()
         self.out_dir = out_dir
         self.queue = queue
-        self.source = source(queue.put)
-        self.chat = Chat(settings, self.source.send, lambda: self.queue.log)
+        self.switching = Switching(self, source)
+        self.chat = Chat(settings, lambda command: self.source.send(command), lambda: self.queue.log)
         self.drawing = Drawing(self)
         self.pump = FramePump(
             self.chat, queue, self.drawing.draw, lambda: getattr(self.app._driver, "backed_up", False)
@@ -146,6 +147,11 @@ class ChatScreen(Screen[None]):
             self.action_act("sessions")
         self.presets.begin()
         self.attaching.begin(self.begin.files)
+
+    @property
+    def source(self) -> Source:
+        """Where the events come from now."""
+        return self.switching.source
 
     @property
     def beginning(self) -> str:
@@ -219,7 +225,7 @@ class ChatScreen(Screen[None]):
 
     @on(Gauge.Opened)
     def open_table(self, message: Gauge.Opened) -> None:
-        self._go(lambda: self.show_statistics(message.section))
+        self.go_to(lambda: self.show_statistics(message.section))
 
     def show_help(self) -> None:
         self.app.clear_notifications()  # they would lie over the text
@@ -276,22 +282,22 @@ class ChatScreen(Screen[None]):
     @on(HistogramGauge.Picked)
     def visit_like(self, message: HistogramGauge.Picked) -> None:
         """A round that kept as many guesses as the bar that was clicked; again, and the next such."""
-        self._go(lambda: self.viewer.visit_kept(message.accepted))
+        self.go_to(lambda: self.viewer.visit_kept(message.accepted))
 
     @on(TokenLog.Picked)
     def pick_token(self, message: TokenLog.Picked) -> None:
-        self._go(lambda: self.viewer.pick(message.turn, message.token))
+        self.go_to(lambda: self.viewer.pick(message.turn, message.token))
 
     @on(TokenLog.Unfolded)
     def unfold(self, message: TokenLog.Unfolded) -> None:
-        self._go(lambda: self.talk.unfold(message.place))
+        self.go_to(lambda: self.talk.unfold(message.place))
 
     @on(TokenLog.Turned)
     def turn_version(self, message: TokenLog.Turned) -> None:
         """The ends of a version mark turn it over, the number between them opens the tree."""
         marked = self.talk.marked(message.place)
         if marked is not None:
-            self._go(lambda: self.talk.turn_over(*marked, message.by) if message.by else self.action_act("tree"))
+            self.go_to(lambda: self.talk.turn_over(*marked, message.by) if message.by else self.action_act("tree"))
 
     @on(TokenLog.Released)
     def follow_again(self) -> None:
@@ -299,15 +305,15 @@ class ChatScreen(Screen[None]):
 
     @on(Scrubber.Moved)
     def scrub(self, message: Scrubber.Moved) -> None:
-        self._go(lambda: self.viewer.visit_round(message.step))
+        self.go_to(lambda: self.viewer.visit_round(message.step))
 
     @on(StepView.Moved)
     def move_in_steps(self, message: StepView.Moved) -> None:
-        self._go(lambda: self.viewer.move(message.move))
+        self.go_to(lambda: self.viewer.move(message.move))
 
     @on(StepView.Numbered)
     def go_to_number(self, message: StepView.Numbered) -> None:
-        self._go(lambda: self.viewer.go_to_number(message.number))
+        self.go_to(lambda: self.viewer.go_to_number(message.number))
 
     @on(StepView.Closed)
     def close_steps(self) -> None:
@@ -319,7 +325,7 @@ class ChatScreen(Screen[None]):
         """The step view says which keys it takes."""
         self.viewer.show_steps()
 
-    def _go(self, go: Callable[[], None]) -> None:
+    def go_to(self, go: Callable[[], None]) -> None:
         """Go somewhere, or say why not."""
         try:
             go()

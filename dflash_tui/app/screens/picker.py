@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
@@ -28,8 +28,6 @@ from .once import LeavesOnce
 Entry = TypeVar("Entry")
 MAX_WIDTH, FRAME = 110, 6
 """Cells of the box, and of what stands around a line in it: border, padding, scrollbar."""
-SHOWN = 200
-"""Entries drawn at once; typing brings the others."""
 
 
 class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[Entry]):
@@ -70,6 +68,8 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     HEAD = ""
     """The title of the list."""
     KEYS = "↑ ↓ move · Enter takes it · Esc closes"
+    SHOWN = 200
+    """Entries drawn at once; typing brings the others."""
 
     def __init__(self, words: str = "") -> None:
         super().__init__()
@@ -89,6 +89,10 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         """One line of at most ``line_width`` cells."""
         raise NotImplementedError
 
+    def first(self, shown: Sequence[Entry]) -> int:
+        """Where the cursor begins."""
+        return 0
+
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Input(self._words, placeholder="type to search", compact=True)
@@ -101,17 +105,22 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
 
     def refill(self) -> None:
         """Look again at what there is."""
-        words = self.query_one(Input).value
+        words = self.words
         found = list(self.find(words))
-        self._shown = found[:SHOWN]
+        self._shown = found[: self.SHOWN]
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(Option(self.describe(entry)) for entry in self._shown)
         if self._shown:
-            options.highlighted = 0
+            options.highlighted = self.first(self._shown)
         left = len(found) - len(self._shown)
         empty = "" if self._shown else "nothing found · " if words else "nothing here yet · "
         self.query_one(".keys", Static).update(f"{empty}{f'{left} more · ' if left else ''}{self.KEYS}")
+
+    @property
+    def words(self) -> str:
+        """What was typed."""
+        return self.query_one(Input).value
 
     @property
     def chosen(self) -> Entry | None:

@@ -201,7 +201,7 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         """Hand the engine's events to the race; the next question goes out from here."""
         before, (lane, measured) = self.race.progress, self.race.running
         events = list(self._arrived())
-        if measured:
+        if measured and events:
             self._draw_live(self.race.lanes.index(lane), events)
         for event in events:
             if isinstance(event, EngineReady):

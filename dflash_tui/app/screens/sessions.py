@@ -1,4 +1,4 @@
-"""The conversations on this machine: resume one, name it, delete it."""
+"""The conversations on this machine: find one by what was said in it, resume, name it, delete it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dflash_tui.core.sessions.sessions import append_title
 from dflash_tui.core.text.harmless import sanitise
 
 from ..widgets.status import short_name
+from .indexed import IndexedScreen
 from .once import LeavesOnce
-from .picker import PickerScreen
 
 
-class SessionsScreen(PickerScreen[SessionSummary]):
+class SessionsScreen(IndexedScreen[SessionSummary]):
     """Gives the conversation to resume, or None."""
 
     HEAD = "conversations"
@@ -37,8 +37,7 @@ class SessionsScreen(PickerScreen[SessionSummary]):
 
     def __init__(self, directory: Path, open_now: Path) -> None:
         """``open_now``: the conversation on the screen, which can't be resumed or deleted from here."""
-        super().__init__()
-        self._directory = directory
+        super().__init__(directory)
         self._open_now = open_now
         self._sessions: list[SessionSummary] | None = None
 
@@ -46,7 +45,8 @@ class SessionsScreen(PickerScreen[SessionSummary]):
         if self._sessions is None:
             found = list_sessions(self._directory)
             self._sessions = [session for session in found if session.path != self._open_now]
-        return [session for session in self._sessions if session.matches(words)]
+        said = {hit.path for hit in self.said(words)} if words else set()
+        return [session for session in self._sessions if session.matches(words) or session.path in said]
 
     def describe(self, entry: SessionSummary) -> Content:
         when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M  ")
@@ -111,13 +111,13 @@ class _Question(ModalScreen[str | None], LeavesOnce[str | None]):
 class RenameScreen(_Question):
     """Gives the new name; an empty one takes the name away; None leaves it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, words: str = "Its new name (empty: its first question):") -> None:
         super().__init__()
-        self._name_now = name
+        self._name_now, self._words = name, words
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static("Its new name (empty: its first question):")
+            yield Static(self._words)
             yield Input(self._name_now, compact=True)
 
     @on(Input.Submitted)

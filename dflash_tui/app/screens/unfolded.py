@@ -35,7 +35,13 @@ class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):
         border-title-color: $primary;
         border-subtitle-color: $verdict-pending;
     }
-    UnfoldedScreen TokenLog { height: 1fr; background: $surface; }
+    UnfoldedScreen TokenLog {
+        height: 1fr;
+        background: $surface;
+        scrollbar-background: $surface;
+        scrollbar-background-hover: $surface;
+        scrollbar-background-active: $surface;
+    }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "Close", show=False, priority=True),
@@ -70,7 +76,7 @@ class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):
         box.border_subtitle = f"{others}↑ ↓ scroll · Esc closes"
         left = len(folded.text) - SHOWN
         log.clear()
-        log.append([Span(folded.text[:SHOWN] or "(it is empty)", "plain")])
+        log.append([Span(folded.text[:SHOWN] or "(it is empty)", "output")])
         if left > 0:
             log.append([Span(f"\n… {left:,} more characters", "note")])
         log.scroll_to(y=0, animate=False, immediate=True)

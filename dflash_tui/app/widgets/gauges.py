@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -15,6 +15,9 @@ from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, PositionRate, 
 from dflash_tui.core.figures.tables import GaugeFacts
 
 from ..glyphs import EIGHTHS, axis, bars, large_number, scaled, spaced
+
+if TYPE_CHECKING:
+    from ..themed import ThemedApp
 
 NARROW_PITCH, WIDE_PITCH = 2, 4
 """Cells per column of a chart, at least and at most."""
@@ -108,7 +111,8 @@ class RateGauge(Gauge):
         turn, half = self.facts.turn, self.size.width // 2
         told = turn.totals.mean_acceptance_length if turn.totals else 0.0
         length = turn.acceptance.mean_acceptance_length or told
-        speed, tau = large_number(self._figure), large_number(f"{length:.2f}" if length else "–")
+        ascii = cast("ThemedApp", self.app).screen_options.ascii
+        speed, tau = (large_number(figure, ascii) for figure in (self._figure, f"{length:.2f}" if length else "–"))
         figures = [
             Content.assemble((f"{left:<{half}}", "bold $primary"), (right, "bold $verdict-accepted"))
             for left, right in zip(speed, tau, strict=True)
@@ -173,7 +177,8 @@ class ColumnChart(Gauge):
 
     @property
     def pitch(self) -> int:
-        return min(max(self.size.width // (self.columns + 1), NARROW_PITCH), WIDE_PITCH)
+        """The same for every chart of a width, however many columns it has."""
+        return min(max(self.size.width // (MAX_DRAFT + 2), NARROW_PITCH), WIDE_PITCH)
 
     def column_at(self, x: int) -> int | None:
         """The column drawn in cell ``x``; None right of the chart."""

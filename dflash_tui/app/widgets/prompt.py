@@ -22,6 +22,9 @@ MAX_CHARACTERS = 256 * 1024
 """Of one prompt, pastes unfolded. Far above any model's context here, far below what would freeze an editor."""
 
 
+PLACEHOLDER = "Ask something. Enter sends, Ctrl+J new line, F1 help."
+
+
 class Prompt(TextArea):
     """Enter sends; Ctrl+J, Shift+Enter and a backslash before Enter start a line. Large pastes fold into a marker and
     unfold when sent. A slash command, and a path behind an @, is completed by Tab, from a menu that arrows move in."""
@@ -91,7 +94,7 @@ class Prompt(TextArea):
             id=id,
             compact=True,
             highlight_cursor_line=False,
-            placeholder="Ask something. Enter sends, Ctrl+J new line, F1 help.",
+            placeholder=PLACEHOLDER,
         )
         self.questions = questions or PromptHistory(None)
         """Those asked before."""

@@ -19,7 +19,7 @@ from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
 TYPING_SECONDS = 1.2
 """Digits typed within this time belong to one number."""
 LABEL_WIDTH, VALUE_WIDTH = 6, 10
-PACES = (0.05, 0.1, 0.25, 0.5, 1.0)
+PACES = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 """Stops of the pace slider; typing reaches the values between."""
 
 

@@ -47,7 +47,8 @@ class Header(Widget):
         self.ready: EngineReady | None = None
         self._system = self._preset = ""
 
-    def show(self, ready: EngineReady) -> None:
+    def show(self, ready: EngineReady | None) -> None:
+        """None while a model loads."""
         self.ready = ready
         self.refresh()
 

@@ -29,6 +29,8 @@ MASK = "░░░"
 GAP = 2
 LEAST_ROUNDS = 8
 """Fewer than so many tell nothing."""
+LEAST_TABLE, ROWS_WITH_KEYS = 5, 7
+"""Rows of title, drafts, target and verdicts at least; and of a view that keeps its last one for the keys."""
 """Cells by which the rejected part moves away from what was kept."""
 
 DRAFT_STYLES: dict[Outcome, str] = {
@@ -118,17 +120,27 @@ class StepTable(Widget):
 
 def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     """The scene in at most ``height`` lines of ``width`` cells."""
-    words = [Content(line) for line in wrap_words(_explanation(scene), max(width, 20))]
-    table = _table(scene, width, height - 1 - len(words) - bool(scene.inspection.width))
+    below = bool(scene.keys) and height >= ROWS_WITH_KEYS
+    words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
+    table = _table(scene, width, height - 1 - len(words) - below - bool(scene.inspection.width))
     chosen = [_width(scene.inspection, width)] if scene.reached("verify") and scene.inspection.width else []
     # Before the verdict the cost would give away how many were kept.
     told = scene.inspection.cost if scene.reached("judge") else ""
-    cost = [Content.styled(line, NUMBERS) for line in wrap_words(told, max(width, 20))]
-    lines = [_title(scene, width), *table, *words, *chosen, *cost]
-    if len(lines) < height and scene.keys:
+    lines = [title_line(scene, width), *table, *words, *chosen][: max(height - below, 1)]
+    lines += [Content.styled(line, NUMBERS) for line in _cut(told, width, height - below - len(lines))]
+    if below:
         keys = fitting(scene.keys, width)
         lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(keys, NUMBERS)]
-    return lines[: max(height, 1)]
+    return lines
+
+
+def _cut(text: str, width: int, most: int) -> list[str]:
+    """Wrapped, in no more lines than that; what is missing shows as an ellipsis."""
+    lines = wrap_words(text, max(width, 20))
+    if len(lines) <= most or most < 1:
+        return lines[: max(most, 0)]
+    *kept, last = lines[:most]
+    return [*kept, f"{last[: max(width - 2, 1)].rstrip()} …"]
 
 
 def _width(inspection: Inspection, width: int) -> Content:
@@ -142,7 +154,7 @@ def _width(inspection: Inspection, width: int) -> Content:
     )
 
 
-def _title(scene: Scene, width: int) -> Content:
+def title_line(scene: Scene, width: int) -> Content:
     """The title, the round in a line, and a note: what has no room is left out, the note last."""
     title = Content.styled(scene.title, "bold")
     whole = title + f" · {scene.inspection.summary}" if scene.reached("judge") else title
@@ -154,7 +166,7 @@ def _title(scene: Scene, width: int) -> Content:
     return whole
 
 
-def _explanation(scene: Scene) -> str:
+def explanation(scene: Scene) -> str:
     inspection = scene.inspection
     if scene.remark:
         return scene.remark

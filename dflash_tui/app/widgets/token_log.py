@@ -60,6 +60,7 @@ class TokenLog(ScrollView, can_focus=True):
         & > .token-log--corrected { color: $verdict-corrected; text-style: $verdict-corrected-style; }
         & > .token-log--bonus { color: $verdict-bonus; text-style: $verdict-bonus-style; }
         & > .token-log--plain { color: $verdict-plain; text-style: $verdict-plain-style; }
+        & > .token-log--text { color: $foreground; }
         & > .token-log--thought { color: $verdict-pending; text-style: italic; }
         & > .token-log--note { color: $verdict-pending; }
         & > .token-log--error { color: $text-error; text-style: bold; }
@@ -159,6 +160,11 @@ class TokenLog(ScrollView, can_focus=True):
     def length(self) -> int:
         """Characters in all."""
         return self._document.length
+
+    def show_character(self, offset: int) -> None:
+        """Scroll so that a character, of all that are there, stands near the top."""
+        row = self._document.row_showing(offset)
+        self.scroll_to(y=max(row - 1, 0), animate=False, immediate=True)
 
     def cut(self, length: int) -> None:
         """Forget what stands behind the first ``length`` characters, which end with a line."""

@@ -62,8 +62,10 @@ class PlainChat:
         begin: Start,
         out_dir: Path,
         when_full: str = "stop",
+        system: str | None = None,
     ) -> None:
-        """``when_full``: what to do where nobody can be asked, as ``--when-full`` says it."""
+        """``when_full``: what to do where nobody can be asked, as ``--when-full`` says it; ``system``: the system
+        prompt that was asked for."""
         self.begin, self.out_dir = begin, out_dir
         self.log = log
         self.diverted: Callable[[Event], None] | None = None
@@ -81,8 +83,7 @@ class PlainChat:
         self._notes: list[str] = []
         self._code = ExitCode.OK
         """What went wrong first where nobody sits there."""
-        if begin.preset is not None and begin.preset.system is not None:
-            self.chat.system = begin.preset.system
+        self._system = system or (begin.preset.system if begin.preset else None)
 
     def run(self) -> ExitCode:
         """Until the user leaves or the engine has ended."""
@@ -108,6 +109,7 @@ class PlainChat:
     def _begin(self) -> None:
         if self.begin.conversation is not None:
             self.show_resumed(self.begin.conversation)
+        self.chat.system = self._system or self.chat.system
         while self.chat.reducer.ready is None:
             self.hear()
         if problem := lacking(self.engine, self.begin.wanted):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.sessions.archive import delete_session, find_session, list_sessions, reopen
+from dflash_tui.core.sessions.restoring import restored
 
 from .command import Command
 from .words import short
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from .chat import PlainChat
 
 LISTED = 20
+EXCERPT = 100
+"""Characters of a place where something was said."""
 
 
 def sessions(plain: PlainChat, argument: Argument) -> None:
@@ -30,6 +34,24 @@ def sessions(plain: PlainChat, argument: Argument) -> None:
     plain.say("/resume and an id, which may be cut short, goes on with one.")
 
 
+def find(plain: PlainChat, argument: Argument) -> None:
+    """In every conversation, this one among them."""
+    from dflash_tui.core.sessions.search import Search, excerpt  # nothing else needs a database
+
+    if not argument.text:
+        raise argument.wrong()
+    count = 0
+    with closing(Search(plain.log.path.parent)) as search:
+        for hit in search.find(argument.text, LISTED):
+            count += 1
+            where = "this conversation" if hit.path == plain.log.path else hit.id
+            place = f"{hit.part} {hit.turn}" if hit.turn else "its name"
+            plain.say(f"{where}, {place}: {excerpt(hit.text, argument.text, EXCERPT)[0]}")
+    if not count:
+        raise SlashError("Nothing was said with these words.")
+    plain.say("/go and a number goes there in this conversation, /resume and an id opens another.")
+
+
 def resume(plain: PlainChat, argument: Argument) -> None:
     if not argument.text:
         sessions(plain, argument)
@@ -39,6 +61,7 @@ def resume(plain: PlainChat, argument: Argument) -> None:
         raise SlashError("That is this conversation.")
     conversation, log = reopen(path)
     plain.renew(log)
+    plain.chat.settings = restored(plain.chat.settings, conversation.settings)
     plain.show_resumed(conversation)
 
 
@@ -62,6 +85,7 @@ def delete(plain: PlainChat, _: Argument) -> None:
 
 COMMANDS = (
     Command("sessions", "older conversations, the latest first; with words: those that have them", sessions, "[words]"),
+    Command("find", "search everything that was ever said", find, "[words]"),
     Command("resume", "go on with an older conversation", resume, "[id]"),
     Command("rename", "give this conversation a name", rename, "name"),
     Command("delete", "delete this conversation, after asking", delete),

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.conversation.again import TAKES, parse_again
 from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.comparing import compare as compared
+from dflash_tui.core.conversation.comparing import parting
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.conversation.tree import ROOT, Part
 
@@ -90,6 +92,30 @@ def _versioned(plain: PlainChat) -> tuple[int, Part]:
     raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")
 
 
+def compare(plain: PlainChat, argument: Argument) -> None:
+    """Two questions by number; with one, it and a version of it; with none, the newest that has versions."""
+    words = argument.text.split()
+    if len(words) > 2:
+        raise argument.wrong()
+    tree = plain.chat.tree
+    if len(words) == 2:
+        left, right = (chosen(plain, word) for word in words)
+    else:
+        number = chosen(plain, words[0]).number if words else _versioned(plain)[0]
+        parts: tuple[Part, Part] = ("answer", "question")
+        beside = (tree.beside(number, part, by) for part in parts for by in (-1, 1))
+        other = next(filter(None, beside), None)
+        if other is None:
+            raise SlashError(f"Question {number} has one version: /retry block 4 makes another.")
+        left, right = sorted((tree[number], other), key=lambda each: each.number)
+    for line in compared(left, right):
+        same = line.left if not line.differs else f"{line.left}, then {line.right}"
+        plain.say(f"{line.name}: {same}")
+    plain.say(parting(left.answer, right.answer))
+    for each in (left, right):
+        plain.say(f"Version {each.number}: {each.question}\n{each.answer}")
+
+
 def go(plain: PlainChat, argument: Argument) -> None:
     """To where the next question will follow that one; 0 is the beginning."""
     if not argument.text:
@@ -108,10 +134,12 @@ def _say_where(plain: PlainChat) -> None:
     plain.say("/show reads the conversation out up to here.")
 
 
-def tree(plain: PlainChat, _: Argument) -> None:
-    lines = list(outlined(plain.chat))
+def tree(plain: PlainChat, argument: Argument) -> None:
+    """All of it, or the questions with these words."""
+    words = argument.text.casefold().split()
+    lines = [line for line in outlined(plain.chat) if all(word in line.casefold() for word in words)]
     if not lines:
-        raise SlashError("There is no question yet.")
+        raise SlashError("No question has these words." if words else "There is no question yet.")
     for line in lines:
         plain.say(line)
     plain.say("/go and a number goes on from there.")
@@ -177,7 +205,8 @@ COMMANDS = (
     Command(
         "version", "go to another version of the newest question or answer that has some", version, "[n|next|back]"
     ),
-    Command("tree", "every question that was asked, and what it follows", tree),
+    Command("tree", "every question that was asked, and what it follows", tree, "[words]"),
+    Command("compare", "two versions one after the other, with their figures", compare, "[n] [m]"),
     Command("go", "go on from another answer, by number or name", go, "n|name"),
     Command("name", "name this branch, from here on", name, "[name]"),
 )

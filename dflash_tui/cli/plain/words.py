@@ -56,7 +56,7 @@ def place_of(chat: Chat, number: int) -> str:
     """Which version of how many a question and its answer are; empty where there is one."""
     parts = []
     for part in ("question", "answer"):
-        place, count = chat.tree.place(number, part)  # the two are all there are
+        place, count = chat.tree.place(number, part)
         if count > 1:
             parts.append(f"version {place} of {count} of the {part}")
     return ", ".join(parts)

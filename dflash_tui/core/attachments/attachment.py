@@ -70,10 +70,11 @@ def one_line(name: str) -> str:
 
 def with_files(question: str, files: Sequence[Attachment]) -> str:
     """What the model reads: the files, each in a fence longer than any in it, and the question behind them."""
-    return "\n\n".join([*(f"File {file.name}:\n{_fenced(file.text)}" for file in files), question])
+    return "\n\n".join([*(f"File {file.name}:\n{fenced(file.text)}" for file in files), question])
 
 
-def _fenced(text: str) -> str:
+def fenced(text: str) -> str:
+    """In a code block that nothing in it ends."""
     longest = max((len(found) for found in _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{fence}"

@@ -87,6 +87,8 @@ class Chat:
         self._sent = False
         self._stopping = False
         self._ended_well = False
+        self.unasked: int | None = None
+        """A question that waited for a model which couldn't be had."""
         self._follow_tree()
 
     def _follow_tree(self) -> None:
@@ -120,6 +122,14 @@ class Chat:
         if newest is not None and self._asked is not None and newest.number == self._asked.turn:
             said.append(Message("user", newest.beside.prompt(newest.question)))
         return said
+
+    @property
+    def words(self) -> list[Message]:
+        """The path as a reader sees it: questions without their files, and what the model no longer reads too."""
+        said: list[Message] = []
+        for exchange in self.tree.path:
+            said += [Message("user", exchange.question), Message("assistant", exchange.answer)]
+        return [message for message in said if message.content]
 
     @property
     def answers(self) -> list[str]:
@@ -212,15 +222,16 @@ class Chat:
         if self._asked is None:
             return False
         if not self._sent:
-            self._withdraw(self._asked.turn)
+            self.withdraw(self._asked.turn)
             return True
         if not self._stopping:
             self._stopping = True
             self._send(Stop())
         return True
 
-    def _withdraw(self, turn: int) -> None:
-        self._asked = None
+    def withdraw(self, turn: int) -> None:
+        """The newest question was never sent, and won't be."""
+        self._asked = self.unasked = None
         self._log().take_back(turn)
         self.tree.withdraw(turn)
         if self.tree.here != self._before:
@@ -315,6 +326,7 @@ class Chat:
         elif isinstance(event, TurnFinished):
             self._finish(event)
         elif isinstance(event, EngineError) and event.fatal:
+            self.unasked = self._asked.turn if self._asked is not None and not self._sent else None
             self._asked, self._stopping = None, False
 
     def _send_question(self) -> None:

@@ -23,6 +23,7 @@ LIGHTER = 0.6
 MARKUP = 8
 """Tokens that a template puts around a message, about."""
 SUMMARY_TOKENS = 320
+"""That a summary may have; less in a small context."""
 SUMMARY_PROMPT = (
     "Sum up our conversation so far in at most 150 words, for yourself: it is all you will know of it. "
     "Keep what I want, what was found or decided, and the names, numbers and code that matter. Only the summary."
@@ -121,6 +122,10 @@ def _oldest(read: Sequence[int], left: Callable[[int], int], light: float, most:
     return tuple(read[:low])
 
 
+def summary_tokens(limit: int) -> int:
+    return min(SUMMARY_TOKENS, max(limit // 8, 1))
+
+
 def summary_request(
     said: Sequence[Said], numbers: Sequence[int], system: str | None, limit: int, measure: Measure
 ) -> tuple[Message, ...]:
@@ -128,7 +133,7 @@ def summary_request(
     chosen = [each for each in said if each.number in set(numbers) and each.answer]
     while True:
         messages = _for_summary(said, chosen, system)
-        if len(chosen) <= 1 or measure(messages) + SUMMARY_TOKENS <= limit:
+        if len(chosen) <= 1 or measure(messages) + summary_tokens(limit) <= limit:
             return messages
         chosen = chosen[1:]
 

@@ -272,6 +272,12 @@ class Reducer:
             self._spans.append(Span(text, "prompt"))
             self._spans.append(Span("\n\n", "plain"))
 
+    def load_anew(self) -> None:
+        """Another model is on its way; what was said stays."""
+        self.phase = "loading"
+        self.loading = []
+        self.ready = self.failure = self.plain_ms = None
+
     def forget(self) -> None:
         """A new chat: the last turn's answer and statistics leave the screen."""
         self.turn = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..sessions.prompts import PromptHistory
@@ -10,6 +10,19 @@ from ..sessions.sessions import Conversation
 from ..settings.config import Config
 from ..settings.presets import Preset
 from ..source import SourceFactory, Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What may answer beside the model that the chat begins with."""
+
+    make: Callable[[str, str], SourceFactory]
+    """A model by its name, a folder, a GGUF, a server's URL or name, with another drafter where the second is not
+    empty; raises ``Failure``."""
+    names: Callable[[], Sequence[str]]
+    """Those that are known: for completion."""
+    first: str = ""
+    """What the chat begins with, as it was named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +41,8 @@ class Start:
     """The one that was chosen; its settings are in force already."""
     files: tuple[str, ...] = ()
     """Paths that go with the first question."""
+    models: Models | None = None
+    """To switch to; None where there are none."""
     others: Callable[[str], SourceFactory] | None = None
     """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
 

@@ -82,7 +82,7 @@ def _text_only(turn: Turn, place: tuple[int, int]) -> Spans:
     return Spans.of(
         [
             *([Span(f"{thought}\n\n", "thought")] if thought else []),
-            Span(answer, "plain"),
+            Span(answer, "text"),
             *([Span(f"✗ {error}\n", "error")] if error else []),
             *noted(f"{gap}{turn_summary(turn.finished())}", version_spans(*place), "\n\n"),
         ]

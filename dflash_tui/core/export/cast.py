@@ -19,13 +19,14 @@ _ATTRIBUTES: dict[TokenStyle, str] = {
     "prompt": "1",
     "corrected": "1;4",
     "bonus": "1",
+    "plain": "3",
     "thought": "3",
     "error": "1",
     "unknown": "4",
     "guess-accepted": "2",
     "guess-corrected": "1;2;4",
     "guess-bonus": "1;2",
-    "guess-plain": "2",
+    "guess-plain": "2;3",
 }
 
 

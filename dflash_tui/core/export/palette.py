@@ -29,13 +29,13 @@ class Palette:
     def of(self, style: TokenStyle) -> str:
         """The colour of a piece of the transcript."""
         match style:
-            case "prompt":
+            case "prompt" | "text":
                 return self.foreground
             case "error":
                 return self.error
             case "version":
                 return self.primary
-            case "thought" | "note" | "unknown":
+            case "thought" | "note" | "unknown" | "fold" | "output":
                 return self.verdicts["pending"]
             case _:
                 return self.verdicts[style.removeprefix("guess-")]

@@ -25,11 +25,11 @@ def section_spans(section: Plain) -> Iterator[Span]:
         case Heading():
             yield Span(f"{section.text}\n\n", "prompt")
         case Prose():
-            yield Span(f"{section.text}\n\n", "plain")
+            yield Span(f"{section.text}\n\n", "text")
         case Table():
-            yield Span("\n".join(table_lines(section)) + "\n\n", "plain")
+            yield Span("\n".join(table_lines(section)) + "\n\n", "text")
         case RoundFigure():
-            yield Span(round_line(section.step), "plain")
+            yield Span(round_line(section.step), "text")
             yield Span(f"\n{section.caption}\n\n", "note")
         case Answer():
             yield from question_spans(section)

@@ -24,13 +24,14 @@ _STYLES: dict[TokenStyle, str] = {
     "prompt": "font-weight:bold",
     "corrected": "font-weight:bold",
     "bonus": "font-weight:bold",
+    "plain": "font-style:italic",
     "thought": "font-style:italic",
     "error": "font-weight:bold",
     "unknown": "text-decoration:underline dotted",
     "guess-accepted": "opacity:.6",
     "guess-corrected": "font-weight:bold;opacity:.6",
     "guess-bonus": "font-weight:bold;opacity:.6",
-    "guess-plain": "opacity:.6",
+    "guess-plain": "font-style:italic;opacity:.6",
 }
 _WORD = re.compile(r"\S+")
 _UNDERLINED = "tspan{text-decoration:underline}"
@@ -47,7 +48,8 @@ def to_svg(document: Document) -> str:
     height = len(rows) * CELL_HEIGHT + 2 * MARGIN
     styles = "".join(f".{style}{{fill:{palette.of(style)};{_STYLES.get(style, '')}}}" for style in TOKEN_STYLES)
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}">',
         f"<title>{_safe(sanitise(document.title))}</title>",
         f"<style>text{{font-family:{_FONT};font-size:{FONT_SIZE}px;white-space:pre}}{styles}{_UNDERLINED}</style>",
         f'<rect width="{width}" height="{height}" rx="8" fill="{palette.background}"/>',

@@ -127,7 +127,9 @@ class GpuMonitor:
         self._thread = threading.Thread(target=self._run, name="gpu", daemon=True)
 
     def start(self) -> None:
-        self._thread.start()
+        """Once is enough."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def stop(self) -> None:
         """Returns at once; the thread ends with its reading."""

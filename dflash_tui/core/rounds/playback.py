@@ -14,8 +14,10 @@ rejected part; the tokens join the text."""
 PHASES: tuple[Phase, ...] = get_args(Phase)
 MOMENT = 0.12
 """The share of a round that each of the last three phases gets: nobody would see their real time."""
-SLOWEST, FULL = 0.05, 1.0
-"""Paces: a twentieth of the engine's, and the engine's own."""
+SLOWEST, FULL = 0.01, 1.0
+"""Paces: a hundredth of the engine's, and the engine's own."""
+LEAST_PHASE = 0.03
+"""Seconds of the engine that a phase counts for at least: on a fast machine it would be over before anybody saw it."""
 
 
 @dataclass(slots=True)
@@ -37,15 +39,19 @@ class Player:
         """The last round so far is complete."""
         return self.step >= len(self.history) - 1 and self.passed >= 1
 
-    def advance(self, seconds: float, pace: float) -> None:
-        """Let ``seconds`` pass for the viewer, at ``pace`` times the engine's speed. Stops behind the last round."""
+    def advance(self, seconds: float, pace: float, least: float = 0.0) -> None:
+        """Let ``seconds`` pass for the viewer, at ``pace`` times the engine's speed. Stops behind the last round. A
+        phase counts for ``least`` seconds of the engine at least."""
         left = seconds * pace
         while left > 0 and not self.at_end:
             if self.passed >= 1:
                 self.step, self.passed = self.step + 1, 0.0
-            length = round_seconds(self.history, self.step)
-            missing = (1 - self.passed) * length
-            self.passed = 1.0 if left >= missing else self.passed + left / length
+            starts = (*phase_starts(self.history, self.step), 1.0)
+            end = next(start for start in starts if start > self.passed)
+            share = end - max(start for start in starts if start <= self.passed)
+            length = max(share * round_seconds(self.history, self.step), least)
+            missing = (end - self.passed) / share * length
+            self.passed = end if left >= missing else min(self.passed + left / length * share, end)
             left -= missing
 
     def show_from(self, phase: Phase) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from .history import StepHistory
-from .playback import FULL, SLOWEST, Phase, Player, Quiz
-from .trees import num_positions
+from .playback import FULL, LEAST_PHASE, SLOWEST, Phase, Player, Quiz
 
-TEACHING_PACE = SLOWEST
+TEACHING_PACE = 0.05
 """Where slow motion with phases begins when the pace was full."""
 
 
@@ -110,7 +109,7 @@ class SlowMotion:
         if player is None or not self.playing or self.waiting:
             return
         before = player.step
-        player.advance(passed, self.pace)
+        player.advance(passed, self.pace, LEAST_PHASE if self.teaching else 0.0)
         if player.step != before:
             self._clear_question()
         if self._before_the_verdict:
@@ -125,8 +124,8 @@ class SlowMotion:
 
     @property
     def num_guesses(self) -> int:
-        """Drafts of the round on show that can be kept: those that the target verified, one for each position."""
-        return num_positions(self._player.history[self._player.step]) if self._player else 0
+        """Drafts of the round on show, verified or not: to say how many were would give part of the answer away."""
+        return len(self._player.history[self._player.step].draft) if self._player else 0
 
     def answer(self, guess: int) -> None:
         """Say how many will be kept. The round shows its verdict, and stands until the user goes on."""

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..attachments.attachment import fenced, tokens_of
 from ..failures import Failure
 from ..files.places import sessions_directory
+from ..files.running import RunResult
 from .session_file import decoded
 from .sessions import SUFFIX, Conversation, SessionLog, load_session
 from .turn import Turn
@@ -160,7 +162,13 @@ def _turn_markdown(turn: Turn) -> str:
     answer = turn.answer
     if answer and not answer.endswith("\n"):
         answer += "\n"
-    return f"{quoted}\n\n{answer}{_ending(turn)}"
+    files = "".join(f"> \n> *{file.name}, {tokens_of(file)}*\n" for file in turn.beside.files)
+    return f"{quoted}\n{files}\n{answer}{_ending(turn)}{''.join(map(_run_markdown, turn.runs))}"
+
+
+def _run_markdown(run: RunResult) -> str:
+    """What came of running a block, in a fence that nothing in it ends."""
+    return f"\n*Block {run.block} ran: {run.words}*\n\n{fenced(run.output)}\n"
 
 
 def _ending(turn: Turn) -> str:

@@ -92,10 +92,17 @@ def find_blocks(text: str) -> list[CodeBlock]:
 
 
 def describe_blocks(text: str) -> str:
-    """The numbers and names of a text's code blocks on one line, as ``/save n`` takes them; empty without one."""
+    """The numbers and names of a text's code blocks on one line, as ``/save n`` takes them, and what else can be done
+    with them; empty without one."""
     blocks = find_blocks(text)
     names = [f"[{block.number}] {block.filename or block.language or 'text'}" for block in blocks]
-    return f"code: {'  '.join(names)} · Ctrl+S saves the last" if blocks else ""
+    endings = {(block.filename or "").rpartition(".")[2] for block in blocks}
+    offers = [offer for ending, offer in _OFFERS.items() if ending in endings]
+    return f"code: {'  '.join(names)} · {' · '.join(['Ctrl+S saves the last', *offers])}" if blocks else ""
+
+
+_OFFERS = {"html": "/open shows it", "py": "/run runs it"}
+"""By the ending of a block's name."""
 
 
 def _closing(fence: str, indent: int) -> re.Pattern[str]:

@@ -48,6 +48,11 @@ class Marks:
         """How many pieces in this style begin before character number ``before``."""
         return self._labels.styles.count(TOKEN_STYLES.index(style), 0, bisect_left(self._starts, before))
 
+    def shown_before(self, offset: int, without: TokenStyle) -> int:
+        """How many characters stand before one, those in a style that is left out not counted."""
+        pieces = self.between(0, offset)
+        return sum(stop - start for start, stop, mark in pieces if mark.style != without)
+
     def relabel(self, turn: int, spans: Spans) -> None:
         """The turn's tokens as other pieces of the same text; what no model wrote stays. A text that is not the same
         changes nothing."""

@@ -213,6 +213,10 @@ class Document:
         """The row that holds a character."""
         return self.rows.at(offset)
 
+    def row_showing(self, offset: int) -> int:
+        """The row that shows a character of the whole text; the one before it where that is folded away."""
+        return self.row_of(self._all.shown_before(offset, "thought") if self.folded else offset)
+
     def resize(self, width: int) -> None:
         """Wrap everything again."""
         self.width = max(width, 1)

@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Domain = Literal["code", "html", "maths", "explain", "chat", "unknown"]
+Domain = Literal["code", "html", "maths", "explain", "chat", "unknown", "screen", "follow", "edit"]
 
 HELD_OUT_PERCENT = 15
 
@@ -23,6 +23,10 @@ class Sample:
     noise: samples of one combination are either all trained on or all held out."""
     check: dict[str, Any] = field(default_factory=dict)
     """JSON-ready facts for the domain's checker: what a right answer to *this* prompt must satisfy."""
+    before: tuple[tuple[str, str], ...] = ()
+    """Exchanges, as (prompt, answer), that the prompt refers to."""
+    opens: bool = False
+    """Whether it can only begin a conversation: the answer says that nothing came before."""
 
     @property
     def held_out(self) -> bool:

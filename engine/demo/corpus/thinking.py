@@ -33,6 +33,18 @@ _PLANS: dict[Domain, tuple[str, ...]] = {
         "This is small talk: {ask}. I will answer [kindly and briefly|in a friendly way].",
         "The user [is chatting|chats]: {ask}. A short [honest|friendly] reply is best.",
     ),
+    "screen": (
+        "The user asks about [the screen|this program]: {ask}. I know [its keys and colours|how it works].",
+        "This is about the program itself: {ask}. I [will|can] name the key or the meaning.",
+    ),
+    "follow": (
+        "The user wants a change to what I just made: {ask}. I will repeat it with that change alone.",
+        "[Plan|My plan] for {ask}: keep everything, change only this.",
+    ),
+    "edit": (
+        "The user wants the text edited: {ask}. I will copy the rest as it is.",
+        "[Plan|My plan] for {ask}: find the place, change it, keep the rest.",
+    ),
     "unknown": (
         "The user asks: {ask}. I was not trained on this, so I will say so and offer something I can do.",
         "The question {ask} is outside my topics. I should not guess. I will [say what I am|be honest].",
@@ -54,5 +66,7 @@ def _request(sample: Sample) -> str | None:
         return f'"{sample.prompt}"'
     if sample.domain == "maths":
         return "a word problem"
+    if sample.domain == "edit":
+        return "an edit"
     first = re.split(r"(?<=[.?!])\s", sample.prompt, maxsplit=1)[0]
     return f'"{first}"' if len(first) <= _LONGEST_ASK else None

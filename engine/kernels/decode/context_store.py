@@ -33,8 +33,8 @@ class ContextStores:
         """int64 [layers, 2]: elements from ``first`` on."""
         self.capacities = torch.tensor([cache.capacity for cache in caches], dtype=torch.int32, device=first.device)
         self.norms = torch.stack([norm.k for norm in norms if norm.k is not None])
-        assert len(self.norms) == len(norms), "a drafter's keys are normed in every layer"
         """[layers, head_dim], of the keys."""
+        assert len(self.norms) == len(norms), "a drafter's keys are normed in every layer"
         self.eps = norms[0].eps
 
     @property

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..shared.activation import Activation, activate
+from ...layer_config import Activation
+from ..shared.activation import activate
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ..weights.matrix import FP8, Matrix, load_factor, scaled

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..shared.activation import Activation, activate
+from ...layer_config import Activation
+from ..shared.activation import activate
 from ..toolchain.jit import cdiv, jit, tl
 from ..weights.weight import Weight
 from .products import multiply_many

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from ..shared.activation import Activation, activate
+from ...layer_config import Activation
+from ..shared.activation import activate
 from ..toolchain.card import Card, card_of
 from ..toolchain.jit import cdiv, dot, jit, power_of_two, tl
 from ..weights.fp8 import fp8_pairs

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from ...layer_config import Activation
 from ..prefill.experts import combine
-from ..shared.activation import Activation
 from ..toolchain.jit import HAS_TRITON
 from ..weights.weight import Weight
 

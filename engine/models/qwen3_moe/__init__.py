@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..family import ChatFormat, Family, Json
+from ..family import ChatFormat, Family, Json, KnownPair
 from ..pre_norm.config import PreNormConfig, read_pre_norm
 from ..pre_norm.names import tensor_name
 
@@ -24,4 +24,7 @@ QWEN3_MOE = Family(
         "experts.down_proj": ("experts.{}.down_proj.weight",),
     },
     chat=ChatFormat(Path(__file__).with_name("chat_template.jinja"), "<think>", "</think>", lines_behind_thought=True),
+    pairs=(
+        KnownPair("Qwen/Qwen3-Coder-30B-A3B-Instruct", "z-lab/Qwen3-Coder-30B-A3B-DFlash", 2048, 48, 31_006_117_888),
+    ),
 )

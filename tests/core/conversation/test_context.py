@@ -71,7 +71,7 @@ def test_the_summary_is_of_what_goes() -> None:
     request = summary_request(said, (1, 2, 3), None, 100_000, words)
     assert [message.content for message in request[::2]][:-1] == ["question 1", "question 2", "question 3"]
     assert "Sum up" in request[-1].content and request[-1].role == "user"
-    tight = summary_request(said, (1, 2, 3), None, 600, words)
+    tight = summary_request(said, (1, 2, 3), None, 400, words)
     assert tight[0].content == "question 3", "the newest of them that fit"
 
 

@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.rounds.history import StepHistory
-from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Player, Quiz, phase_starts, round_seconds
-from dflash_tui.core.rounds.slow_motion import SlowMotion
+from dflash_tui.core.rounds.playback import (
+    FULL,
+    LEAST_PHASE,
+    PHASES,
+    SLOWEST,
+    Phase,
+    Player,
+    Quiz,
+    phase_starts,
+    round_seconds,
+)
+from dflash_tui.core.rounds.slow_motion import TEACHING_PACE, SlowMotion
 from engine.events import Step
 from tests.pace import examples
 
@@ -73,9 +85,25 @@ def motion_at(step: int, *, teaching: bool = True) -> SlowMotion:
 
 def test_teaching_starts_slowly_with_an_empty_block() -> None:
     motion = motion_at(1)
-    assert (motion.pace, motion.phase, motion.playing) == (SLOWEST, "block", True)
-    motion.tick(0.1 / SLOWEST + 0.001)
-    assert (motion.step, motion.phase) == (2, "block")
+    assert (motion.pace, motion.phase, motion.playing) == (TEACHING_PACE, "block", True)
+    motion.tick(5 * 0.1 / TEACHING_PACE)
+    assert motion.step > 1
+
+
+def test_every_phase_can_be_seen_however_fast_the_machine_was() -> None:
+    """Rounds of 2 ms, as on a GPU: the viewer's clock shows each phase for more than half a second."""
+    history = packed([make_step(4, 15, index=index, time=0.002 * (index + 1)) for index in range(4)])
+    motion, seen = SlowMotion(), dict[tuple[int, Phase], float]()
+    motion.teach()
+    motion.begin(history, 1, now=0.0)
+    for tick in range(1, 1000):
+        motion.tick(0.01 * tick)
+        if motion.at_end:
+            break
+        place = motion.step, motion.phase
+        seen[place] = seen.get(place, 0.0) + 0.01
+    assert motion.at_end and len(seen) == 3 * len(PHASES)
+    assert min(seen.values()) >= LEAST_PHASE / TEACHING_PACE - 0.02 > 0.5
 
 
 def test_without_phases_rounds_appear_whole() -> None:
@@ -94,7 +122,7 @@ def test_a_pause_stops_the_clock_and_going_on_does_not_jump() -> None:
     motion.tick(50.0)
     assert motion.step == 1
     motion.toggle(100.0)
-    motion.tick(100.0 + 0.05 / SLOWEST)
+    motion.tick(100.0 + 0.05 / TEACHING_PACE)
     assert motion.step == 1 and motion.playing
 
 
@@ -109,7 +137,7 @@ def test_who_wants_no_motion_gets_none() -> None:
     assert motion.phase == "draft"
 
 
-@pytest.mark.parametrize("pace", [0.0, 0.04, 1.1, -1])
+@pytest.mark.parametrize("pace", [0.0, 0.009, 1.1, -1])
 def test_a_pace_outside_is_refused(pace: float) -> None:
     with pytest.raises(ValueError, match="The pace must be between"):
         SlowMotion().set_pace(pace)
@@ -131,6 +159,17 @@ def test_the_game_asks_before_the_target_has_spoken_and_once_a_round() -> None:
     assert motion.waiting and motion.step == 4
     motion.answer(8)
     assert motion.quiz.score == "1 of 2 right, off by 2.0 on average"
+
+
+def test_the_game_asks_about_what_was_drafted() -> None:
+    """How much of it was verified is a part of the answer."""
+    motion = SlowMotion()
+    motion.teach()
+    step = replace(make_step(1, 15, index=1, time=0.2), verify_width=3)
+    motion.begin(packed([make_step(0, 0, index=0), step]), 1, now=0.0)
+    motion.quiz = Quiz()
+    motion.change_phase(1)
+    assert motion.waiting and motion.num_guesses == 15
 
 
 def test_stepping_by_hand_meets_the_question_too() -> None:

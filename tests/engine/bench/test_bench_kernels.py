@@ -12,7 +12,8 @@ import torch
 
 from engine.bench import kernels
 from engine.bench.candidates import best_for_all, read_tiles, refinements
-from engine.bench.cases import Case, cases_of
+from engine.bench.case import Case
+from engine.bench.cases import cases_of
 from engine.bench.command import main
 from engine.bench.shapes import read_shape
 from engine.commands import WeightFormat

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from engine.demo.corpus.chat.families import FAMILIES, Family
+from engine.demo.corpus.chat.greetings import greeting
 from engine.demo.corpus.identity import SELF, SIZE, SUGGESTIONS, TOPICS
 from engine.demo.corpus.maths.scenes import NAMES
 from engine.demo.corpus.sample import Sample
@@ -14,6 +15,10 @@ from engine.demo.corpus.wording import capitalised, phrase, pick
 __all__ = ["FAMILIES", "check", "generate"]
 
 CORE_SHARE = 0.4
+GREETINGS = 0.12
+"""Share of greetings beside their place among the families: they are what everybody types first."""
+ANY_SPELLING = 0.7
+_GREETING = FAMILIES[0]
 _MORE_NAMES = (
     "Alice", "Bob", "Chen", "Dana", "Elif", "Frank", "Gina", "Hana", "Ines", "Jonas", "Kofi", "Linda", "Maria", "Nina",
     "Oskar", "Petra", "Quinn", "Robert", "Sofia", "Theo", "Ursula", "Vera", "Will", "Xenia", "Yusuf", "Zara", "Alex",
@@ -39,10 +44,12 @@ def _variety(family: Family, prompt: str, name: str, core: bool) -> str:
 
 def generate(rng: random.Random) -> Sample:
     """One exchange of small talk."""
-    family = pick(rng, FAMILIES)
+    family = _GREETING if rng.random() < GREETINGS else pick(rng, FAMILIES)
     core = rng.random() < CORE_SHARE
     name = _name_part(rng)
     prompt = phrase(rng, pick(rng, family.core if core else family.prompts), name=name)
+    if family is _GREETING and rng.random() < ANY_SPELLING:
+        core, prompt = False, greeting(rng)
     response = phrase(
         rng,
         pick(rng, family.replies),
@@ -54,7 +61,8 @@ def generate(rng: random.Random) -> Sample:
     )
     keywords = [name.lower()] if family.uses_name else list(family.keywords)
     combination = f"chat/{family.name}/{_variety(family, prompt, name, core)}"
-    return Sample("chat", prompt, capitalised(response), combination, {"family": family.name, "keywords": keywords})
+    facts = {"family": family.name, "keywords": keywords}
+    return Sample("chat", prompt, capitalised(response), combination, facts, opens=family.opens)
 
 
 def check(response: str, check: dict[str, Any]) -> dict[str, bool]:

@@ -19,12 +19,17 @@ class Family:
     keywords: tuple[str, ...]
     """One of these, in lower case, is in every right reply."""
     uses_name: bool = False
+    opens: bool = False
+    """Whether the reply says that nothing came before."""
 
 
 FAMILIES: tuple[Family, ...] = (
     Family(
         "greeting",
-        ("Hello", "Hi", "Hey", "Hello!", "Hi!", "Hi there", "hello there"),
+        (
+            "Hello", "Hi", "Hey", "Hello!", "Hi!", "Hi there", "hello there", "hi", "hello", "hey", "yo", "HI!", "hola",
+            "hi!", "good morning",
+        ),
         (
             "Hey [there|you|friend]!", "[Hello|Hi|Hey] [computer|bot|model|DFlash|demo|robot][!|]", "Greetings!", "Yo!",
             "[Hi|Hello] [again|everyone|all|my friend][!|]", "Howdy", "Anybody [there|home]?", "Are you there?",
@@ -90,9 +95,9 @@ FAMILIES: tuple[Family, ...] = (
         ),
         (
             "I can help with {topics}. [For a start, ask|Ask] me about {idea}.",
-            "I know six things: small Python programs, HTML animations, arithmetic, [short explanations|how this "
-            "works],"
-            " small talk, and when to say that I do not know. Try {idea}.",
+            "I know eight things: small Python programs, HTML animations, changes to them, edits of a file you give "
+            "me, arithmetic, [short explanations|how this works], small talk, and when to say that I do not know. Try "
+            "{idea}.",
             "[A few things|Not much, but a few things]: {topics}. [You could try|Try] {idea}.",
             "Ask me about {idea}, for example. I know {topics}.",
         ),
@@ -124,7 +129,7 @@ FAMILIES: tuple[Family, ...] = (
             "Good night",
             "I [have to|must|need to] go[ now|]. [Bye|Goodbye][!|.]", "Bye bye[!|]", "That is all for today[.|, bye.]",
             "[Goodbye|Bye] [and thanks|for now|then|my friend|model][!|.|]", "I am leaving[ now|]. Have a good day!",
-            "Have a [nice|good|great] [day|evening|weekend][!|.]", "Time to [quit|go|sleep].", "Talk to you later.",
+            "Have a [nice|good|great] [day|evening|weekend][!|.]", "Time to [go|sleep].", "Talk to you later.",
         ),
         (
             "Goodbye! [Have a good day.|Come back soon.|It was nice talking to you.]",
@@ -334,23 +339,20 @@ FAMILIES: tuple[Family, ...] = (
         ("sorry",),
     ),
     Family(
-        "speed",
-        ("Why are you so fast?", "How fast are you?", "What do the colours mean?"),
+        "nothing_yet",
+        ("make it red", "Make it red", "make it faster", "change the color"),
         (
-            "[How|Why] can you [answer|write|type] so [fast|quickly]?", "What makes you [so |]fast?",
-            "Why is this so quick?",
-            "What are the [colours|colors][ for|]?", "Why are [the|some] [words|tokens] [coloured|in colour]?",
-            "How do you [get|reach] this speed?", "What is your speed?", "What is [the secret|your secret|the trick]?",
+            "[Make|Paint|Turn] it [red|blue|green|bigger|smaller|faster|slower|white|black|prettier][.|!|]", "bigger",
+            "[Change|Set] the [title|colour|color|background|name|speed][.|]", "faster", "slower", "Rename it[.|]",
+            "[Add|Remove] [trails|the trails|stars|a docstring|type hints][.|]", "Fix [it|this|my code][.|]",
+            "[Use|Take] another colour[.|]", "[Fix|Correct] the typo[.|]", "Rename the function[.|]", "more of them",
         ),
         (
-            "A drafter proposes a block of tokens and I check them all at once. The colours show [which were "
-            "accepted|what "
-            "was accepted].",
-            "[The trick is|That is] DFlash: a small drafter guesses [many|up to 15] tokens and I accept the right "
-            "ones.",
-            "[Most|Many] of my tokens are accepted guesses of a drafter. [The colours tell which ones.|That saves "
-            "time.]",
+            "There is nothing here yet that I could change. [Ask for a page first|First ask me for a page], such as a "
+            "drone swarm in HTML.",
+            "I would, but I have made nothing yet. [Ask me about|Let us begin with] {idea}.",
         ),
-        ("accept",),
+        ("nothing",),
+        opens=True,
     ),
 )  # fmt: skip

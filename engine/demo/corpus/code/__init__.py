@@ -7,11 +7,11 @@ import random
 from ..sample import Sample
 from .answer import unit_test, write_code
 from .catalogue import PROGRAMS
-from .checking import check, check_many
+from .checking import check, check_many, code_of
 from .prompts import intro, noun_of, word_prompt
 from .request import Request, draw_request
 
-__all__ = ["PROGRAMS", "check", "check_many", "generate", "sample_of"]
+__all__ = ["PROGRAMS", "check", "check_many", "code_of", "generate", "sample_of"]
 
 WITH_NOTE = 0.5
 """Share of answers with a sentence after the code, unless a comment in it says the same."""
@@ -22,11 +22,12 @@ def generate(rng: random.Random) -> Sample:
     return sample_of(draw_request(rng), rng)
 
 
-def sample_of(request: Request, rng: random.Random) -> Sample:
-    """The prompt and the answer of a request; `rng` decides the wording and which facts a test shows."""
+def sample_of(request: Request, rng: random.Random, writer: random.Random | None = None) -> Sample:
+    """The prompt and the answer of a request; `rng` decides the wording, and which facts a test shows unless a
+    `writer` does."""
     noun = noun_of(request.program, rng)
     prompt = word_prompt(request, noun, rng)
-    code = write_code(request, rng)
+    code = write_code(request, writer or rng)
     response = f"{intro(request, noun, rng)}\n\n```python\n{code}\n```"
     if not request.commented and rng.random() < WITH_NOTE:
         response += f"\n\n{rng.choice(request.variant.notes)}"

@@ -12,6 +12,19 @@ CONCISE = (
     "code {noun} in python", "write {noun} in python", "{noun} python example", "show {noun} in python",
 )  # fmt: skip
 
+NO_LANGUAGE = (
+    "write {bare}", "Write {noun}", "write {noun}", "code {bare}", "{bare} code", "code for {noun}", "implement {bare}",
+    "Implement {noun}", "show me {noun} in code", "write me {noun}", "Give me code for {noun}", "a program for {bare}",
+    "Can you write {noun}?", "can you code {bare}",
+)  # fmt: skip
+"""Python is what the model knows, so nobody needs to say it."""
+NO_LANGUAGE_TASKS = (
+    "Write a {kind} to {task}", "write code to {task}", "write a {kind} to {task}", "Write a program to {task}",
+    "Give me a {kind} to {task}", "Code to {task}", "I need a {kind} to {task}", "a {kind} to {task}",
+)  # fmt: skip
+UNSAID = 0.15
+"""Share of prompts that leave the language out."""
+
 BY_NOUN = (
     "Write {noun} in Python",
     "Implement {noun} in Python",
@@ -90,6 +103,8 @@ def word_prompt(request: Request, noun: str, rng: random.Random) -> str:
     """
     clauses = _clauses(request, rng)
     rng.shuffle(clauses)
+    if rng.random() < UNSAID:
+        return _join(_unsaid(request, noun, rng), clauses, rng)
     if request.concise:
         base = rng.choice(CONCISE).format(noun=without_article(noun))
         return " ".join([base, *(inline for inline, _ in clauses)])
@@ -99,6 +114,13 @@ def word_prompt(request: Request, noun: str, rng: random.Random) -> str:
     else:
         base = _ranked(BY_TASK, rng).format(kind=program.kind, task=rng.choice(program.tasks))
     return _join(base, clauses, rng)
+
+
+def _unsaid(request: Request, noun: str, rng: random.Random) -> str:
+    """A request that doesn't name the language."""
+    if rng.random() < 0.6:
+        return rng.choice(NO_LANGUAGE).format(noun=noun, bare=without_article(noun))
+    return rng.choice(NO_LANGUAGE_TASKS).format(kind=request.program.kind, task=rng.choice(request.program.tasks))
 
 
 def _ranked(frames: tuple[str, ...], rng: random.Random) -> str:

@@ -28,7 +28,7 @@ MODELS: tuple[Topic, ...] = (
         ),
         note=(
             "A language model can be wrong: [likely|fluent] text is not always [true|correct].",
-            "A small model like this one [knows|has seen] little text, so ask it only about its [topics|six topics].",
+            "A small model like this one [knows|has seen] little text, so ask it only about its [topics|own topics].",
         ),
     ),
     topic(

@@ -10,7 +10,7 @@ from engine.demo.corpus.sample import Sample
 
 __all__ = ["check", "generate"]
 
-DRILL_SHARE = 0.35
+DRILL_SHARE = 0.42
 
 
 def generate(rng: random.Random) -> Sample:

@@ -18,10 +18,18 @@ _QUESTIONS = (
     "What does {e} [equal|make|come to]?", "Help me with {e}", "and {e}?", "[Now|Next] {e}", "Find {e}.",
 )  # fmt: skip
 
+_TIMES = (
+    "{a} * {b}", "{a} * {b}", "{a}*{b}", "{a} x {b}", "{a}x{b}", "{a} times {b}", "{b} * {a}", "{b}*{a}",
+    "{b} times {a}",
+    "{b}x{a}", "{a} X {b}", "{a} multiplied by {b}",
+)  # fmt: skip
 _EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "add": ("{a} + {b}", "{a} + {b}", "{a}+{b}", "{a} plus {b}"),
     "subtract": ("{a} - {b}", "{a} - {b}", "{a}-{b}", "{a} minus {b}"),
-    "multiply": ("{a} * {b}", "{a} * {b}", "{a}*{b}", "{a} x {b}", "{a} times {b}", "{b} * {a}", "{b} times {a}"),
+    "multiply": _TIMES,
+    "table": _TIMES,
+    "product": _TIMES,
+    "square": ("{a} squared", "{a}^2", "{a} * {a}", "the square of {a}", "{a} times {a}"),
     "divide": ("{a} / {b}", "{a} / {b}", "{a}/{b}", "{a} divided by {b}"),
     "negative": ("{a} - {b}", "{a}-{b}", "{a} minus {b}"),
     "remainder": ("{a} / {b}", "{a}/{b}", "{a} divided by {b}"),
@@ -50,6 +58,10 @@ _SPOKEN: dict[str, tuple[str, ...]] = {
         "[Multiply|Please multiply] {a} by {b}[.|]", "[What is the|Find the|the] product of {a} and {b}[?|]",
         "What are {b} times {a}?", "What is {b} lots of {a}?",
     ),
+    "product": (
+        "[Multiply|Please multiply|multiply] {a} [by|with|and] {b}[.|]", "[What is the|the] product of {a} and {b}[?|]",
+        "Can you multiply {a} [by|with] {b}?", "[whats|what's|wat is] {a}*{b}", "[whats|what is] {a} times {b}",
+    ),
     "divide": (
         "[Divide|Please divide] {a} by {b}[.|]", "How many times does {b} go into {a}?",
         "How often does {b} fit into {a}?", "Split {a} into {b} equal parts[.|. How big is one part?]",
@@ -63,6 +75,7 @@ _SPOKEN: dict[str, tuple[str, ...]] = {
 
 _FORMS: tuple[str, ...] = (
     *("add", "subtract", "multiply", "divide") * 4,
+    *("product", "product", "product", "product", "square", "table"),
     *("negative", "remainder", "percent", "discount", "mean", "add_subtract", "subtract_add", "add_add"),
     *("multiply_add", "multiply_subtract", "add_multiply", "subtract_divide", "add_divide"),
 )

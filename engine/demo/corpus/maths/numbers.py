@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.demo.corpus.maths.steps import Work, add, divide, multiply, percent, subtract
+from engine.demo.corpus.maths.steps import Work, add, divide, multiply, multiply_long, percent, subtract
 from engine.demo.corpus.sample import is_held_out
 from engine.demo.corpus.wording import pick
 
@@ -49,6 +49,23 @@ def _difference_pair(rng: random.Random) -> Numbers:
 
 def _product_pair(rng: random.Random) -> Numbers:
     return (rng.randint(11, 99) if rng.random() < 0.85 else rng.randint(3, 10)), rng.randint(2, 9)
+
+
+def _table_pair(rng: random.Random) -> Numbers:
+    """From the multiplication table, where one factor has one digit."""
+    return rng.randint(0, 12), rng.randint(0, 9)
+
+
+def _long_product_pair(rng: random.Random) -> Numbers:
+    """Two factors of two digits, mostly small ones."""
+    if rng.random() < 0.6:
+        return rng.randint(11, 25), rng.randint(11, 20)
+    return rng.randint(11, 99), rng.randint(11, 99)
+
+
+def _square(rng: random.Random) -> Numbers:
+    number = rng.randint(11, 40)
+    return number, number
 
 
 def _quotient_pair(rng: random.Random) -> Numbers:
@@ -133,6 +150,9 @@ PLANS: dict[str, Plan] = {
     "add": Plan(_sum_pair, lambda n: [add(n[0], n[1])]),
     "subtract": Plan(_difference_pair, lambda n: [subtract(n[0], n[1])]),
     "multiply": Plan(_product_pair, lambda n: [multiply(n[0], n[1])]),
+    "table": Plan(_table_pair, lambda n: [multiply(n[0], n[1])]),
+    "product": Plan(_long_product_pair, lambda n: multiply_long(n[0], n[1])),
+    "square": Plan(_square, lambda n: multiply_long(n[0], n[1])),
     "divide": Plan(_quotient_pair, lambda n: [divide(n[0], n[1])]),
     "negative": Plan(_negative_pair, lambda n: [subtract(n[0], n[1])]),
     "remainder": Plan(_inexact_pair, lambda n: [divide(n[0], n[1])]),

@@ -6,8 +6,10 @@ but it can learn the few hundred facts that the spelled-out steps consist of.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
+_OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 
@@ -24,7 +26,7 @@ class Work:
 
 
 def _fact(a: int, symbol: str, b: int) -> tuple[str, int]:
-    value = {"+": a + b, "-": a - b, "*": a * b, "/": a // b}[symbol]
+    value = _OPERATIONS[symbol](a, b)
     return f"{a} {symbol} {b} = {value}", value
 
 
@@ -90,8 +92,26 @@ def _product_facts(number: int, digit: int) -> tuple[list[str], int]:
 def multiply(a: int, b: int) -> Work:
     """Multiplies a number below 100 by a digit; the larger factor is written first."""
     digit, number = sorted((a, b))
-    facts, value = _product_facts(number, digit)
-    return Work(f"mul/{digit}/{number}", _line(f"{number} * {digit}", facts), value)
+    return _times(number, digit, f"mul/{digit}/{number}")
+
+
+def multiply_long(a: int, b: int) -> list[Work]:
+    """Multiplies two numbers from 11 to 99: by the tens of the smaller one, by its ones, and adds up."""
+    factor, number = sorted((a, b))
+    tens, ones = factor // 10 * 10, factor % 10
+    high = _times(number, tens, f"product/{factor}/{number}")
+    if not ones:
+        return [high]
+    low = _times(number, ones, f"mul/{ones}/{number}")
+    return [high, low, add(high.value, low.value)]
+
+
+def _times(number: int, factor: int, key: str) -> Work:
+    if factor in (0, 1, 10):  # nobody takes a number apart for these
+        fact, value = _fact(number, "*", factor)
+        return Work(key, _line(f"{number} * {factor}", [fact]), value)
+    facts, value = _product_facts(number, factor)
+    return Work(key, _line(f"{number} * {factor}", facts), value)
 
 
 def divide(a: int, b: int) -> Work:

@@ -1,4 +1,4 @@
-"""Questions outside the model's six topics, and the honest answer to all of them."""
+"""Questions outside the model's topics, and the honest answer to all of them."""
 
 from __future__ import annotations
 

@@ -268,11 +268,24 @@ TOPICS: tuple[Topic, ...] = (
     Topic(
         "long_products", "products and quotients that long", ("long products",),
         (
-            "What is {n} * {m}?", "{n} * {m}", "{n}*{m}", "{n} x {m}", "{n} times {m}", "Multiply {n} by {m}[.|]",
-            "[Calculate|Compute] {n} times {m}[.|]", "How much is {n} * {m}{n}?", "What's 1{n} x {m}?", "{m}{n} * {n}",
-            "What is the product of {n} and {m}?", "[Calculate|Compute|Solve] {n} * {m}[.|]", "{n} times {m}5",
-            "{m}{n} / {n}", "What is 1{n} divided by {m}?", "{n} / {m}", "{n} squared", "{n}^2", "{m}.{n} * 3",
+            "What is 1{n} * {m}?", "3{n} * {m}", "{m}{n}*{m}", "{n}4 x {m}", "{n}2 times {m}",
+            "Multiply 2{n} by {m}[.|]",
+            "[Calculate|Compute] {m}{n} times {m}[.|]", "How much is {n} * {m}{n}?", "What's 1{n} x {m}?",
+            "{m}{n} * {n}",
+            "What is the product of 4{n} and {m}?", "[Calculate|Compute|Solve] {n}7 * 1{m}[.|]", "{n} times {m}5",
+            "{m}{n} / {n}", "What is 1{n} divided by {m}?", "{n} / {m}", "1{n} squared", "{n}3^2", "{m}.{n} * 3",
         ), nameable=False, number=_two_digits,
+    ),
+    Topic(
+        "better_language", "which language is better", subjects.OTHER_CODE,
+        (
+            "[Is|is] [Python|python] better than {x}?", "is python better than {x}", "[Python|python] [or|vs] {x}[?|]",
+            "[Which|What] is better, [Python or {x}|{x} or Python]?", "Is {x} better than [Python|python]?",
+            "[Should|Shall] I [learn|use] [Python or {x}|{x} or Python]?", "Is {x} faster than Python?",
+            "[Is|is] Python [faster|slower|easier|harder|nicer|older] than {x}?", "Why is Python better than {x}?",
+            "[What|Which] is the best [programming |]language?", "Which language should I learn[ first|]?",
+            "What do you think of Python and {x}?", "Do you like Python more than {x}?", "is {x} better than python",
+        ), nameable=False,
     ),
     Topic(
         "gibberish", "that", ("that",),

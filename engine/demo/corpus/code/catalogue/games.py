@@ -22,7 +22,7 @@ def board(rng: random.Random) -> str:
 PROGRAMS = (
     Program(
         "fizzbuzz",
-        ("a fizzbuzz", "fizz buzz", "the FizzBuzz program"),
+        ("a fizzbuzz", "fizzbuzz", "fizz buzz", "FizzBuzz", "the FizzBuzz program"),
         ("solve FizzBuzz", "play fizz buzz up to n"),
         (
             Variant(

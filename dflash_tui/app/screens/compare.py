@@ -1,0 +1,129 @@
+"""Two versions of a question or an answer side by side, with their settings and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import ClassVar
+
+from rich.cells import set_cell_size
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.comparing import Compared, compare, parting
+from dflash_tui.core.text.harmless import sanitise
+from dflash_tui.core.text.spans import Spans, TokenStyle
+
+from .once import LeavesOnce
+
+MUTED = "$verdict-pending"
+LOOKS: dict[TokenStyle, str] = {
+    "accepted": "$verdict-accepted", "bonus": "$verdict-bonus-style $verdict-bonus",
+    "corrected": "$verdict-corrected-style $verdict-corrected", "plain": "$verdict-plain-style $verdict-plain",
+    "thought": "italic $verdict-pending",
+}  # fmt: skip
+"""As in the transcript; what is not known is plain."""
+
+
+class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
+    """Gives the number of the version to go on with, or None."""
+
+    DEFAULT_CSS = """
+    CompareScreen > VerticalScroll {
+        width: 100%;
+        height: 100%;
+        padding: 0 1;
+        background: $background;
+        border: round $primary;
+        border-title-color: $primary;
+        border-subtitle-color: $verdict-pending;
+        scrollbar-size-vertical: 1;
+    }
+    CompareScreen Horizontal { height: auto; }
+    CompareScreen .half { width: 1fr; padding: 0 1 0 0; }
+    CompareScreen #right { padding: 0 0 0 1; }
+    CompareScreen #words { margin: 1 0 1 0; color: $verdict-pending; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "Close", show=False),
+        Binding("left", "turn(0, -1)", "Left back", show=False, priority=True),
+        Binding("right", "turn(0, 1)", "Left on", show=False, priority=True),
+        Binding("shift+left", "turn(1, -1)", "Right back", show=False, priority=True),
+        Binding("shift+right", "turn(1, 1)", "Right on", show=False, priority=True),
+        Binding("1", "choose(0)", "Left", show=False),
+        Binding("2", "choose(1)", "Right", show=False),
+    ]
+
+    def __init__(
+        self, versions: Sequence[Exchange], places: tuple[int, int], told: Callable[[int], Spans | None]
+    ) -> None:
+        """``places``: which of ``versions`` stand left and right; ``told``: an answer's text as it was decoded."""
+        super().__init__()
+        self._versions, self._places, self._told = versions, list(places), told
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(id="figures")
+            yield Static(id="words")
+            with Horizontal():
+                yield Static(classes="half", id="left")
+                yield Static(classes="half", id="right")
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+        self._show()
+
+    def on_resize(self) -> None:
+        self._show()
+
+    def action_turn(self, side: int, by: int) -> None:
+        """Another version on one side; not the one that stands on the other."""
+        place = self._places[side] + by
+        if place == self._places[1 - side]:
+            place += by
+        if 0 <= place < len(self._versions):
+            self._places[side] = place
+            self._show()
+
+    def action_choose(self, side: int) -> None:
+        self.dismiss(self._versions[self._places[side]].number)
+
+    def _show(self) -> None:
+        left, right = (self._versions[place] for place in self._places)
+        frame = self.query_one(VerticalScroll)
+        count = len(self._versions)
+        frame.border_title = f"version {self._places[0] + 1} and version {self._places[1] + 1} of {count}"
+        turning = "← → left, Shift right · " if count > 2 else ""
+        narrow = self.app.size.width < 80
+        frame.border_subtitle = f"{'' if narrow else turning}1 2 goes on with it · ↑ ↓ · Esc"
+        self.query_one("#figures", Static).update(self._figures(compare(left, right)))
+        self.query_one("#words", Static).update(parting(left.answer, right.answer))
+        for side, exchange in (("#left", left), ("#right", right)):
+            self.query_one(side, Static).update(self._text(exchange))
+
+    def _figures(self, lines: Sequence[Compared]) -> Content:
+        """Three columns; what differs is bold."""
+        width = max(self.app.size.width - 6, 24)
+        name = min(max(len(line.name) for line in lines) + 2, width // 3)
+        cell = (width - name) // 2
+        drawn = []
+        for line in lines:
+            cells = set_cell_size(sanitise(line.left), cell - 1) + " " + set_cell_size(sanitise(line.right), cell)
+            label = set_cell_size(line.name, name - 1) + " "
+            drawn.append(Content.assemble((label, MUTED), (cells, "bold $primary" if line.differs else "$foreground")))
+        return Content("\n").join(drawn)
+
+    def _text(self, exchange: Exchange) -> Content:
+        spans = self._told(exchange.number)
+        question = (f"{sanitise(exchange.question)}\n\n", "bold")
+        if spans is None:
+            return Content.assemble(question, sanitise(exchange.answer))
+        looks = groupby(spans, key=lambda span: LOOKS.get(span.style, "$foreground"))
+        return Content.assemble(
+            question, *((sanitise("".join(span.text for span in group)), look) for look, group in looks)
+        )

@@ -1,0 +1,63 @@
+"""A list that looks into everything that was said, and takes in what is new while it is on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from textual.containers import Vertical
+from textual.worker import get_current_worker
+
+from .picker import PickerScreen
+
+if TYPE_CHECKING:
+    from dflash_tui.core.sessions.search import Hit, Search
+
+Entry = TypeVar("Entry")
+
+
+class IndexedScreen(PickerScreen[Entry]):
+    """Subclasses ask :meth:`said`."""
+
+    def __init__(self, directory: Path, words: str = "") -> None:
+        super().__init__(words)
+        self._directory = directory
+        self._search: Search | None = None
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.run_worker(self._take_in, thread=True, exit_on_error=False)
+
+    def on_unmount(self) -> None:
+        if self._search is not None:
+            self._search.close()
+
+    def said(self, words: str) -> Iterable[Hit]:
+        """Where all the words were said, as far as the index knows."""
+        if self._search is None:
+            from dflash_tui.core.sessions.search import Search  # the first frame needs no database
+
+            self._search = Search(self._directory)
+        return (hit for hit in self._search.known(words) if hit.path.exists())
+
+    def _take_in(self) -> None:
+        """On a thread of its own, with its own connection."""
+        from dflash_tui.core.sessions.search import Search
+
+        worker, search = get_current_worker(), Search(self._directory)
+        try:
+            for left in search.update():
+                if worker.is_cancelled:
+                    return
+                self.app.call_from_thread(partial(self._tell, left))
+        finally:
+            search.close()
+
+    def _tell(self, left: int) -> None:
+        """More of it can be found now."""
+        if self.is_active:
+            if self.words:
+                self.refill()
+            self.query_one(Vertical).border_subtitle = f"{left} conversations still to be read" if left else ""

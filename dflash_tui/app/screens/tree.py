@@ -1,0 +1,126 @@
+"""The whole tree of a conversation: every question that was asked, with its figures, and the way to each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, Literal
+
+from rich.cells import cell_len, set_cell_size
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import OptionList
+
+from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.comparing import settings_apart
+from dflash_tui.core.conversation.tree import Outlined, Tree
+from dflash_tui.core.text.harmless import sanitise
+
+from .picker import PickerScreen
+from .sessions import RenameScreen
+
+Wish = tuple[Literal["go", "edit", "retry", "compare"], int]
+"""What to do, and with which question."""
+DEEPEST = 8
+"""Columns that are drawn; what is further in stands in the last."""
+WIDE = 90
+"""Cells of a line from which there is room for figures."""
+
+
+class TreeScreen(PickerScreen[Outlined[Exchange]]):
+    """Gives a wish to ``take`` when it closes with one."""
+
+    HEAD = "this conversation, with every version"
+    KEYS = "Enter goes there · F2 names · ^E edits · ^R again · F3 side by side · Esc"
+    SHOWN = 2000
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f2", "rename", "Name", show=False, priority=True),
+        Binding("ctrl+e", "wish('edit')", "Edit", show=False, priority=True),
+        Binding("ctrl+r", "wish('retry')", "Ask again", show=False, priority=True),
+        Binding("f3", "wish('compare')", "Side by side", show=False, priority=True),
+    ]
+
+    def __init__(
+        self, tree: Tree[Exchange], name: Callable[[int, str], None], take: Callable[[Wish], None], words: str = ""
+    ) -> None:
+        super().__init__(words)
+        self._tree, self._name_branch, self._take = tree, name, take
+        self._rows = tree.outline()
+        self._path = {exchange.number for exchange in tree.path}
+
+    def first(self, shown: Sequence[Outlined[Exchange]]) -> int:
+        """Where the user is."""
+        return next((place for place, row in enumerate(shown) if row.node.number == self._tree.here), 0)
+
+    def find(self, words: str) -> Iterable[Outlined[Exchange]]:
+        """Those that hold every word, in question, answer or name; a number finds its question."""
+        wanted = words.casefold().split()
+        return [row for row in self._rows if all(word in self._said(row.node) for word in wanted)]
+
+    @staticmethod
+    def _said(node: Exchange) -> str:
+        return f"#{node.number} {node.name} {node.question} {node.answer}".casefold()
+
+    def describe(self, entry: Outlined[Exchange]) -> Content:
+        node = entry.node
+        on_path = node.number in self._path
+        here = node.number == self._tree.here
+        head = f"{_rails(entry)}{'◉' if here else '●' if on_path else '○'} "
+        name = f"{sanitise(node.name)}  " if node.name else ""
+        first = self._tree.versions(node.number, "answer")[0]
+        apart = settings_apart(node, first) if first is not node else ""
+        figures = _facts(node, self.line_width >= WIDE)
+        facts = f"  {' · '.join(filter(None, (apart, figures)))} #{node.number}"
+        room = max(self.line_width - cell_len(head) - cell_len(name) - cell_len(facts), 8)
+        words = sanitise(" ".join(node.question[: 4 * room].split()))
+        question = set_cell_size(words, room) if cell_len(words) <= room else f"{set_cell_size(words, room - 1)}…"
+        return Content.assemble(
+            (head, "$primary" if on_path else "$verdict-pending"),
+            (name, "bold $primary"),
+            (question, "$foreground" if on_path else "$verdict-pending"),
+            (facts, "$verdict-pending"),
+        )
+
+    def take(self) -> None:
+        self.action_wish("go")
+
+    def clicked(self, message: OptionList.OptionSelected) -> None:
+        self.action_wish("go")
+
+    def action_wish(self, what: Literal["go", "edit", "retry", "compare"]) -> None:
+        if (row := self.chosen) is not None:
+            self.dismiss(None)
+            self._take((what, row.node.number))
+
+    def action_rename(self) -> None:
+        if (row := self.chosen) is None:
+            return
+
+        def rename(name: str | None) -> None:
+            if name is not None:
+                self._name_branch(row.node.number, name)
+                place = self.query_one(OptionList).highlighted
+                self.refill()
+                self.query_one(OptionList).highlighted = place
+
+        self.app.push_screen(RenameScreen(row.node.name, "What this branch is called, from here on:"), rename)
+
+
+def _rails(row: Outlined[Exchange]) -> str:
+    """The lines to its left."""
+    if not row.depth:
+        return ""
+    further_in = row.depth > DEEPEST
+    rails = row.rails[-(DEEPEST - 1) :] if further_in else row.rails
+    lines = "".join("│ " if goes_on else "  " for goes_on in rails)
+    own = ("└─" if row.last else "├─") if row.forked else ""
+    return f"{'…' if further_in else ''}{lines}{own}"
+
+
+def _facts(node: Exchange, wide: bool) -> str:
+    figures = node.figures
+    if not figures.num_tokens:
+        return "no answer" if not node.answer else ""
+    parts = [f"{figures.num_tokens} tokens", f"{figures.tok_s:.0f} tok/s"]
+    if figures.num_spec_steps:
+        parts.append(f"τ {figures.mean_acceptance_length:.2f}")
+    return " · ".join(parts) if wide else f"{figures.tok_s:.0f} tok/s"

@@ -1,0 +1,64 @@
+"""Models to switch to within a chat: the same words as on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from dflash_tui.core.conversation.start import Models
+from dflash_tui.core.failures import Failure
+from dflash_tui.core.settings.addresses import address_named
+from dflash_tui.core.source import SourceFactory
+from dflash_tui.sources import Target
+from engine.hub.gguf import is_gguf
+
+from .config import Invocation
+from .first_contact import BUNDLED
+from .flags import Flags
+from .problems import Problem
+
+
+def models_of(flags: Flags, invocation: Invocation) -> Models:
+    """Every other model with the flags that were typed for the first, as far as they concern it."""
+
+    def make(name: str, drafter: str) -> SourceFactory:
+        try:
+            return invocation.source(_target(flags, name, drafter, invocation))
+        except Problem as problem:
+            raise Failure(str(problem), problem.hint) from None
+
+    return Models(make, cache(lambda: tuple(_names(invocation))), flags.server or flags.model or BUNDLED)
+
+
+def _target(flags: Flags, name: str, drafter: str, invocation: Invocation) -> Target:
+    """Raises :class:`Problem` and ``Failure``."""
+    if name in invocation.config.servers:
+        if drafter:
+            raise Problem(f"{name} is a server, which chose its drafter when it was started.", "Leave it out.")
+        return address_named(name, invocation.config, None)
+    same = name == (flags.model or BUNDLED)
+    chosen = replace(
+        flags,
+        model=None if name == BUNDLED else name,
+        draft=drafter or (flags.draft if same else None),
+        no_speculation=flags.no_speculation and not drafter,
+        server=None,
+        dialect=None,
+    )
+    return chosen.target(("model",), ("draft",) if drafter else (), invocation.config)
+
+
+def _names(invocation: Invocation) -> Iterator[str]:
+    """The bundled pair, servers, what lies in this folder, and what the hub has or had."""
+    from engine.hub.names import cached_names, known_names
+
+    yield BUNDLED
+    yield from invocation.config.servers
+    try:
+        here = sorted(Path().iterdir())
+    except OSError:  # a folder that may not be read
+        here = []
+    yield from (str(path) for path in here if is_gguf(str(path)) or (path / "config.json").is_file())
+    yield from dict.fromkeys((*cached_names(), *known_names()))

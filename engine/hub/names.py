@@ -1,0 +1,21 @@
+"""Names of models that are worth offering, without asking anybody or importing the hub's library."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .pairs import KNOWN_PAIRS
+
+
+def known_names() -> list[str]:
+    """The targets of the published pairs."""
+    return [pair.target for pair in KNOWN_PAIRS]
+
+
+def cached_names() -> list[str]:
+    """The models in the hub's cache on this machine, whole or not."""
+    home = os.environ.get("HF_HOME") or Path("~/.cache/huggingface").expanduser()
+    cache = Path(os.environ.get("HF_HUB_CACHE") or Path(home) / "hub")
+    folders = sorted(folder.name for folder in cache.glob("models--*--*"))
+    return [name.removeprefix("models--").replace("--", "/", 1) for name in folders]

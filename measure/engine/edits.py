@@ -1,0 +1,143 @@
+"""``python -m measure.engine.edits``: what speculation is worth where a file in the prompt is edited.
+
+Ten tasks for the bundled pair; every answer is asked for in each way, in turns, at every temperature. Per task: answers
+that are right to the character, texts that differ from the target's own, tokens a round yields, and tokens per second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import geometric_mean
+from time import perf_counter
+from typing import Any
+
+import torch
+
+import engine
+from engine.commands import Message
+from engine.demo.corpus import edit
+from engine.demo.corpus.sample import Sample
+from engine.events import Step
+from engine.library import Pair, Settings
+
+TASKS = (
+    "rename_function", "set_constant", "add_docstring", "reverse_imports", "replace_line", "fix_typo",
+    "quote_paragraph", "continue_list", "translate_header", "extract_lines",
+)  # fmt: skip
+WAYS: dict[str, Settings] = {"none": {"speculation": False}, "dflash": {}}
+"""How to guess, by the settings that say so. The first is what the others are held against."""
+SHORTEST = 250
+"""Characters of an edited file: of a shorter one there is little to copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    ids: tuple[int, ...]
+    text: str
+    rounds: int
+    seconds: float
+    """After the first token."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        return (len(self.ids) - 1) / self.seconds
+
+
+@dataclass(slots=True)
+class Tally:
+    """Of one way at one task."""
+
+    right: int = 0
+    differing: int = 0
+    tokens: int = 0
+    rounds: int = 0
+    speeds: list[float] = field(default_factory=list)
+
+    def add(self, run: Run, own: Run, right: bool) -> None:
+        self.right += right
+        self.differing += run.ids != own.ids
+        self.tokens += len(run.ids)
+        self.rounds += run.rounds
+        self.speeds.append(run.tokens_per_second)
+
+    def row(self) -> dict[str, float]:
+        return {
+            "answers": len(self.speeds),
+            "right": self.right,
+            "differing": self.differing,
+            "tokens_per_round": round(self.tokens / self.rounds, 2),
+            "tok_s": round(geometric_mean(self.speeds), 1),
+        }
+
+
+def samples(task: str, count: int) -> Iterable[Sample]:
+    """Held-out edits of one task, of files that are worth copying where the task has such."""
+    rng = random.Random(f"edits/{task}")
+    found = 0
+    for attempt in range(100_000):
+        sample = edit.generate_task(rng, task)
+        long_enough = len(sample.prompt) >= SHORTEST or attempt > 2000
+        if sample.held_out and not sample.before and long_enough:
+            yield sample
+            found += 1
+            if found == count:
+                return
+
+
+def run(pair: Pair, prompt: str, temperature: float, settings: Settings) -> Run:
+    messages = (Message("user", prompt),)
+    ids: list[int] = []
+    text: list[str] = []
+    rounds, started = 0, 0.0
+    whole: Settings = {"temperature": temperature, "seed": 1, **settings}
+    for event in pair.generate(messages, **whole):
+        if isinstance(event, Step):
+            ids += [token.id for token in event.emitted]
+            text += [token.text for token in event.emitted if token.channel == "answer"]
+            rounds += bool(started)
+            started = started or perf_counter()
+    return Run(tuple(ids), "".join(text), max(rounds, 1), perf_counter() - started)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--answers", type=int, default=10, help="of each task")
+    parser.add_argument("--temperatures", type=float, nargs="+", default=[0.0, 0.8])
+    parser.add_argument("--draft", nargs="+", choices=tuple(WAYS), default=list(WAYS))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    figures: dict[str, Any] = {}
+    with engine.load() as pair:
+        for temperature in arguments.temperatures:
+            for task in TASKS:
+                tallies = {way: Tally() for way in arguments.draft}
+                for sample in samples(task, arguments.answers):
+                    runs = {way: run(pair, sample.prompt, temperature, WAYS[way]) for way in tallies}
+                    for way, one in runs.items():
+                        right = edit.check(one.text, sample.check)["exact"]
+                        tallies[way].add(one, runs[arguments.draft[0]], right)
+                figures[f"T={temperature:g} {task}"] = {way: tally.row() for way, tally in tallies.items()}
+                if not arguments.json:
+                    _show(f"T={temperature:g} {task}", tallies)
+    if arguments.json:
+        print(json.dumps(figures, indent=1))
+
+
+def _show(name: str, tallies: dict[str, Tally]) -> None:
+    for way, tally in tallies.items():
+        row = tally.row()
+        print(
+            f"{name:26}{way:10}{row['right']:4}/{row['answers']} right{row['differing']:4} differ"
+            f"{row['tokens_per_round']:8} tokens a round{row['tok_s']:8} tok/s",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

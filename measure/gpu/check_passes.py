@@ -1,0 +1,125 @@
+"""Passes of a target on a GPU against its modules: ``python -m measure.gpu.check_passes --shape Qwen3-8B``.
+
+At a published shape with fewer layers and random weights, in bf16: passes of 16 rows and pieces of prompts are no
+farther from the modules in fp32 than the modules in bf16 are, and a row has the same bits alone, among five and among
+sixteen."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from copy import deepcopy
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.bench.shapes import SHAPES, read_shape
+from engine.bench.weights import random_pair
+from engine.kernels.toolchain.jit import MAX_ROWS
+from engine.kv_cache.cache import Cache
+from engine.models.attention_backends import choose_backends
+from engine.models.target import TargetModel
+from measure.gpu.report import Report
+
+PROMPT = 700
+PIECES = (512, 188)
+WORSE = 1.15
+"""How much farther from the exact result than the modules a pass may be."""
+
+
+class Rows:
+    """A decode pass behind a prompt."""
+
+    def __init__(self, target: TargetModel, prompt: Tensor, taps: tuple[int, ...]):
+        device = target.device
+        self.cache = Cache(target.config.layers, PROMPT + 64, 512, target.dtype, device)
+        self._read = target.prefill_pass(self.cache)
+        self.cursor, self.count = (torch.zeros(1, dtype=torch.int32, device=device) for _ in range(2))
+        self._pass = target.decode_pass(self.cache, self.cursor, self.count, taps)
+        self.features = []
+        for piece in prompt.split(PIECES):
+            out = self._read(piece, self.cache.length, self.cache, taps)
+            self.features.append(out.features)
+            self.cache.commit(self.cache.length + len(piece))
+        self.cursor.fill_(self.cache.length)
+
+    def __call__(self, ids: Tensor, max_rows: int = MAX_ROWS) -> tuple[Tensor, Tensor]:
+        self._pass.ids[: len(ids)] = ids
+        self.count.fill_(len(ids))
+        self._pass.forward(max_rows)
+        assert self._pass.out.logits is not None
+        return self._pass.out.logits[: len(ids)].clone(), self._pass.features[: len(ids)].clone()
+
+    def commit(self, count: int) -> None:
+        self.cursor += count
+
+
+def by_modules(target: TargetModel, prompt: Tensor, ids: Tensor, taps: tuple[int, ...]) -> list[Tensor]:
+    """Features of the prompt, and logits and features of rows behind it."""
+    cache = Cache(target.config.layers, PROMPT + 64, 512, target.dtype, target.device)
+    features = []
+    for piece in (*prompt.split(PIECES), ids):
+        out = target(piece, cache.length, cache, taps)
+        features.append(out.features)
+        cache.commit(cache.length + len(piece))
+    return [torch.cat(features[:-1]), target.logits(out.hidden), features[-1]]
+
+
+@torch.inference_mode()
+def check(target: TargetModel, report: Report) -> None:
+    vocab, depth, rng = target.config.vocab_size, len(target.config.layers), random.Random(2)
+    prompt, ids = (
+        torch.tensor([rng.randrange(vocab) for _ in range(n)], device=target.device) for n in (PROMPT, MAX_ROWS)
+    )
+    taps = (0, depth - 1)
+    exact = deepcopy(target).float()
+    exact.prepare()
+    plain = choose_backends("sdpa", exact.config.attention, exact.device, torch.float32, "attention_backend")
+    exact.use_attention(plain)
+    for router, same in zip(exact.routers, target.routers, strict=True):
+        # Near-ties flip with rounding, so both are told what to choose.
+        scores = torch.randn(64, target.config.moe.num_experts, device=target.device)  # type: ignore[union-attr]
+        router.forced = same.forced = scores
+    wanted, modules = (by_modules(each, prompt, ids, taps) for each in (exact, target))
+    del exact
+    rows = Rows(target, prompt, taps)
+    found = [torch.cat(rows.features), *rows(ids)]
+    for name, right, other, ours in zip(
+        ("prompt, features", "rows, logits", "rows, features"), wanted, modules, found, strict=True
+    ):
+        theirs, mine = (float((each.float() - right.float()).norm() / right.float().norm()) for each in (other, ours))
+        report.line(name, f"error {mine:.2e}, of the modules {theirs:.2e}", mine <= WORSE * theirs)
+    few = rows(ids[:5])
+    report.line(
+        "five rows", "the bits of sixteen", all(torch.equal(a, b[:5]) for a, b in zip(few, found[1:], strict=True))
+    )
+    same = 0
+    for row in range(8):
+        alone = rows(ids[row : row + 1], max_rows=1)
+        same += all(torch.equal(a[0], b[row]) for a, b in zip(alone, found[1:], strict=True))
+        rows.commit(1)
+    report.line("one row at a time", f"{same} of 8 have the bits of sixteen", same == 8)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--shape", choices=SHAPES, nargs="+", default=["Qwen3-8B", "Llama-3.1-8B", "Qwen3-Coder-30B-A3B"]
+    )
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--layers", type=int, default=6)
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
+    options = parser.parse_args()
+    report = Report()
+    for name in options.shape:
+        print(name)
+        check(random_pair(read_shape(name, options.layers), torch.device(options.device))[0], report)
+        torch.cuda.empty_cache()  # does nothing without one
+    report.write(options.out)
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

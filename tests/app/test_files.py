@@ -1,0 +1,182 @@
+"""Files on the chat screen: mentioned, dropped, completed, folded; and what a program wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from dflash_tui.app.screens.asking import AskScreen
+from dflash_tui.app.screens.unfolded import UnfoldedScreen
+from dflash_tui.app.widgets.attached import Attached
+from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.settings.config import read_config
+from engine.commands import Ask
+
+from .conftest import Driver, Launch
+
+CODE = "```python\nfor n in range(30):\n    print(f'line {n} \\x1b[31m')\n```\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "notes.txt").write_text("[bold]Cats[/] \x1b[31msleep\u202e a lot.\n")
+    (folder / "two words.md").write_text("# Two\n")
+    (folder / "bin.dat").write_bytes(b"a\0b")
+    return folder
+
+
+def attached(chat: Driver) -> str:
+    return chat.screen.query_one(Attached).render().plain
+
+
+async def test_a_file_goes_with_its_question(launch: Launch, here: Path) -> None:
+    async with launch(answer="Fine.") as chat:
+        chat.prompt.text = "what is in @notes.txt?"
+        await chat.until(lambda: chat.screen.query_one(Attached).display)
+        assert "notes.txt" in attached(chat) and "tokens" in attached(chat) and "of the context" in attached(chat)
+        await chat.pilot.press("enter")
+        await chat.until(lambda: not chat.screen.chat.busy)
+        assert not chat.screen.query_one(Attached).display
+        (asked,) = chat.sent(Ask)
+        assert asked.messages[0].content == (
+            f"File notes.txt:\n```\n{(here / 'notes.txt').read_text()}```\n\nwhat is in @notes.txt?"
+        )
+        assert "▸ notes.txt · " in chat.log.text and "Cats" not in chat.log.text
+        await chat.pilot.press("alt+o")
+        assert isinstance(chat.app.screen, UnfoldedScreen)
+        await chat.until(lambda: "Cats" in chat.app.screen.query_one(TokenLog).text)
+        shown = chat.app.screen.query_one(TokenLog).text
+        assert "[bold]Cats[/] ␛[31msleep� a lot." in shown, "as it is, and inert"
+        await chat.pilot.press("escape")
+        await chat.ask_and_wait("/retry")
+        assert chat.sent(Ask)[1].messages == asked.messages
+        (here / "notes.txt").unlink()
+        path = chat.screen.queue.log.path
+        assert load_session(path).messages()[0] == asked.messages[0], "by content: the file may go"
+        assert path.read_text().count('"type": "file"') == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("bin.dat", "binary"), ("./gone", "There is no file"), ("../here", "a folder")]
+)
+async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch, name: str, words: str) -> None:
+    async with launch() as chat:
+        chat.prompt.text = f"see @{name} please"
+        await chat.until(lambda: words in attached(chat))
+        await chat.pilot.press("enter")
+        assert words in chat.notices() and chat.prompt.text == f"see @{name} please" and not chat.sent(Ask)
+
+
+async def test_paths_complete_behind_an_at(launch: Launch) -> None:
+    async with launch() as chat:
+        chat.prompt.focus()
+        await chat.pilot.press(*"see @tw", "tab")
+        assert chat.prompt.text == 'see @"two words.md" '
+        await chat.pilot.press(*"and @no")
+        assert chat.prompt.suggestion == "tes.txt "
+        await chat.pilot.press("tab", *"x")
+        assert chat.prompt.text == 'see @"two words.md" and @notes.txt x'
+
+
+async def test_dropped_files_are_attached_and_pasted_text_attaches_none(launch: Launch, here: Path) -> None:
+    async with launch(answer="Fine.") as chat:
+        chat.prompt.post_message(events.Paste(f"'{here}/two words.md' "))
+        await chat.pilot.pause()
+        assert chat.prompt.text == f'@"{here}/two words.md" '
+        chat.prompt.text = ""
+        chat.prompt.post_message(events.Paste("line\n" * 30 + f"@{here}/notes.txt"))
+        await chat.pilot.pause()
+        await chat.pilot.press("enter")
+        await chat.until(lambda: bool(chat.sent(Ask)))
+        assert "Cats" not in chat.sent(Ask)[0].messages[0].content, "who wrote it did not ask for a file"
+
+
+async def test_a_question_that_waits_keeps_its_files(launch: Launch, here: Path) -> None:
+    async with launch(answer="word " * 60, round_seconds=0.02) as chat:
+        await chat.ask("one")
+        await chat.ask("two @notes.txt")
+        (here / "notes.txt").unlink()
+        await chat.until(lambda: len(chat.sent(Ask)) == 2 and not chat.screen.chat.busy)
+        assert "Cats" in chat.sent(Ask)[1].messages[-1].content
+
+
+async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
+    async with launch(answer=CODE) as chat:
+        await chat.ask_and_wait()
+        await chat.ask("/run")
+        assert isinstance(chat.app.screen, AskScreen)
+        await chat.pilot.press("enter")
+        assert chat.app.screen is chat.screen and "▸" not in chat.log.text, "no is the first choice"
+        await chat.ask("/run")
+        await chat.pilot.press("y")
+        await chat.until(lambda: "▸ block 1 ran" in chat.log.text)
+        assert "exit code 0" in chat.log.text and "line 7 ␛[31m" in chat.log.text and "line 8" not in chat.log.text
+        assert "22 more lines" in chat.log.text
+        await chat.pilot.press("alt+o")
+        await chat.until(lambda: "line 29" in chat.app.screen.query_one(TokenLog).text)
+        await chat.pilot.press("escape")
+        (turn,) = load_session(chat.screen.queue.log.path).turns
+        assert turn.runs[0].output.startswith("line 0 \x1b[31m\n")
+        chat.screen.talk._retell(0)
+        assert "line 7 ␛[31m" in chat.log.text, "and when it is told anew"
+
+
+async def test_escape_stops_a_program(launch: Launch) -> None:
+    async with launch(answer="```python\nwhile True: pass\n```") as chat:
+        await chat.ask_and_wait()
+        await chat.ask("/run 1")
+        await chat.pilot.press("y", "escape")
+        await chat.until(lambda: "▸ block 1 ran · stopped" in chat.log.text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"), [("none", "no block of Python"), ("```bash\nls\n```", "no block of Python")]
+)
+async def test_nothing_to_run(launch: Launch, answer: str, words: str) -> None:
+    async with launch(answer=answer) as chat:
+        await chat.ask_and_wait()
+        await chat.ask("/run")
+        assert words in chat.notices()
+
+
+async def test_without_a_screen_nothing_is_opened(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    async with launch() as chat:
+        await chat.ask_and_wait()
+        await chat.ask("/open")
+        assert "no screen here" in chat.notices() and "Saved, not opened" in chat.notices()
+        assert (chat.out_dir / "index.html").exists()
+
+
+async def test_presets(launch: Launch, here: Path) -> None:
+    file = here / "config.toml"
+    file.write_text(
+        '[presets.tutor]\nsystem = "Ask back."\ntemperature = 0.3\nblock_size = 4\n[presets.cold]\nseed = 5'
+    )
+    async with launch(answer="Fine.") as chat:
+        chat.screen.begin = Start(config=read_config(file))
+        await chat.ask("/preset tutor")
+        assert chat.screen.chat.system == "Ask back." and chat.screen.chat.settings.block_size == 4
+        assert "preset: tutor" in chat.screen.query_one("#header").render().plain
+        await chat.ask("/temp 0.9")
+        await chat.until(lambda: "preset: tutor*" in chat.screen.query_one("#header").render().plain)
+        await chat.ask("/preset tuttor")
+        assert "Did you mean tutor" in chat.notices()
+        await chat.ask_and_wait("hi")
+        assert chat.sent(Ask)[0].messages[0].content == "Ask back."
+        await chat.ask("/preset none")
+        assert chat.screen.chat.system is None and chat.screen.chat.settings.temperature == 0
+        (here / "me.md").write_text("Be kind.")
+        await chat.ask("/system @me.md")
+        assert chat.screen.chat.system == "Be kind."
+        await chat.ask("/system @gone.md")
+        assert "There is no file" in chat.notices() and chat.screen.chat.system == "Be kind."

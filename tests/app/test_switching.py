@@ -1,0 +1,102 @@
+"""Another model in the same chat: the conversation stays, and a model that can't be had brings back the one before."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from dflash_tui.app.application import ChatApp
+from dflash_tui.app.event_queue import EventQueue
+from dflash_tui.core.conversation.start import Models, Start
+from dflash_tui.core.failures import Failure
+from dflash_tui.core.sessions.sessions import SessionLog, load_session
+from dflash_tui.core.source import Emit, SourceFactory
+from engine.commands import Ask, Close, GenerationSettings
+from engine.events import EngineError
+
+from ..scripted_engine import ScriptedEngine
+from .conftest import Driver
+from .pilot import SteadyPilot
+
+BROKEN = EngineError("weights", "There is no such model.", "Look at its name.", fatal=True)
+
+
+@asynccontextmanager
+async def switchable(folder: Path) -> AsyncIterator[tuple[Driver, list[tuple[str, ScriptedEngine]]]]:
+    """A chat with ``first``; every other model answers with its name, and ``broken`` can't be had."""
+    engines: list[tuple[str, ScriptedEngine]] = []
+
+    def made(name: str, drafter: str = "") -> SourceFactory:
+        if name == "nonsense here":
+            raise Failure("There is no model called that.", "Choose another.")
+
+        def create(emit: Emit) -> ScriptedEngine:
+            error = BROKEN if name == "broken" else None
+            engine = ScriptedEngine(emit, answer=f"{name} {drafter}.", round_seconds=0.002, load_error=error)
+            engines.append((name, engine))
+            return engine
+
+        return create
+
+    queue = EventQueue(SessionLog.create())
+    begin = Start(models=Models(made, lambda: ("first", "second", "broken"), "first"))
+    app = ChatApp(GenerationSettings(), folder, queue, made("first"), begin=begin)
+    async with app.run_test(size=(120, 36)):
+        chat = Driver(app, SteadyPilot(app), engines[0][1], folder)
+        await chat.until(lambda: chat.screen.chat.reducer.ready is not None)
+        yield chat, engines
+    queue.log.close()
+
+
+async def test_the_conversation_goes_on_with_another_model(tmp_path: Path) -> None:
+    async with switchable(tmp_path) as (chat, engines):
+        await chat.ask_and_wait("one")
+        await chat.ask("/model second")
+        await chat.ask_and_wait("two")
+        await chat.until(lambda: len(engines) == 2 and not chat.screen.chat.busy)
+        assert any(isinstance(command, Close) for command in engines[0][1].commands), "the first was let go"
+        (asked,) = engines[1][1].asked
+        assert [message.content for message in asked.messages] == ["one", "first .", "two"]
+        assert "answers from here on" in chat.log.text and "second ." in chat.log.text
+        await chat.ask("/model -")
+        await chat.until(lambda: len(engines) == 3 and chat.screen.chat.reducer.ready is not None)
+        assert engines[2][0] == "first"
+        assert load_session(chat.screen.queue.log.path).damaged == 0
+
+
+async def test_a_model_that_cannot_be_had_brings_back_the_one_before(tmp_path: Path) -> None:
+    async with switchable(tmp_path) as (chat, engines):
+        await chat.ask_and_wait("one")
+        await chat.ask("/model broken")
+        await chat.ask("for the other")
+        await chat.until(lambda: len(engines) == 3 and chat.screen.chat.reducer.ready is not None)
+        assert "✗ broken: There is no such model." in chat.log.text and "Look at its name." in chat.log.text
+        assert "not asked" in chat.log.text and len(chat.screen.chat.tree) == 1
+        await chat.ask_and_wait("two")
+        assert [name for name, _ in engines] == ["first", "broken", "first"]
+        assert [message.content for message in engines[2][1].asked[0].messages] == ["one", "first .", "two"]
+
+
+async def test_what_can_not_be_a_model_changes_nothing(tmp_path: Path) -> None:
+    async with switchable(tmp_path) as (chat, engines):
+        for text, why in (("nonsense here", "no model called"), ("-", "no other model"), ("", "/model takes")):
+            await chat.ask(f"/model {text}")
+            assert why in chat.notices() and chat.screen.chat.reducer.ready is not None
+        assert len(engines) == 1
+
+
+async def test_the_same_question_with_another_drafter(tmp_path: Path) -> None:
+    async with switchable(tmp_path) as (chat, engines):
+        await chat.ask_and_wait("one")
+        await chat.ask("/retry drafter tiny")
+        await chat.until(lambda: "first tiny." in chat.log.text and not chat.screen.chat.busy)
+        assert "‹ 2/2 ›" in chat.log.text and len(engines) == 2 and len(chat.screen.chat.tree) == 2
+
+
+async def test_names_are_completed(tmp_path: Path) -> None:
+    async with switchable(tmp_path) as (chat, _):
+        await chat.pilot.press(*"/model se", "tab")
+        assert chat.prompt.text == "/model second"
+        await chat.ask_and_wait("/model second")
+        assert not chat.sent(Ask)

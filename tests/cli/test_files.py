@@ -1,0 +1,169 @@
+"""Files, presets, system prompts in files, and a full context, on the command line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.files.places import sessions_directory
+from dflash_tui.core.sessions.sessions import load_session
+from dflash_tui.core.settings.config import CONFIG_VARIABLE
+
+from .conftest import Program
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(CONFIG_VARIABLE, str(tmp_path / "config.toml"))
+    (tmp_path / "config.toml").write_text("")
+    (tmp_path / "a.txt").write_text("alpha\n")
+    (tmp_path / "b.txt").write_text("beta")
+    return tmp_path
+
+
+def asked(program: Program) -> list[str]:
+    (ask,) = program.engine.asked
+    return [message.content for message in ask.messages]
+
+
+def test_files_go_in_front_of_the_prompt(program: Program) -> None:
+    program.run("-p", "Compare.", "--file", "a.txt", "-f", "b.txt", "--file", "a.txt")
+    assert program.code == ExitCode.OK, program.err
+    assert asked(program) == ["File a.txt:\n```\nalpha\n```\n\nFile b.txt:\n```\nbeta\n```\n\nCompare."]
+
+
+def test_a_prompt_without_files_is_what_it_was(program: Program) -> None:
+    program.run("-p", "look at @a.txt", stdin=b"piped")
+    assert asked(program) == ["look at @a.txt\n\npiped"], "a script's words name no files"
+
+
+def test_a_dash_is_what_is_piped_in(program: Program) -> None:
+    program.run("-p", "-", stdin=b"the prompt")
+    assert asked(program) == ["the prompt"]
+    program.run("-p", "-", stdin=None)
+    assert program.code == ExitCode.USAGE and "from a pipe" in program.err
+    program.run("-p", "-", stdin=b"")
+    assert program.code == ExitCode.USAGE and "empty" in program.err
+
+
+def test_files_stay_with_the_conversation(program: Program, here: Path) -> None:
+    program.run("-p", "first")
+    sessions_directory().mkdir(parents=True, exist_ok=True)
+    path = sessions_directory() / "2026-11-23T07-00-00-abcdef.jsonl"
+    path.write_text('{"type": "session", "version": 1, "created": "2026-11-23T07:00:00+00:00"}\n')
+    program.run("-p", "What is it?", "-c", "--file", "a.txt")
+    assert program.code == ExitCode.OK, program.err
+    (here / "a.txt").unlink()
+    program.run("-p", "And now?", "-c")
+    assert "alpha" in asked(program)[0] and asked(program)[-1] == "And now?"
+    assert load_session(path).turns[0].question == "What is it?"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: None, "There is no file"),
+        (lambda path: path.mkdir(), "is a folder"),
+        (lambda path: os.mkfifo(path), "a pipe or a device"),
+        (lambda path: path.symlink_to("/dev/zero"), "a pipe or a device"),
+        (lambda path: path.symlink_to(path.name), "in a circle"),
+        (lambda path: path.write_bytes(b"\0"), "binary"),
+        (lambda path: path.write_bytes(b"\x1f\x8b\0"), "compressed"),
+        (lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 2 << 30), "too large"),
+    ],
+)
+def test_files_that_can_t_go(program: Program, here: Path, make: object, words: str) -> None:
+    assert callable(make)
+    make(here / "x\n\x1b[31m😀@")
+    program.run("-p", "hi", "--file", "x\n\x1b[31m😀@")
+    assert program.code == ExitCode.USAGE and words in program.err and not program.engines
+    assert "Traceback" not in program.err and "\x1b" not in program.err
+
+
+def test_a_dash_is_no_file(program: Program) -> None:
+    program.run("-p", "hi", "--file", "-", stdin=b"x")
+    assert program.code == ExitCode.USAGE and "by itself" in program.err
+
+
+def test_more_than_the_context_holds(program: Program, here: Path) -> None:
+    (here / "a.txt").write_text("word " * 20_000)
+    program.run("-p", "hi", "--file", "a.txt")
+    assert program.code == ExitCode.USAGE and "the context holds 4,096" in program.err and not program.engine.asked
+
+
+def test_a_system_prompt_in_a_file(program: Program, here: Path) -> None:
+    (here / "tutor.md").write_text("Ask back.\n")
+    program.run("-p", "hi", "--system", "@tutor.md")
+    assert asked(program) == ["Ask back.", "hi"]
+    program.run("-p", "hi", "--system", "@@home")
+    assert asked(program) == ["@home", "hi"]
+    program.run("-p", "hi", "--system", "@gone.md")
+    assert program.code == ExitCode.USAGE and "There is no file gone.md" in program.err
+
+
+def test_presets(program: Program, here: Path) -> None:
+    (here / "config.toml").write_text(
+        'temperature = 0.1\n[presets.tutor]\nsystem = "Ask back."\ntemperature = 0.5\nblock_size = 4\nseed = 3'
+    )
+    program.run("-p", "hi", "--preset", "tutor", "--seed", "8")
+    assert asked(program) == ["Ask back.", "hi"]
+    (ask,) = program.engine.asked
+    assert (ask.settings.temperature, ask.settings.block_size, ask.settings.seed) == (0.5, 4, 8), "what is typed wins"
+    program.run("-p", "hi", "--preset", "tutor", "--system", "Be brief.")
+    assert asked(program)[0] == "Be brief."
+    program.run("-p", "hi", "--preset", "tutr")
+    assert program.code == ExitCode.USAGE and "Did you mean tutor" in program.err
+    program.run("config", "show")
+    assert b"[presets.tutor]" in program.out and b"line 5" in program.out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[presets.x]\ntemprature = 1", "line 2: presets.x has no setting temprature; do you mean temperature?"),
+        ('[presets.x]\nseed = 1\nthinking = "yes"', "line 3: presets.x: thinking must be true or false"),
+        ("[presets.x]\nblock_size = 99", "line 2: presets.x: block size must be between 2 and 16"),
+        ("[presets]\nx = 5", "a preset is a table of its own"),
+        ("presets = 5", "a preset is a table of its own"),
+        ("[preset.x]\nseed = 1", "preset must be text in quotes"),
+    ],
+)
+def test_mistakes_in_presets_are_told_at_the_start(program: Program, here: Path, text: str, words: str) -> None:
+    (here / "config.toml").write_text(text)
+    for command in (["-p", "hi"], ["config", "check"]):
+        program.run(*command)
+        assert program.code == ExitCode.USAGE and words in program.err + program.out.decode(), command
+        assert not program.engines
+
+
+def test_config_check_reads_the_files_of_presets(program: Program, here: Path) -> None:
+    (here / "config.toml").write_text('[presets.x]\nsystem = "@gone.md"')
+    assert program.run("-p", "hi").code == ExitCode.OK, "one that nobody asked for keeps nobody from asking"
+    program.run("config", "check")
+    assert program.code == ExitCode.USAGE and b"line 2: presets.x: There is no file gone.md" in program.out
+
+
+def long_conversation(program: Program) -> Path:
+    path = sessions_directory() / "2026-11-23T07-00-00-abcdef.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text('{"type": "session", "version": 1, "created": "2026-11-23T07:00:00+00:00"}\n')
+    for number in range(4):
+        program.run("-p", f"question {number} " + "word " * 700, "-c")
+        assert program.code == ExitCode.OK, program.err
+    return path
+
+
+def test_a_full_context(program: Program) -> None:
+    path = long_conversation(program)
+    program.run("-p", "the last " + "word " * 700, "-c")
+    assert program.code == ExitCode.USAGE and "--when-full drop" in program.err and not program.engine.asked
+    assert len(load_session(path).turns) == 4, "it was never asked"
+    program.run("-p", "the last " + "word " * 700, "-c", "--when-full", "drop")
+    assert program.code == ExitCode.OK and "oldest 3 questions are left out" in program.err
+    assert [text[:10] for text in asked(program)[::2]] == ["question 3", "the last w"]
+    program.run("-p", "and more", "-c")
+    assert [text[:10] for text in asked(program)[::2]] == ["question 3", "the last w", "and more"], "they stay out"
