@@ -110,7 +110,7 @@ class RoundLaunches:
     def of(self, kind: Kind, greedy: bool) -> Launch:
         """A piece, captured when it is first wanted."""
         if (kind, greedy) not in self._captured:
-            drafts = {
+            drafts: dict[str, Launch] = {
                 "draft": self.draft, "grow": self.grow, "ingest": self.ingest, "lookup": partial(self.look_up, False),
                 "told lookup": partial(self.look_up, True), "draft lookup": self.draft_and_look_up,
             }  # fmt: skip

@@ -92,7 +92,8 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
         drafter.draft(decoder.target, text[0], drafter.config.block_size, draft_cache).ids.tolist()
 
     told = partial(ingest, MAX_ROWS)
-    return _round_costs(*_quickest([partial(_milliseconds, work) for work in (draft, told, told, *passes)]))
+    works: list[Callable[[], None]] = [draft, told, told, *passes]
+    return _round_costs(*_quickest([partial(_milliseconds, work) for work in works]))
 
 
 def _round_costs(draft: float, ingest: float, lookup: float, *passes: float) -> RoundCosts:
