@@ -98,10 +98,8 @@ def test_a_block_without_a_name_is_named_by_its_content(content: str, filename: 
 
 def test_the_blocks_of_an_answer_on_one_line() -> None:
     text = "```html\n```\n```\nwords\n```\n```brainfuck\n"
-    assert (
-        describe_blocks(text)
-        == "code: [1] index.html  [2] text  [3] brainfuck · Ctrl+S saves the last · /open shows it"
-    )
+    listed = "[1] index.html  [2] text  [3] brainfuck"
+    assert describe_blocks(text) == f"code: {listed} · Ctrl+S saves the last · /open shows it"
     assert describe_blocks("no code") == ""
 
 
