@@ -155,7 +155,7 @@ def _choose(
         return chain(len(draft.ids)), None
     if not draft.ids and looked is None:
         return (), None if plan.draft or plan.lookup else policy.pause(context)
-    rows = 1 + max(len(draft.ids), looked.count if looked is not None else 0)
+    rows = 1 + max(len(draft.ids), looked.size if looked is not None else 0)
     return policy.choose(draft.chances, context, rows, looked)
 
 

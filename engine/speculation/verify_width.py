@@ -253,7 +253,7 @@ class Auto(Policy):
 
     def _looked_up(self, looked: Looked, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
         """How likely each token of a looked up chain is once it is reached. ``by_drafter``: of a drafter's chain."""
-        chances = [self.matches.chance(min(looked.length + place, LONGEST)) for place in range(looked.count)]
+        chances = [self.matches.chance(min(looked.length + place, LONGEST)) for place in range(looked.size)]
         both = zip(chances[: looked.agreed], by_drafter, strict=False)
         return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
 
@@ -276,8 +276,8 @@ class Auto(Policy):
         worths = [self._worth(position) for position in chances]
         looked_up: tuple[float, ...] = ()
         if looked is not None:
-            looked = looked._replace(count=min(looked.count, rows - 1))
-            agreed = min(looked.agreed, looked.count, len(worths))
+            looked = looked._replace(size=min(looked.size, rows - 1))
+            agreed = min(looked.agreed, looked.size, len(worths))
             looked_up = self._looked_up(looked, [worth[0] for worth in worths])
             for place in range(agreed):
                 worths[place][0] = looked_up[place]
