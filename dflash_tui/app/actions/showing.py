@@ -39,8 +39,8 @@ RACE_RUNS = 3
 
 
 def race(screen: ChatScreen, argument: Argument) -> None:
-    """The target alone, its drafter at the block size of the slider, and at half of it; for auto, at the largest. Or what
-    answers here against a server."""
+    """The target alone, its drafter at the block size of the slider, and at half of it; for auto, at the largest. Or
+    what answers here against a server."""
     from dflash_tui.core.race.race import Race, kind_of, lanes_for
 
     from ..screens.race import RaceScreen
