@@ -28,7 +28,7 @@ LOG_SECONDS = 10.0
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("model")
-@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'none' fetches none.")
+@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'mtp' its assistant, 'none' none.")
 @click.option(
     "--weights",
     type=click.Choice([AUTO, *get_args(WeightFormat)]),
