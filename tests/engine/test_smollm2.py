@@ -13,8 +13,10 @@ from engine.commands import Message
 from engine.decoding.decoder import Decoder
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
+from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
 from measure.engine.smollm2 import NEAR, Both, answers, differences, load, questions
+from tests.engine.decoding.test_lookup_rounds import TABLE
 from tests.engine.small_decoders import run_turn, settings
 
 pytestmark = pytest.mark.smollm2
@@ -84,10 +86,10 @@ def test_a_seed_gives_the_same_words_again(both: Both) -> None:
 
 
 def test_what_is_looked_up_changes_no_word(both: Both) -> None:
-    sentence = "The quick brown fox jumps over the lazy dog."
-    prompt = both.prompt(f"Repeat this exactly: {sentence} {sentence}")
-    plain, drafted = (
-        run_turn(Decoder(both.target, None, 160), prompt, settings(max_new_tokens=24, speculation=on, block_size=8))
-        for on in (False, True)
-    )
+    sentence = "the quick brown fox jumps over the lazy dog, and the lazy dog sleeps on."
+    prompt = both.prompt(f"Repeat exactly: {sentence} {sentence}")
+    plain = run_turn(Decoder(both.target, None, 160), prompt, settings(max_new_tokens=24, speculation=False))
+    decoder = Decoder(both.target, None, 160)
+    decoder.use_policy(Auto(TABLE))
+    drafted = run_turn(decoder, prompt, settings(max_new_tokens=24, block_size="auto"))
     assert plain.ids == drafted.ids and len(drafted.rounds) < len(plain.rounds)
