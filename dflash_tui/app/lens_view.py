@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .screens.chat import ChatScreen
 
 
-NEEDS: dict[Lens, Feature] = {"confidence": "draft_probabilities", "verdict": "verdicts"}
+NEEDS: dict[Lens, Feature] = {"confidence": "draft_probabilities", "source": "verdicts", "verdict": "verdicts"}
 """What a source has to tell for a lens."""
 
 

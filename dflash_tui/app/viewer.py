@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .screens.chat import ChatScreen
 
 NOTHING = "There is no round to look at yet: ask something first."
+NO_ANSWER = "It stood in a question, or in what came with it."
 NOT_KEPT = "The rounds of this answer were not kept."
 
 
@@ -161,6 +162,14 @@ class Viewer:
     def visit_kept(self, accepted: int) -> None:
         """The next round of the answer on show that kept so many drafts, from the start again after the last."""
         self.visit(self.travel.next_with(self.here(), accepted), f"No round of this answer kept {accepted}.")
+
+    def visit_found(self) -> None:
+        """Where the tokens stood that the round on show looked up; answers alone have places to stand at."""
+        shown, turn = self.inspection, self.turn
+        if shown is None or turn is None or shown.step.match is None:
+            raise SlashError("This round looked nothing up.")
+        place = turn.num_prompt_tokens + shown.first_token - 1 - shown.step.match.distance
+        self.visit(self.travel.of_position(turn.number, place), NO_ANSWER)
 
     def go_to_number(self, number: int) -> None:
         """A round of the turn on show, or a guess where one was asked for."""

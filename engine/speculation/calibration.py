@@ -70,7 +70,7 @@ LENGTHS = (SHORTEST, 4, 5, 6, 8, 10, 13, 17, 24, LONGEST)
 OFTEN = (0.35, 0.45, 0.52, 0.6, 0.68, 0.75, 0.8, 0.85, 0.9, 0.93)
 """How often what came next comes next again, by bin: on Python sources, less a tenth where prose is below them."""
 MOST_CHANCE = 0.98
-MATCH_MEMORY = 0.9
+MATCH_MEMORY = 0.95
 SHARED_MEMORY = 0.95
 BIN_WEIGHT, SHARED_WEIGHT = 4.0, 4.0
 """How many observations that is worth in each bin, and for all bins together."""

@@ -25,7 +25,7 @@ class Looked(NamedTuple):
 
     length: int
     """Of the match; each token that turns out right makes it longer by one."""
-    count: int
+    size: int
     """Tokens of the chain."""
     agreed: int = 0
     """So many of its first tokens the drafter guessed, too."""

@@ -56,7 +56,7 @@ class Lookup(NamedTuple):
 
     length: int = 0
     """Of the match; 0 where there is none."""
-    count: int = 0
+    size: int = 0
     """Tokens of the chain, as far as the text goes."""
     num_right: int = 0
     agreed: int = 0
@@ -95,8 +95,8 @@ def play(
         plan, known = policy.plan(context, known), here.length
         chances = drafts[position].chances if plan.draft else ()
         looked: Looked | None = None
-        if plan.lookup and here.count:
-            looked = Looked(here.length, here.count, here.agreed if plan.draft else 0)
+        if plan.lookup and here.size:
+            looked = Looked(here.length, here.size, here.agreed if plan.draft else 0)
         tree: Sequence[Node] = ()
         path: list[int] = []
         taken = False
@@ -114,7 +114,7 @@ def play(
             milliseconds += costs.plain if policy.pause(context) is None else costs.rest
         tokens += len(path)
         right = min(here.num_right, tokens)
-        judged = Judged(here.length, right, right < min(here.count, tokens), taken) if here.length else None
+        judged = Judged(here.length, right, right < min(here.size, tokens), taken) if here.length else None
         policy.observe(chances, tree, path, context, judged)
         position += tokens
         rounds += 1

@@ -320,7 +320,8 @@ async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:
     async with launch() as chat:
         await chat.ask_and_wait()
         rows, looks = chat.log.rows, []
-        for lens, legend in [("confidence", "below 20"), ("steps", "one round"), ("latency", "about the mean")]:
+        legends = ("below 20", "the drafter's guess", "one round", "about the mean")
+        for lens, legend in zip(("confidence", "source", "steps", "latency"), legends, strict=True):
             await chat.pilot.press("f4")
             assert chat.screen.viewer.lenses.lens == lens and legend in shown(chat)
             looks.append(colours(chat, "swarm"))
@@ -330,9 +331,9 @@ async def test_lenses_repaint_and_never_wrap_again(launch: Launch) -> None:
         assert "accepted  corrected" in shown(chat)
         assert chat.log.rows is rows
         await chat.ask("/lens steps")
-        assert chat.screen.viewer.lenses.lens == "steps" and colours(chat, "swarm") == looks[1]
+        assert chat.screen.viewer.lenses.lens == "steps" and colours(chat, "swarm") == looks[2]
         await chat.ask("/lens x-ray")
-        assert "Lenses: verdict, confidence, steps, latency, plain" in chat.notices()
+        assert "Lenses: verdict, confidence, source, steps, latency, plain" in chat.notices()
 
 
 async def test_a_lens_reads_a_running_answer(launch: Launch) -> None:

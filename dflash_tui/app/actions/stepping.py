@@ -48,6 +48,10 @@ def kept(screen: ChatScreen, argument: Argument) -> None:
     screen.viewer.visit_kept(argument.integer() if argument.text else alike)
 
 
+def found(screen: ChatScreen, _: Argument) -> None:
+    screen.viewer.visit_found()
+
+
 def phase_back(screen: ChatScreen, _: Argument) -> None:
     screen.viewer.change_phase(-1)
 
@@ -105,6 +109,7 @@ ACTIONS = (
     Action("rejection-back", REJECTIONS, rejection_back, "left_curly_bracket"),
     Action("rejection-forward", REJECTIONS, rejection_forward, "right_curly_bracket"),
     Action("kept", "the next round that kept n guesses, or as many as this one", kept, "k", "kept", "[n]"),
+    Action("found", "to where this round's guesses stood before", found, "m", "found"),
     Action(
         "lens",
         "colour the text by another figure",

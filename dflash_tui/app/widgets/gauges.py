@@ -118,7 +118,7 @@ class RateGauge(Gauge):
             for left, right in zip(speed, tau, strict=True)
         ]
         head = Content.assemble((f"{'tokens/s':<{half}}", "bold"), ("acceptance length", "bold"))
-        words = [self._speeds(), self._speedup()][: max(height - 4, 0)]
+        words = [self._speeds(), self._speedup(), *self._shares()][: max(height - 4, 0)]
         room = height - 4 - len(words)
         chart = bars(_history(turn.rate, self.size.width), room) if room else []
         return [head, *figures, *(Content.styled(row, "$primary") for row in chart), *words]
@@ -142,6 +142,12 @@ class RateGauge(Gauge):
         first = "" if turn.ttft_ms is None else f" · first {milliseconds(turn.ttft_ms)}"
         # Beside a GPU's speeds there may be no room; the table behind the gauge has it.
         return Content.styled(words + first if len(words + first) <= self.size.width else words, MUTED)
+
+    def _shares(self) -> list[Content]:
+        """Who guessed what was accepted, where that is not the drafter alone."""
+        shares = self.facts.turn.acceptance.shares
+        told = " · ".join(f"{name} {share:.0%}" for name, share in shares)
+        return [Content.styled(f"guessed by {told}", MUTED)] if shares else []
 
     def _speedup(self) -> Content:
         speedup, plain = self.facts.speedup, self.facts.plain_ms

@@ -62,6 +62,11 @@ PHASE_WORDS: dict[Phase, str] = {
     "judge": "Guesses are kept up to the first that is not the target's own choice.",
     "emit": "The target's own token joins what was kept: {tokens} in one round.",
 }
+LOOKUP_WORDS: dict[Phase, str] = PHASE_WORDS | {
+    "block": "The newest tokens are looked for in all of the text before them: no drafter, no weights.",
+    "draft": "What came next where they stood before is the draft: {drafts} guesses.",
+}
+"""Where the text itself is the drafter."""
 TREE_WORDS: dict[Phase, str] = PHASE_WORDS | {
     "draft": "All {drafts} guesses are there together, and likely further choices beside them: a tree of {verified}.",
     "judge": "From place to place a guess is kept, as long as one of them is the target's own choice.",
@@ -122,11 +127,12 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     """The scene in at most ``height`` lines of ``width`` cells."""
     below = bool(scene.keys) and height >= ROWS_WITH_KEYS
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
-    table = _table(scene, width, height - 1 - len(words) - below - bool(scene.inspection.width))
+    found = [Content.styled(line, NUMBERS) for line in _cut(scene.inspection.found, width, 1)]
+    table = _table(scene, width, height - 1 - len(words) - below - len(found) - bool(scene.inspection.width))
     chosen = [_width(scene.inspection, width)] if scene.reached("verify") and scene.inspection.width else []
     # Before the verdict the cost would give away how many were kept.
     told = scene.inspection.cost if scene.reached("judge") else ""
-    lines = [title_line(scene, width), *table, *words, *chosen][: max(height - below, 1)]
+    lines = [title_line(scene, width), *table, *words, *found, *chosen][: max(height - below, 1)]
     lines += [Content.styled(line, NUMBERS) for line in _cut(told, width, height - below - len(lines))]
     if below:
         keys = fitting(scene.keys, width)
@@ -176,7 +182,7 @@ def explanation(scene: Scene) -> str:
         if scene.phase == "emit" and verdicts == {"accepted"}:
             return f"The answer ends with what was kept: {tokens} in one round."
         step = inspection.step
-        words = TREE_WORDS if step.tree else PHASE_WORDS
+        words = TREE_WORDS if step.tree else PHASE_WORDS if step.match is None else LOOKUP_WORDS
         words = UNTOLD_WORDS if any(token.text is None for token in step.draft) else words
         return words[scene.phase].format(drafts=len(step.draft), verified=num_verified(step), tokens=tokens)
     return inspection.why(_explained(scene))

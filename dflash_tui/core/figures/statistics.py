@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 
 from engine.commands import MAX_BLOCK_SIZE
-from engine.events import Clock, Step, TurnStatistics
+from engine.events import Clock, Source, Step, TurnStatistics, sources_in, verified_in
 
 from .series import Beginning
 
@@ -55,6 +57,9 @@ class AcceptanceStatistics:
     corrected: tuple[int, ...] = (0,) * (MAX_DRAFT + 1)
     """Entry k: those of them in which the target then wrote another token than the draft's next."""
 
+    named: tuple[tuple[Source, int], ...] = ()
+    """Accepted tokens that name who guessed them, by source; the drafter guessed the others."""
+
     def after(self, step: Step) -> AcceptanceStatistics:
         """The counts with one more round."""
         if not step.draft:
@@ -65,7 +70,16 @@ class AcceptanceStatistics:
             self.num_draft_tokens + verified,
             _with_more(self.histogram, accepted, 1),
             _with_more(self.corrected, accepted, is_corrected(step)),
+            named_sources(Counter(dict(self.named)) + Counter(accepted_sources(step))),
         )
+
+    @property
+    def shares(self) -> tuple[tuple[str, float], ...]:
+        """Who guessed what share of the accepted tokens; empty where nobody is named."""
+        total = max(self.num_accepted_draft_tokens, 1)
+        others = total - sum(count for _, count in self.named)
+        told = [*(("drafter", others),) * (others > 0), *self.named]
+        return tuple((name, count / total) for name, count in told) if self.named else ()
 
     @property
     def num_spec_steps(self) -> int:
@@ -95,6 +109,17 @@ def accepted_share(facts: TurnStatistics) -> str:
     if facts.num_draft_tokens:
         return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
     return ""
+
+
+def accepted_sources(step: Step) -> list[Source]:
+    """Who guessed the accepted tokens that name somebody."""
+    if all(token.source is None for token in verified_in(step)):
+        return []
+    return [source for source in sources_in(step) if source is not None]
+
+
+def named_sources(counts: Mapping[Source, int]) -> tuple[tuple[Source, int], ...]:
+    return tuple((source, count) for source, count in sorted(counts.items()) if count)
 
 
 def num_verified(step: Step) -> int:

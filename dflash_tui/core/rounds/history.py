@@ -6,11 +6,19 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import overload
+from typing import get_args, overload
 
-from engine.events import MICROSECONDS, Step
+from engine.events import MICROSECONDS, Source, Step
 
-from ..figures.statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost, is_corrected, num_verified
+from ..figures.statistics import (
+    MAX_DRAFT,
+    AcceptanceStatistics,
+    RoundCost,
+    accepted_sources,
+    is_corrected,
+    named_sources,
+    num_verified,
+)
 from .numbers import SECOND, microseconds
 from .packing import Packer, Piece, Place
 from .unpacking import Unpacker
@@ -53,13 +61,16 @@ class StepHistory:
         """At the end of the round, since the turn started."""
         self.accepted_sum, self.verified_sum, self.emitted_sum = array("q"), array("q"), array("q")
         self.draft_us_sum, self.verify_us_sum, self.total_us_sum = array("q"), array("q"), array("q")
-        self._sums = (
+        columns = (
             self.accepted_sum, self.verified_sum, self.emitted_sum,
             self.draft_us_sum, self.verify_us_sum, self.total_us_sum,
         )  # fmt: skip
         self.accepted, self.verified, self.emitted, self.draft_us, self.verify_us, self.total_us = map(
-            Differences, self._sums
+            Differences, columns
         )
+        self._by_source: dict[Source, array[int]] = {source: array("q") for source in get_args(Source)}
+        """Accepted tokens that name who guessed them."""
+        self._sums = (*columns, *self._by_source.values())
         """Tokens per step: accepted drafts, drafts that the target verified, emitted; and what its parts took."""
         self.context_length = array("q")
         self.latest: Step | None = None
@@ -159,7 +170,8 @@ class StepHistory:
         most = max((outcome % CORRECTED for outcome in seen if outcome != NOT_SPECULATIVE), default=0)
         corrected = tuple(seen[CORRECTED + count] for count in range(max(most, MAX_DRAFT) + 1))
         histogram = tuple(seen[count] + corrected[count] for count in range(len(corrected)))
-        return AcceptanceStatistics(self.verified_sum[index], histogram, corrected)
+        named = named_sources({source: column[index] for source, column in self._by_source.items()})
+        return AcceptanceStatistics(self.verified_sum[index], histogram, corrected, named)
 
     def cost(self, index: int) -> RoundCost:
         """Where the milliseconds went up to and with step ``index``, without the first, the prefill's."""
@@ -209,7 +221,8 @@ class StepHistory:
         self.context_length.append(step.context_length)
         milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)
         times = (microseconds((value or 0.0) / 1000) for value in milliseconds)
-        values = (accepted, verified, len(step.emitted), *times)
+        sources = Counter(accepted_sources(step))
+        values = (accepted, verified, len(step.emitted), *times, *(sources[source] for source in self._by_source))
         for total, value in zip(self._sums, values, strict=True):
             total.append(value + (total[-1] if total else 0))
         self._drafted.append(bool(step.draft))

@@ -102,6 +102,17 @@ class Inspection:
         return f"{spent} for {tokens} token{'s' * (tokens != 1)} · {alone}"
 
     @property
+    def found(self) -> str:
+        """Where the drafts were looked up, in a line; empty where they were not."""
+        match = self.step.match
+        if match is None:
+            return ""
+        guess = "".join(token.text or "" for token in self.step.draft if token.source == "lookup")
+        alike = f"the newest {match.length} tokens" if match.length > 1 else "the newest token"
+        where = f"{match.distance:,}".replace(",", " ")
+        return f"found {where} tokens back: {alike} stood there, then {quoted(guess)}"
+
+    @property
     def width(self) -> str:
         """Why so much of the draft was verified, or nothing drafted, in a line; empty where nobody chooses."""
         step, choice = self.step, self.step.choice
@@ -147,6 +158,8 @@ class Inspection:
                 first = f"the first, {quoted(draft.text)} ({_percent(draft.probability)}), was not what the target said"
                 which = f"the drafter's {_nth(kept.token.choice)} choice ({_percent(kept.token.probability)} likely)"
                 return f"{picked}: that is {which}, so it is kept; {first}."
+            case "accepted" if draft and draft.source == "lookup":
+                return f"{picked}: that is what came next where the text stood before, so it is kept."
             case "accepted":
                 return f"{picked}: that is what the drafter had guessed, so it is kept."
             case "rejected" if draft and choice:

@@ -3,21 +3,25 @@ with."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, get_args
 
 from .history import CHECKPOINT, StepHistory
+from .packing import SOURCES
 from .trees import accepted_drafts
 
-Lens = Literal["verdict", "confidence", "steps", "latency", "plain"]
+Lens = Literal["verdict", "confidence", "source", "steps", "latency", "plain"]
 LENSES: tuple[Lens, ...] = get_args(Lens)
 
 Shade = Literal[
     "sure-1", "sure-2", "sure-3", "sure-4", "sure-5", "undrafted", "even", "odd",
-    "fast-1", "fast-2", "fast-3", "fast-4", "fast-5",
+    "fast-1", "fast-2", "fast-3", "fast-4", "fast-5", "by-drafter", "by-lookup", "by-mtp",
 ]  # fmt: skip
 """``sure-5`` is the drafter at its surest and ``fast-5`` the cheapest token; ``even`` and ``odd`` are rounds."""
+_BY: tuple[Shade, ...] = ("by-drafter", "by-drafter", "by-lookup", "by-mtp")
+"""By the place in ``SOURCES``: who guessed it where nobody is named is the drafter."""
 _SURE: tuple[Shade | None, ...] = ("sure-1", "sure-2", "sure-3", "sure-4", "sure-5", None)
 """By :func:`bin_of`."""
 _FAST: tuple[Shade, ...] = ("fast-5", "fast-4", "fast-3", "fast-2", "fast-1")
@@ -29,6 +33,10 @@ _CACHED_BLOCKS = 128
 LEGENDS: dict[Lens, tuple[tuple[Shade, str], ...]] = {
     "confidence": (
         ("sure-1", "below 20 %"), ("sure-2", "20–40"), ("sure-3", "40–60"), ("sure-4", "60–80"), ("sure-5", "above 80"),
+        ("undrafted", "not drafted"),
+    ),
+    "source": (
+        ("by-drafter", "the drafter's guess"), ("by-lookup", "stood in the text before"), ("by-mtp", "MTP's guess"),
         ("undrafted", "not drafted"),
     ),
     "steps": (("even", "one round"), ("odd", "the next one")),
@@ -63,7 +71,9 @@ class Reading:
             case "latency":
                 return self._latency(step)
             case "confidence":
-                return self._confidence(step, token - self._history.tokens_before(step))
+                return self._of_draft(step, token - self._history.tokens_before(step), _SURE)
+            case "source":
+                return self._of_draft(step, token - self._history.tokens_before(step), _BY)
         return None
 
     def _latency(self, step: int) -> Shade:
@@ -74,18 +84,21 @@ class Reading:
         cost = history.total_us[step] / tokens
         return _FAST[sum(cost > limit * mean for limit in SLOWER)]
 
-    def _confidence(self, step: int, place: int) -> Shade | None:
-        """From the drafter's probability of an accepted draft; the target's own tokens were never drafted."""
+    def _of_draft(self, step: int, place: int, shades: Sequence[Shade | None]) -> Shade | None:
+        """From what is known of an accepted draft; the target's own tokens were never drafted."""
         if place >= self._history.accepted[step]:
             return "undrafted"
         block = step // CHECKPOINT
         complete = min((block + 1) * CHECKPOINT, len(self._history))
-        return _SURE[self._block(block, complete)[step % CHECKPOINT][place]]
+        return shades[self._block(block, complete)[step % CHECKPOINT][place]]
 
     def _decode_block(self, block: int, end: int) -> list[bytes]:
-        """The bin of every accepted draft of a block up to ``end``: decoding a step decodes those before."""
+        """The bin of every accepted draft of a block up to ``end``, or who guessed it: decoding a step decodes those
+        before."""
         start = block * CHECKPOINT
         steps = islice(self._history.steps(start), end - start)
+        if self._lens == "source":
+            return [bytes(SOURCES.index(token.source) for token in accepted_drafts(step)) for step in steps]
         return [bytes(bin_of(token.probability) for token in accepted_drafts(step)) for step in steps]
 
 

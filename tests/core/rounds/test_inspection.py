@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.figures.statistics import num_verified
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import Inspection, inspect, inspect_step
-from engine.events import DraftToken, EmittedToken, Step, WidthChoice
+from engine.events import DraftToken, EmittedToken, Match, Step, WidthChoice
 from engine.sampling.philox import uniform
 from tests.pace import examples
 
@@ -141,6 +141,15 @@ def test_a_draft_of_which_nothing_was_looked_at() -> None:
 )
 def test_tokens_that_no_draft_gave(step: Step, word: str) -> None:
     assert word in inspect_step(step, 0, 0, SEED).why(len(step.emitted) - 1)
+
+
+def test_what_was_looked_up_says_where_it_stood() -> None:
+    step = make_step(1, 3)
+    draft = tuple(replace(token, source="lookup") for token in step.draft)
+    found = inspect_step(replace(step, draft=draft, match=Match(5, 1840)), 7, 107, None)
+    assert found.found == "found 1 840 tokens back: the newest 5 tokens stood there, then “x0x1x2”"
+    assert "came next where the text stood before" in found.why(0)
+    assert inspect_step(step, 7, 107, None).found == ""
 
 
 def test_the_cost_is_compared_only_with_what_was_measured() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dflash_tui.core.figures.statistics import AcceptanceStatistics
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.lenses import LEGENDS, LENSES, Lens, Reading, bin_of, next_lens
 from engine.events import DraftToken, EmittedToken, Step
@@ -98,6 +99,14 @@ def test_a_running_answer_is_read_as_it_grows() -> None:
         emitted = (EmittedToken(1, "d", "accepted"), EmittedToken(3, "t", "corrected"))
         history.append(Step(1, index, 0.1 * index, draft, 1, emitted, 3, 1.0, 1.0, 2.0, 9, 3, 0.0))
         assert [reading.shade(2 * index), reading.shade(2 * index + 1)] == ["sure-3", "undrafted"]
+
+
+def test_the_source_is_who_guessed_what_was_kept() -> None:
+    draft = tuple(DraftToken(number, "d", 0.5, source=source) for number, source in enumerate((None, "lookup", "mtp")))
+    kept = tuple(EmittedToken(token.id, "d", "accepted") for token in draft)
+    step = Step(1, 1, 0.1, draft, 3, (*kept, EmittedToken(9, "t", "bonus")), 4, 1.0, 2.0, 3.0, 9, 7, 0.0)
+    assert shades("source", [step]) == ["by-drafter", "by-lookup", "by-mtp", "undrafted"]
+    assert AcceptanceStatistics().after(step).shares == (("drafter", 1 / 3), ("lookup", 1 / 3), ("mtp", 1 / 3))
 
 
 def test_every_lens_but_two_explains_its_shades_and_they_come_round() -> None:
