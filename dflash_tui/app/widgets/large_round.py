@@ -87,7 +87,7 @@ def _grid(scene: Scene, width: int) -> tuple[int, int]:
 
 def _row(scene: Scene, columns: tuple[Column, ...], width: int, high: int) -> list[Content]:
     guesses = [(_guess(scene, column), _ground(scene, column)) for column in columns]
-    odds = [(_odds(scene, column), ground) for column, (_, ground) in zip(columns, guesses, strict=True)]
+    odds = [(_odds(scene, column), _unlined(ground)) for column, (_, ground) in zip(columns, guesses, strict=True)]
     blank = [("", ground) for _, ground in guesses]
     parts = {"g": guesses, "o": odds, "_": blank, "t": [_own(scene, column) for column in columns]}
     lines = [_line(parts[part], width) for part in PARTS[high]]
@@ -99,7 +99,7 @@ def _line(cells: list[Cell], width: int) -> Content:
     for text, style in cells:
         shown = text if cell_len(text) <= width - 2 else set_cell_size(text, width - 3) + "…"
         before = (width - cell_len(shown)) // 2
-        ground = " ".join(word for word in style.split() if word not in ("underline", "strike"))
+        ground = _unlined(style)
         pieces += [
             (" " * before, ground),
             (shown, style),
@@ -107,6 +107,11 @@ def _line(cells: list[Cell], width: int) -> Content:
             (" ", ""),
         ]
     return Content.assemble(*pieces)
+
+
+def _unlined(style: str) -> str:
+    """The same without lines, which are for a token's text."""
+    return " ".join(word for word in style.split() if word not in ("underline", "strike"))
 
 
 def _guess(scene: Scene, column: Column) -> str:
