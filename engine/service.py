@@ -97,7 +97,8 @@ class EngineService:
             self._emit(event)
         if runner.decoder.drafter is None and self._options.drafter is None:
             advice = worded((Option("drafter"), " names one."), self._words)
-            self._emit(Notice("No drafter is known for this target, so none drafts.", advice))
+            words = "No drafter is known for this target: only what stands in the text can be guessed."
+            self._emit(Notice(words, advice))
         while not self._closing:
             self._handle(runner, self._waiting.pop(0) if self._waiting else self._commands.get())
 

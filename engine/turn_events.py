@@ -17,6 +17,7 @@ from .events import (
     EmittedToken,
     FinishReason,
     Match,
+    Source,
     Step,
     TreeToken,
     TurnFinished,
@@ -45,6 +46,9 @@ class TurnEvents:
         self.meter = TurnMeter(len(prompt.ids))
         self.index = 0
         self.thought = ""
+        drafter = runner.decoder.drafter
+        self.by_drafter: Source | None = "mtp" if drafter is not None and drafter.config.kind == "mtp" else None
+        """Who is named where the drafter guessed: a DFlash drafter is not."""
         self.reason: FinishReason = "stopped"
 
     def begun(self, num_reused: int) -> TurnStarted:
@@ -86,7 +90,7 @@ class TurnEvents:
                 piece(token),
                 _probability(by_drafter),
                 None if given is None else _probability(given),
-                "lookup" if place >= first_looked_up else None,
+                "lookup" if place >= first_looked_up else self.by_drafter,
             )
             for place, (token, by_drafter, given) in enumerate(drafted)
         )

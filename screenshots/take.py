@@ -85,6 +85,7 @@ SCENES = (
     Scene("light", (120, 36), "Write a quicksort in Python", theme="dflash-light"),
     Scene("steps", (120, 36), "Write a quicksort in Python", keys=("f3", "left_curly_bracket")),
     Scene("slow-motion", (120, 36), "Write a quicksort in Python", keys=("f5", *["right_square_bracket"] * 2)),
+    Scene("presenter", (120, 36), "Write a quicksort in Python", keys=("f8", *["right_square_bracket"] * 4)),
     Scene("statistics", (120, 36), ("Write a quicksort in Python", "/stats")),
     Scene("help", (120, 36), "/help"),
     Scene("race", (120, 36), "Write a quicksort in Python", keys=("f6",), shown=raced),

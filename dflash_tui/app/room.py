@@ -76,7 +76,7 @@ class Room:
             elif way == "new":
                 self._start_new(beside, said, then)
             elif way == "summary":
-                self._sum_up(replace(beside, left_out=(*beside.left_out, *gone)), said, gone, then)
+                self._sum_up(text, replace(beside, left_out=(*beside.left_out, *gone)), said, gone, then)
             else:
                 then(replace(beside, left_out=(*beside.left_out, *gone)))
 
@@ -88,7 +88,7 @@ class Room:
         self._screen.talk.new()
         then(replace(beside, left_out=(), carried=Carried("answer", answer) if answer else None))
 
-    def _sum_up(self, beside: Beside, said: list[Exchange], gone: tuple[int, ...], then: Then) -> None:
+    def _sum_up(self, text: str, beside: Beside, said: list[Exchange], gone: tuple[int, ...], then: Then) -> None:
         screen = self._screen
         messages = summary_request(said, gone, screen.chat.system, self.limit, self.ruler.prompt)
         most = summary_tokens(self.limit)
@@ -97,7 +97,9 @@ class Room:
         def done(summary: str | None) -> None:
             if summary is None:
                 screen.notify("There is no summary: the oldest questions went without.", severity="warning", timeout=5)
-            then(replace(beside, carried=Carried("summary", summary) if summary else beside.carried))
+            summed = replace(beside, carried=Carried("summary", summary) if summary else beside.carried)
+            fits = fit(said, screen.chat.system, text, self.limit, self.ruler.prompt, summed).fits
+            then(summed if fits else beside)
 
         ask = Ask(screen.chat.next_turn, messages, settings)
         screen.app.push_screen(SummaryScreen(ask, screen.source.send, screen.queue), done)

@@ -190,10 +190,8 @@ class Vllm:
     def notice(self, report: Report) -> Notice | None:
         if not report.counted and self.facts.speculates is not False:
             doubt = "speculates" if self.facts.speculates else "may speculate"
-            return Notice(
-                f"This vLLM {doubt}, and does not say how its rounds went: what was accepted is a guess.",
-                f"vllm serve {self.FLAG}, from 0.29 on",
-            )
+            words = f"This vLLM {doubt}; with a flag it counts its rounds."
+            return Notice(words, f"vllm serve {self.FLAG}, from 0.29 on")
         return speculation_notice(
             report,
             self.facts.speculates,

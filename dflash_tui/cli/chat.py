@@ -168,7 +168,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @_setting("--max-new-tokens", "N", "Longest answer.")
 @DEVICE
 @WEIGHTS
-@flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own, or 'none'.")
+@flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own; 'mtp', 'none'.")
 @flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @OFFLINE
 @SERVER

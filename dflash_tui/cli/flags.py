@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,9 +90,9 @@ class Flags:
     def engine_options(self) -> EngineOptions:
         """Raises :class:`Problem` for a model's name that can only be a question."""
         model = self.model
-        if model is not None and any(map(str.isspace, model)) and not Path(model).exists():
+        if model is not None and any(map(str.isspace, model)) and not os.path.exists(model):
             raise Problem(f"There is no model called {model!r}.", f'If this is a question: dflash-chat -p "{model}"')
-        if model is not None and looks_like_host(model) and not Path(model).exists():
+        if model is not None and looks_like_host(model) and not os.path.exists(model):
             hint = f"A server's address begins with http:// or https://: dflash-chat http://{model}"
             raise Problem(f"There is no model called {model!r}.", hint)
         for name in (model, self.draft):

@@ -96,8 +96,8 @@ class Request:
                 return beside
             words = f"The conversation has {found.tokens:,} tokens with this question, and the context holds {limit:,}."
             raise Problem(words, "Leave its oldest questions out with --when-full drop, or make room with --context.")
-        gone = counted(len(found.left_out), "question")
-        print(f"The oldest {gone} are left out, to fit the context of {limit:,} tokens.", file=sys.stderr)
+        gone = counted(len(found.left_out), "oldest question")
+        print(f"Left out to fit the context of {limit:,} tokens: the {gone}.", file=sys.stderr)
         return replace(beside, left_out=found.left_out)
 
 

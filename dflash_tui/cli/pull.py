@@ -28,7 +28,7 @@ LOG_SECONDS = 10.0
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("model")
-@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'none' fetches none.")
+@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'mtp' its assistant, 'none' none.")
 @click.option(
     "--weights",
     type=click.Choice([AUTO, *get_args(WeightFormat)]),
@@ -39,7 +39,7 @@ def pull(model: str, draft: str | None, weights: WeightChoice) -> int:
     """Fetch MODEL and its drafter from the hub.
 
     The folders are printed when both are whole. Ctrl+C stops; run it again to go on where it stopped. MODEL may be
-    any Gemma 4 checkpoint; drafters are known for 12B, 26B-A4B and 31B.
+    any Gemma 4, Llama or Qwen3; dflash-chat help models lists those whose drafter is known.
     """
     progress = _Progress()
     model = model if is_gguf(model) else _copy_of(model, weights)

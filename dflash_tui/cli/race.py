@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -17,7 +17,7 @@ from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.gpu import GpuMonitor
-from dflash_tui.core.race.race import Joules, Race, lanes_against, lanes_for
+from dflash_tui.core.race.race import LOOKUP, NO_DRAFTER, Joules, Race, kind_of, lanes_against, lanes_for, lanes_of
 from dflash_tui.core.race.report import host_of, how, race_document, race_object, race_remarks, race_table
 from dflash_tui.core.settings.addresses import address_for, is_address
 from dflash_tui.core.settings.config import Config
@@ -98,6 +98,8 @@ def race(
 ) -> int:
     """Answer one question with the target alone and with DFlash, in turns, and compare.
 
+    --draft dflash,mtp,lookup,none: a lane for each. Drafters are loaded beside one another, each with its own target.
+
     With --against, MODEL with DFlash races a server; where MODEL is a URL, or --server names one, two servers race.
 
     The lanes start from equal caches, warmed up, in alternating order. Figures are medians over the runs; the speed-up
@@ -109,12 +111,22 @@ def race(
         raise Problem("A race needs a question.", 'dflash-chat race -p "Write a quicksort in Python"')
     typed = typed_flags()
     options = EngineOptions(model, draft, device, context, offline, weights=weights)
-    sides = _sides(options, server, against, typed, invocation.config)
+    drafters = [] if draft is None else [each.strip() for each in draft.split(",")]
+    if drafters == [LOOKUP]:
+        drafters = [NO_DRAFTER, LOOKUP]
+    sides: list[Target] = []
+    if len(drafters) < 2:
+        sides = _sides(options, server, against, typed, invocation.config)
+    elif against is not None or server is not None or is_address(model) or is_gguf(model):
+        raise Problem("Several drafters race on this engine alone.", "Name one drafter, or leave the server out.")
     servers = [host_of(side.url) for side in sides if isinstance(side, ServerAddress)]
     try:
         settings = GenerationSettings(**decoding)  # type: ignore[arg-type]  # names are its fields
-        if against is None:
-            lanes = lanes_for(settings, block_sizes)
+        if len(drafters) > 1:
+            lanes, own = lanes_of(settings, block_sizes, drafters)
+            sides = [replace(options, drafter=each) for each in own]
+        elif against is None:
+            lanes = lanes_for(settings, block_sizes, kind_of(draft))
         else:
             lanes = lanes_against(settings, block_sizes if len(servers) < len(sides) else (), servers)
     except ValueError as error:
@@ -153,6 +165,7 @@ class _Track:
         self._ready: dict[int, EngineReady] = {}
         """By side."""
         self._sides: list[Source] = [source(self._hear(side)) for side, source in enumerate(sources)]
+        self._started: list[Source] = []
         self._wanted = wanted
         self._status = StatusLine()
         self._show_progress = self._status.counting("racing, runs done")
@@ -171,18 +184,17 @@ class _Track:
     ) -> int:
         """Load the engine, race, and print the result. Raises :class:`Problem` when there is none."""
         with signals_into(self._inbox):
-            for side in self._sides:
-                side.start()
+            self._start_next()
             try:
                 held = create([side.send for side in self._sides], self._monitor.joules)
                 interrupted = self._follow(held)
             finally:
                 self._status.finish()
                 self._monitor.stop()
-                for side in self._sides:
+                for side in self._started:
                     side.send(Stop())
                     side.send(Close())
-                for side in self._sides:
+                for side in self._started:
                     side.join(JOIN_SECONDS)
         if interrupted is not None:
             return interrupted
@@ -191,6 +203,11 @@ class _Track:
             page.write(render(race_document(held.result, origin_of(self._ready[0])), "html"))
             page.close()
         return ExitCode.OK
+
+    def _start_next(self) -> None:
+        """One after the other: each plans with the memory that is left."""
+        self._started.append(self._sides[len(self._started)])
+        self._started[-1].start()
 
     def _follow(self, held: Race) -> ExitCode | None:
         """Until the race is over; the signal's exit code when one ended it."""
@@ -206,7 +223,9 @@ class _Track:
     def _take(self, held: Race, event: Event) -> None:
         if isinstance(event, EngineReady):
             self._status.show(event)
-            if len(self._ready) == len(self._sides) and not held.sides:
+            if len(self._ready) < len(self._sides):
+                self._start_next()
+            elif not held.sides:
                 self._begin(held)
         elif len(self._ready) < len(self._sides) and not isinstance(event, EngineError):
             self._status.show(event)
@@ -219,12 +238,12 @@ class _Track:
     def _begin(self, held: Race) -> None:
         """Everybody is ready."""
         own = [ready for ready in self._ready.values() if not ready.server]
-        if any(ready.drafter is None for ready in own):
+        if any(ready.drafter is None for ready in own) and len(self._sides) == len(own) == 1:
             raise Problem("There is no drafter to race with.", "Choose a model that has one, or name it: --draft.")
         for side in self._sides:
             if problem := lacking(side, self._wanted):
                 raise problem
-        if any(ready.device != "cpu" for ready in own) and len(self._sides) == 1:
+        if any(ready.device != "cpu" for ready in own) and len(self._sides) == len(own):
             self._monitor.start()  # of a server's card nobody here knows
         held.sides = tuple(self._ready[side] for side in range(len(self._sides)))
         held.start()
@@ -234,7 +253,7 @@ class _Track:
         assert result is not None
         if as_json:
             models, *others = [_models(ready) for ready in held.sides]
-            against = {"against": others[0]} if others else {}
+            against = {"against": others[0] if len(others) == 1 else others} if others else {}
             print(json.dumps({"models": models, **against, **race_object(result)}, indent=1))
             return
         print("\n".join([*table_lines(race_table(result)), "", *race_remarks(result), "", how(result.sides)]))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from dflash_tui.core.figures.statistics import CLOCKS, accepted_share
 from dflash_tui.core.progress import describe_amount
-from engine.events import EngineReady, Event, FinishReason, LoadProgress, Notice, Settled, TurnFinished
+from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, Settled, TurnFinished
 
 _CLEAR_LINE = "\r\x1b[K"
 _ENDED_BY: dict[FinishReason, str] = {
@@ -15,6 +15,11 @@ _ENDED_BY: dict[FinishReason, str] = {
     "context": "ended because the context is full (--context makes room for more)",
     "stopped": "stopped",
     "error": "ended by an error",
+}
+_WHOSE_TIMES: dict[Clock, tuple[str, ...]] = {
+    "engine": (),
+    "server": (f"rounds{CLOCKS['server']}, the rest{CLOCKS['arrival']}",),
+    "arrival": (f"times{CLOCKS['arrival']}",),
 }
 
 
@@ -84,5 +89,5 @@ def describe_turn(finished: TurnFinished, ready: EngineReady | None = None) -> s
         served = finished.reason == "context" and ready is not None and ready.server
         parts.append("ended because the context is full" if served else _ENDED_BY[finished.reason])
     if ready is not None and ready.server:
-        parts.append(f"{CLOCKS[ready.times].strip()}, {describe_models(ready)}")
+        parts += [*_WHOSE_TIMES[ready.times], describe_models(ready)]
     return " · ".join(parts)

@@ -33,6 +33,7 @@ from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..kernels.weights.plain import PlainWeight
 from ..layer_config import Activation, AttentionConfig, MoeConfig
+from ..models.dflash.config import DFlashConfig
 from ..models.family import TargetConfig
 from .candidates import (
     ROUTER_CHOICES,
@@ -106,7 +107,7 @@ def _target(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card,
 
 def _drafter(shape: Shape, packing: Packing, contexts: Sequence[int], card: Card) -> Iterator[Case]:
     config, target, itemsize = shape.drafter, shape.target, packing.dtype.itemsize
-    if config is None:
+    if not isinstance(config, DFlashConfig):
         return
     tiles, hidden = draft_tiles(True, card), config.hidden_size
     draft_product = partial(_product, packing=packing)

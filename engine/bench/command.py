@@ -24,7 +24,7 @@ from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import MAKERS
 from ..loading.checkpoint import load_drafter, load_target, pick_device
 from ..loading.stored_format import stored_format
-from ..models.dflash.modules import DFlashDrafter
+from ..models.drafter import Drafter
 from ..models.packed import format_of_target
 from ..models.target import TargetModel
 from ..runner import use_fitting_threads
@@ -213,9 +213,7 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     return results
 
 
-def _make_pair(
-    shape: Shape, options: argparse.Namespace, device: torch.device
-) -> tuple[TargetModel, DFlashDrafter | None]:
+def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) -> tuple[TargetModel, Drafter | None]:
     if options.target is None:
         return random_pair(shape, device, weights=options.weights)
     target = load_target(options.target, device, lambda _what, _done, _total: None, weights=options.weights)

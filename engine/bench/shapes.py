@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..loading.checkpoint import read_drafter_config, read_target_config
-from ..models.dflash.config import DrafterConfig
-from ..models.family import TargetConfig
+from ..models.family import DrafterConfig, DrafterKind, TargetConfig
 from ..models.registry import drafter_config_of, family_of
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -24,6 +23,8 @@ PUBLISHED = {
 }
 """Names of the config files of target and drafter. Of Llama's drafter only width, depth, block and taps are known; the
 rest is as a layer of its target."""
+ASSISTANTS = {"26B-A4B": "gemma-4-26B-A4B-it-assistant", "31B": "gemma-4-31B-it-assistant"}
+"""And of MTP assistants."""
 
 TINY = "tiny"
 SHAPES = (*PUBLISHED, TINY)
@@ -62,13 +63,16 @@ class Shape:
     drafter: DrafterConfig | None
 
 
-def read_shape(name: str, num_layers: int | None = None) -> Shape:
-    """One of ``SHAPES``, perhaps with fewer target layers; ``ValueError`` unless whole periods."""
+def read_shape(name: str, num_layers: int | None = None, kind: DrafterKind = "dflash") -> Shape:
+    """One of ``SHAPES``, perhaps with fewer target layers; ``ValueError`` unless whole periods. MTP assistants are
+    known for ``ASSISTANTS`` and ``tiny``."""
     target, drafter = configs_of(name)
     if name == TINY:
         num_layers = num_layers or 2 * period_of(target)
     if num_layers is not None:
         shorten(target, drafter, num_layers)
+    if kind == "mtp":
+        drafter = assistant_of(name)
     return Shape(name, without_stops(family_of(target).read_config(target, None)), drafter_config_of(drafter))
 
 
@@ -91,6 +95,17 @@ def configs_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         _text(target).update(TINY_TARGET)
         drafter.update(TINY_DRAFTER)
     return target, drafter
+
+
+def assistant_of(name: str) -> dict[str, Any]:
+    """The ``config.json`` of a shape's MTP assistant."""
+    file = ASSISTANTS["26B-A4B" if name == TINY else name]
+    assistant: dict[str, Any] = json.loads((CONFIGS / f"{file}.json").read_text("utf-8"))
+    if name == TINY:
+        assistant["backbone_hidden_size"] = TINY_TARGET["hidden_size"]
+        own = {key: value for key, value in TINY_TARGET.items() if "expert" not in key and "moe" not in key}
+        _text(assistant).update(own | {"vocab_size_per_layer_input": 0})
+    return assistant
 
 
 def period_of(target: dict[str, Any]) -> int:

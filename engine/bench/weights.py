@@ -15,7 +15,7 @@ from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from ..loading.checkpoint import compute_dtype
 from ..models.attention_backends import choose_backends
-from ..models.dflash.modules import DFlashDrafter
+from ..models.drafter import Drafter
 from ..models.packed import META, hold, packable
 from ..models.target import TargetModel
 from .shapes import Shape
@@ -43,7 +43,7 @@ def random_tensor(
 
 def random_pair(
     shape: Shape, device: torch.device, seed: int = 0, weights: WeightFormat = "bf16"
-) -> tuple[TargetModel, DFlashDrafter | None]:
+) -> tuple[TargetModel, Drafter | None]:
     """A target, its weights in some format, and its drafter in the device's dtype, ready to run; the same for the same
     seed and device."""
     generator = torch.Generator(device).manual_seed(seed)

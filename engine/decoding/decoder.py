@@ -14,7 +14,7 @@ from ..events import FinishReason
 from ..kv_cache.cache import Cache
 from ..kv_cache.prefix import Prefix
 from ..models.attention_backends import SDPA
-from ..models.dflash.modules import DFlashDrafter
+from ..models.drafter import Drafter
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
 from ..speculation.lookup import Found, num_agreed
@@ -37,7 +37,7 @@ __all__ = ["Decoder", "Poll", "PrefillStarted", "Prefilled", "Prompt", "Round", 
 class Decoder:
     """A target, perhaps its drafter, and the caches of one conversation."""
 
-    def __init__(self, target: TargetModel, drafter: DFlashDrafter | None, max_context: int):
+    def __init__(self, target: TargetModel, drafter: Drafter | None, max_context: int):
         self.target = target
         self.drafter = drafter
         self.max_context = max_context
@@ -48,7 +48,7 @@ class Decoder:
         """Runs a piece of a prompt."""
         self.draft_cache: Cache | None = None
         if drafter is not None:
-            self.draft_cache = Cache(drafter.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
+            self.draft_cache = drafter.new_cache(self.cache, max_context, PREFILL_CHUNK, dtype, self.device)
         self.prefix = Prefix(self.cache, self.draft_cache)
         """What these hold of the conversation."""
         self._rounds: Rounds = HostRounds()

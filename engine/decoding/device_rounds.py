@@ -60,6 +60,8 @@ class DeviceRounds:
         sizes = len(launches.numbers), len(launches.state.record)
         self._free = [Readback(*sizes, launches.device, READ + 1) for _ in range(AHEAD + 1)]
         self._in_force: GenerationSettings | None = None
+        self._drafts = -1
+        """Tokens that the device drafts in a round, at most."""
         self._waiting = 0
         """Rows that wait to enter the drafter's context once all that is enqueued has run, at most."""
 
@@ -100,15 +102,10 @@ class DeviceRounds:
             self.launches.text.ids[: len(turn.text)] = torch.from_numpy(turn.text.ids).to(torch.int32)
         state.pending.zero_()
         state.done.zero_()
-        self._in_force, self._waiting = None, 0
+        self._in_force, self._waiting, self._drafts = None, 0, -1
 
     def _put_in_force(self, turn: Turn, settings: GenerationSettings) -> None:
         state, sampling = self.launches.state, self.launches.sampling
-        most = MAX_ROWS if turn.text is not None else 1
-        if turn.drafter is not None:
-            most = min(turn.drafter.config.block_size, MAX_ROWS)
-        block = settings.block_rows(most)
-        state.block_size.fill_(block)
         state.end.fill_(min(len(turn.prompt.ids) + settings.max_new_tokens, turn.decoder.max_context))
         if settings.temperature > 0:
             sampling.temperature.fill_(settings.temperature)
@@ -116,6 +113,20 @@ class DeviceRounds:
         sampling.top_p.fill_(settings.top_p)
         sampling.seed.fill_(settings.seed)
         self._in_force = settings
+
+    def _draft_at_most(self, count: int) -> None:
+        """From the next round on."""
+        if count != self._drafts:
+            self._drafts = count
+            self.launches.state.block_size.fill_(count + 1)
+
+    def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: Plan) -> int:
+        """Tokens that the drafter drafts in the coming round: a number that there are launches for."""
+        most, counts = block_of(turn, settings) - 1, self.launches.counts
+        if policy is not None and plan.draft and len(counts) > 1:
+            most = policy.depth(turn.cache.length, counts)
+        self._draft_at_most(most)
+        return next(count for count in counts if count >= most)
 
     def _enqueue(self, turn: Turn, settings: GenerationSettings) -> EnqueuedRound:
         """Enqueues a round under these settings."""
@@ -130,6 +141,7 @@ class DeviceRounds:
         drafts = plan.draft or plan.lookup
         ingests = turn.drafter is not None and (drafts or self._waiting >= INGEST_BATCH)
         chosen_by = policy.numbers(context) if drafts and policy is not None else None
+        count = self._count(turn, settings, policy, plan)
         draft, verify = self._pieces(plan, ingests, chosen_by is not None)
         judge = launches.of(verify, greedy)
         readback = self._free.pop()
@@ -137,7 +149,7 @@ class DeviceRounds:
         if drafts:
             readback.send(choice_numbers(chosen_by), launches.numbers)
         if draft is not None:
-            launches.of(draft, True)()
+            launches.of(draft, True, count)()
         self._waiting = MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
         drafted = BEGUN if draft is None else DRAFTED  # a mark holds the GPU up for a microsecond: none says nothing
         if draft is not None:
@@ -198,6 +210,14 @@ class DeviceRounds:
         if turn.draft_cache is not None and ingests:
             turn.draft_cache.follow(start, written=start + record.drafted_rows)
         turn.prefix.follow(record.committed, written=start + len(record.tree) + 1)
+
+
+def block_of(turn: Turn, settings: GenerationSettings) -> int:
+    """Rows of a block, anchor included; 1 where nothing guesses."""
+    most = MAX_ROWS if turn.text is not None else 1
+    if turn.drafter is not None:
+        most = min(turn.drafter.config.block_size, MAX_ROWS)
+    return settings.block_rows(most)
 
 
 def _choice(done: EnqueuedRound, record: RoundRecord) -> Choice | None:

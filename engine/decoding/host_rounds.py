@@ -110,7 +110,11 @@ class HostRounds:
         if drafter is None or cache is None:
             return Drafted()
         settings = turn.settings
-        width = turn.rows(settings.block_rows(drafter.config.block_size))
+        wanted = settings.block_rows(drafter.config.block_size)
+        policy = turn.decoder.policy if settings.block_size == AUTO else None
+        if policy is not None and drafter.sequential:
+            wanted = 1 + policy.depth(turn.cache.length, range(1, wanted))
+        width = turn.rows(wanted)
         if width < 2:
             return Drafted()
         turn.ingest()

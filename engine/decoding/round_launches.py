@@ -23,13 +23,16 @@ from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, RoundState, beg
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
-from ..models.dflash.draft_pass import DraftPass, RoundRows
+from ..models.drafter import DraftPass, RoundRows
 from .cuda_graphs import Launch, captured
 from .decoder import Decoder
 
 Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup"]
 """Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting;
 look a chain up: without a drafter, with one that is told what was written, and with one that drafts beside it."""
+
+DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, MAX_ROWS - 1)
+"""Drafted tokens, where each takes a pass of its own: the next of these are drafted."""
 
 
 class RoundLaunches:
@@ -47,7 +50,8 @@ class RoundLaunches:
         self.decoder, self.device = decoder, device
         self.head = head
         drafts = drafter is not None and decoder.draft_cache is not None
-        drafts_trees = drafts and target.config.moe is None  # where rows bring experts of their own, chains pay more
+        # Where rows bring experts of their own, chains pay more.
+        drafts_trees = drafts and target.config.moe is None and drafter is not None and not drafter.sequential
         self.state = RoundState.allocate(device, TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE)
         self.ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
         """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
@@ -64,10 +68,10 @@ class RoundLaunches:
             state, choices = self.state, None if self.tree is None else self.tree.choices
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
             tokens, features = self.ids[1:], self.target.features[:MAX_ROWS]
-            self.drafter = DraftPass(
-                drafter, target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
+            self.drafter = drafter.draft_pass(
+                target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
             )
-            self._block, self._mask_token = self.drafter.block, drafter.config.mask_token_id
+            self._block, self._mask_token = self.drafter.block, self.drafter.mask_token
             self.drafter_probability = self.drafter.out.probability
         self.text = LookupText.allocate(decoder.max_context, device)
         self.numbers = torch.zeros(NUM_NUMBERS, device=device)
@@ -75,11 +79,18 @@ class RoundLaunches:
         self.sampling = SamplingSettings.allocate(device)
         self.sampled = SampledRows.allocate(device)
         self.sample_scratch = SampleScratch(target.config.vocab_size, device)
-        self._captured: dict[tuple[Kind, bool], Launch] = {}
+        self.counts = DRAFT_COUNTS if drafter is not None and drafter.sequential else DRAFT_COUNTS[-1:]
+        """Numbers of drafted tokens that there are launches for: all, where a block is drafted at once."""
+        self._captured: dict[tuple[Kind, bool, int], Launch] = {}
 
     @property
     def drafts_in_8_bits(self) -> bool:
         return self.head is not None
+
+    @property
+    def fuses(self) -> bool:
+        """Whether a round can draft and look up: what drafts one token after the other drafts fewer than are found."""
+        return self.tree is None and len(self.counts) == 1
 
     @property
     def when_chosen(self) -> tuple[Kind, Kind]:
@@ -94,11 +105,15 @@ class RoundLaunches:
         for kind in kinds:
             self.of(kind, True)
             self.of(kind, False)
-        drafts: list[Kind] = ["lookup"]
+        drafts: list[Kind] = []
         if self.drafter is not None:
-            drafts += ["told lookup", "ingest", "draft", draft]
-            drafts += ["draft lookup"] if self.tree is None else []
+            drafts += ["draft", draft]
+            drafts += ["draft lookup"] if self.fuses else []
         for kind in drafts:
+            for count in self.counts:
+                self.of(kind, True, count)
+        alone: list[Kind] = ["lookup"] if self.drafter is None else ["lookup", "told lookup", "ingest"]
+        for kind in alone:
             self.of(kind, True)
 
     def rehearse(self) -> None:
@@ -107,20 +122,22 @@ class RoundLaunches:
         for launch in self._captured.values():
             launch()
 
-    def of(self, kind: Kind, greedy: bool) -> Launch:
-        """A piece, captured when it is first wanted."""
-        if (kind, greedy) not in self._captured:
-            drafts: dict[str, Launch] = {
-                "draft": self.draft, "grow": self.grow, "ingest": self.ingest, "lookup": partial(self.look_up, False),
-                "told lookup": partial(self.look_up, True), "draft lookup": self.draft_and_look_up,
+    def of(self, kind: Kind, greedy: bool, count: int = DRAFT_COUNTS[-1]) -> Launch:
+        """A piece, captured when it is first wanted. ``count``: one of ``counts``, for a piece that drafts."""
+        piece = kind, greedy, count if kind in ("draft", "grow", "draft lookup") else 0
+        if piece not in self._captured:
+            drafts: dict[Kind, Launch] = {
+                "draft": partial(self.draft, count), "grow": self.grow, "ingest": self.ingest,
+                "lookup": partial(self.look_up, False), "told lookup": partial(self.look_up, True),
+                "draft lookup": self.draft_and_look_up,
             }  # fmt: skip
             launch = drafts.get(kind) or partial(self.verify, kind, greedy)
             was_done = self.state.done.clone()
             self.state.done.fill_(1)  # trying it out must change nothing
             self.state.width.zero_()
-            self._captured[kind, greedy] = captured(launch, self.device, what=kind)
+            self._captured[piece] = captured(launch, self.device, what=kind)
             self.state.done.copy_(was_done)
-        return self._captured[kind, greedy]
+        return self._captured[piece]
 
     def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
         """Sets up a round to be timed behind ``context`` positions: ``width`` tokens of a text of 16 to verify,
@@ -141,9 +158,9 @@ class RoundLaunches:
         self._begin(alone=True, ingests=True)
         self.drafter.ingest()
 
-    def draft(self) -> None:
+    def draft(self, count: int) -> None:
         """Drafts, and chooses how much of the chain to verify."""
-        self.propose()
+        self.propose(count)
         choose_width(self.state, self.numbers, self.drafter_probability)
 
     def look_up(self, tells: bool) -> None:
@@ -157,22 +174,22 @@ class RoundLaunches:
 
     def draft_and_look_up(self) -> None:
         """Drafts and looks a chain up, and chooses one of them, and how much of it to verify."""
-        self.propose()
+        self.propose(DRAFT_COUNTS[-1])
         look_up(self.state, self.text)
         choose_chain(self.state, self.numbers, self.ids, self.text, self.drafter_probability, drafted=True)
 
     def grow(self) -> None:
         """Drafts, and chooses the tree to verify."""
         assert self.tree is not None
-        self.propose()
+        self.propose(DRAFT_COUNTS[-1])
         grow_tree(self.state, self.numbers, self.ids, self.tree)
 
-    def propose(self) -> None:
-        """Ingests and drafts a block."""
+    def propose(self, count: int) -> None:
+        """Ingests and drafts a block, so many tokens at least."""
         assert self.drafter is not None
         self._begin(alone=False, ingests=True)
         self.drafter.ingest()
-        self.drafter.draft()
+        self.drafter.draft(count)
 
     def verify(self, kind: Kind, greedy: bool) -> None:
         """The target's pass and what follows from it; alone in a round when nothing is drafted."""

@@ -98,8 +98,7 @@ def load_generators() -> dict[Domain, Generator]:
     """The generator of each domain."""
     modules = (code, html, maths, explain, chat, unknown, screen, follow, edit)
     return {
-        domain: Generator(module.generate, module.check)
-        for domain, module in zip(TOKEN_SHARES, modules, strict=True)
+        domain: Generator(module.generate, module.check) for domain, module in zip(TOKEN_SHARES, modules, strict=True)
     }
 
 

@@ -3,6 +3,7 @@ fetched. ``hub/name-GGUF`` lets us choose; ``hub/name-GGUF:Q4_K_M`` and ``hub/na
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class GgufFile:
 
 def is_gguf(name: str | None) -> bool:
     """Whether a model's name means a GGUF: a file, or a repository of such files on the hub."""
-    if name is None or Path(name).is_dir():
+    if name is None or os.path.isdir(name):  # not Path's, which raises for a name that is too long
         return False
     match = _HUB_NAME.fullmatch(name)
     return name.lower().endswith(SUFFIX) or (match is not None and "gguf" in match["repository"].lower())

@@ -16,6 +16,7 @@ from tempfile import mkdtemp
 from ..errors import Load, WeightsFailure
 from ..files.cache_folder import cache_folder
 from ..files.gguf import Gguf, read_gguf
+from ..files.headers import damaged
 from ..models.family import Json
 from ..models.registry import FAMILIES
 
@@ -61,12 +62,13 @@ def _write(path: Path, folder: Path) -> None:
     """Whole or not at all: another start may do the same."""
     file = read_gguf(path, whole=(TOKENS, MERGES, TYPES))
     config, tokenizer = _config(path, file), _tokenizer(path, file)
+    about = _about_tokens(file)
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(mkdtemp(dir=folder.parent))
-    for name, content in (("config.json", config), ("tokenizer_config.json", _about_tokens(file))):
+    for name, content in (("config.json", config), ("tokenizer_config.json", about)):
         (made / name).write_text(json.dumps(content, indent=1), "utf-8")
     (made / "tokenizer.json").write_text(tokenizer, "utf-8")
-    if template := file.fields.get("tokenizer.chat_template"):
+    if isinstance(template := file.fields.get("tokenizer.chat_template"), str):
         (made / "chat_template.jinja").write_text(template, "utf-8")
     try:
         (made / path.name).symlink_to(path.absolute())
@@ -101,13 +103,20 @@ def _about_tokens(file: Gguf) -> Json:
 
 def _tokenizer(path: Path, file: Gguf) -> str:
     """``tokenizer.json``: byte-pair encoding whose words are as the file's name for them says."""
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
-
     kind, words = file.fields.get("tokenizer.ggml.model"), str(file.fields.get("tokenizer.ggml.pre"))
     if kind != "gpt2":
         raise _unread(path, f"a file with a tokenizer of the kind {kind!r}", ["gpt2"])
     if words not in WORDS and words not in DIGITS_APART:
         raise _unread(path, f"a file whose tokenizer splits words as {words!r} does", [*WORDS, *DIGITS_APART])
+    try:
+        return _built(file, words)
+    except Exception as error:  # the tokenizers library raises a bare Exception
+        raise damaged(path, f"its tokenizer: {type(error).__name__}: {error}") from None
+
+
+def _built(file: Gguf, words: str) -> str:
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+
     tokens, types = file.fields[TOKENS], file.fields[TYPES]
     merges = [tuple(merge.split(" ", 1)) for merge in file.fields[MERGES]]
     vocabulary = {token: index for index, token in enumerate(tokens)}

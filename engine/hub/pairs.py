@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..commands import WeightFormat
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
-from ..models.family import KnownPair
-from ..models.registry import FAMILIES, find_family, text_config
+from ..models.family import DrafterKind, KnownPair
+from ..models.registry import FAMILIES, drafter_config_of, find_family, text_config
 from .fetching import Fetching
 from .packaged import packaged_folder
 
@@ -24,6 +25,10 @@ BUNDLED_PAIR = Path(__file__).parents[1] / "demo" / "pair"
 
 NO_DRAFTER = "none"
 """Asked for as a drafter's name, to go without one."""
+
+DFLASH: Final = "dflash"
+MTP: Final = "mtp"
+"""Asked for as a drafter's name, to have the target's own drafter of this kind."""
 
 INSTEAD_OF_TARGET = (Load(), " without a model runs the bundled pair")
 INSTEAD_OF_DRAFTER = (Option("drafter", NO_DRAFTER), " goes without a drafter")
@@ -64,15 +69,20 @@ def find_pair(
     target: str | None, drafter: str | None, fetching: Fetching, weights: WeightFormat | None = None
 ) -> PairFolders:
     """Local folders for folders or names, downloading what is missing. Default target: the bundled pair; default
-    drafter: the one for the target's config. ``weights``: the format that is wanted. Where that is published, and what
-    was named isn't here, the copy in that format is found. ``WeightsFailure`` when something can't be had."""
+    drafter: the one for the target's config; ``dflash`` and ``mtp`` name it by its kind. ``weights``: the format
+    wanted. Where that is published, and what was named isn't here, the copy in that format is found. ``WeightsFailure``
+    when something can't be had."""
     finder = _Finder(fetching)
     if target is None:
         return _bundled_pair(drafter, finder)
     if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
         target = copy
     target_folder = finder.find(target)
-    drafter_name = drafter or drafter_in(Path(target).expanduser()) or known_drafter(target_folder)
+    beside = drafter_in(Path(target).expanduser())
+    if drafter is not None and drafter in (DFLASH, MTP):
+        drafter_name: str | None = _own_drafter(target_folder, beside, drafter)
+    else:
+        drafter_name = drafter or beside or known_drafter(target_folder)
     drafter_folder = None
     if drafter_name is not None and drafter_name != NO_DRAFTER:
         drafter_folder = finder.find(drafter_name, INSTEAD_OF_DRAFTER)
@@ -113,9 +123,37 @@ def drafter_in(folder: Path) -> str | None:
 
 
 def known_drafter(target: Path) -> str | None:
-    """The drafter for the target in this folder."""
+    """The drafter for the target in this folder: its DFlash drafter, unless only its MTP assistant is here."""
     pair = pair_of(target)
-    return None if pair is None else pair.drafter
+    if pair is None:
+        return None
+    return pair.assistant if pair.assistant and not is_here(pair.drafter) and is_here(pair.assistant) else pair.drafter
+
+
+def _own_drafter(target: Path, beside: str | None, kind: str) -> str:
+    """The target's drafter of a kind, ``beside`` it or known; ``WeightsFailure`` where there is none."""
+    if beside is not None and drafter_config_of(read_json(Path(beside) / "config.json")).kind == kind:
+        return beside
+    pair = pair_of(target)
+    name = None if pair is None else pair.assistant if kind == MTP else pair.drafter
+    if not name:
+        what = "MTP assistant" if kind == MTP else "DFlash drafter"
+        raise _none_of(what, [pair.target for pair in KNOWN_PAIRS if kind == DFLASH or pair.assistant])
+    return name
+
+
+def _none_of(what: str, targets: Sequence[str]) -> WeightsFailure:
+    return WeightsFailure(
+        f"No {what} is known for this target; there are some for {', '.join(targets)}.",
+        ("Name its folder with ", Option("drafter"), ", or go without: ", Option("drafter", NO_DRAFTER), "."),
+    )
+
+
+def kind_of(name: str) -> DrafterKind | None:
+    """The kind of a published drafter; None for other models."""
+    if any(name == pair.drafter for pair in KNOWN_PAIRS):
+        return DFLASH
+    return MTP if any(name == pair.assistant for pair in KNOWN_PAIRS) else None
 
 
 def pair_of(target: Path) -> KnownPair | None:
@@ -159,7 +197,9 @@ def _bundled_pair(drafter: str | None, finder: _Finder) -> PairFolders:
     name: str | None = about["name"] + "-DFlash"
     if drafter == NO_DRAFTER:
         folder = name = None
-    elif drafter is not None:
+    elif drafter == MTP:
+        raise _none_of("MTP assistant", [pair.target for pair in KNOWN_PAIRS if pair.assistant])
+    elif drafter is not None and drafter != DFLASH:
         folder, name = finder.find(drafter, INSTEAD_OF_DRAFTER), drafter
         finder.fetch_rest()
     return PairFolders(about["name"], BUNDLED_PAIR / "target", folder, name, about["banner"])

@@ -6,28 +6,37 @@ from collections.abc import Sequence
 
 from .cache import Cache, Snapshot
 
+MOST_SNAPSHOTS = 8
+"""Places to go back to."""
+SPARE_BYTES = 256 * 2**20
+"""What snapshots beyond the one that every plan counts may take: large models keep one, the bundled pair all."""
+
 
 class Prefix:
-    """The text of one conversation in the target's cache and perhaps the drafter's, which may hold less."""
+    """The text of one conversation in the target's cache and perhaps the drafter's, which may hold less. Along it lie
+    snapshots, where earlier turns began: going back to one of them, to ask it otherwise, runs only what is new."""
 
     def __init__(self, target: Cache, drafter: Cache | None):
         self.tokens: list[int] = []
         """The token ids that the target's cache holds."""
-        self.snapshots: dict[Cache, Snapshot] = {}
+        self.snapshots: list[dict[Cache, Snapshot]] = []
+        """Shorter ones first; all are of ``tokens`` as far as they go."""
         self._target = target
         self.caches = [target] if drafter is None else [target, drafter]
+        room = SPARE_BYTES // max(sum(cache.nbytes for cache in self.caches), 1)
+        self._most = min(max(room, 1), MOST_SNAPSHOTS)
 
     def reuse(self, prompt: Sequence[int], caches: Sequence[Cache]) -> int:
-        """Takes ``caches`` back to the longest prefix of the prompt that all can rewind to, else the remembered one;
-        returns its length. At least the prompt's last token is left to run."""
+        """Takes ``caches`` back to the longest prefix of the prompt that all can rewind to, else to the longest that is
+        remembered; returns its length. At least the prompt's last token is left to run."""
         same = _common_prefix(self.tokens, prompt[:-1])
         length = min(same, *(cache.length for cache in caches))
         if all(cache.can_rewind_to(length) for cache in caches):
             self._rewind(length)
-        elif all(cache in self.snapshots and self.snapshots[cache].length <= same for cache in caches):
+        elif (shots := self._remembered(caches, same)) is not None:
             for cache in caches:
-                cache.restore(self.snapshots[cache])
-            length = self.snapshots[self._target].length
+                cache.restore(shots[cache])
+            length = shots[self._target].length
             self._rewind(length)
         else:
             length = 0
@@ -35,8 +44,23 @@ class Prefix:
         return length
 
     def remember(self, caches: Sequence[Cache], length: int) -> None:
-        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back."""
-        self.snapshots = {cache: cache.snapshot(length) for cache in caches}
+        """Snapshots the caches where the next turn's prompt will part from this one's: here, or a little way back. Of
+        too many the one goes that saves least."""
+        kept = [shots for shots in self.snapshots if shots[self._target].length != length]
+        while len(kept) >= self._most:
+            starts = [0, *(shots[self._target].length for shots in kept), length]
+            gaps = [after - before for before, after in zip(starts, starts[2:], strict=False)]
+            del kept[gaps.index(min(gaps))]
+        self.snapshots = [*kept, {cache: cache.snapshot(length) for cache in caches}]
+
+    def _remembered(self, caches: Sequence[Cache], same: int) -> dict[Cache, Snapshot] | None:
+        """The longest that all of ``caches`` have within the first ``same`` tokens."""
+        fits = (
+            shots
+            for shots in reversed(self.snapshots)
+            if all(cache in shots and shots[cache].length <= same for cache in caches)
+        )
+        return next(fits, None)
 
     def commit(self, ids: Sequence[int]) -> None:
         """Keeps the first rows of the target's last pass: exactly those of ``ids``."""
@@ -63,7 +87,7 @@ class Prefix:
             cache.clear()
 
     def _rewind(self, length: int) -> None:
-        self.snapshots = {cache: shot for cache, shot in self.snapshots.items() if shot.length <= length}
+        self.snapshots = [shots for shots in self.snapshots if shots[self._target].length <= length]
         for cache in self.caches:
             if cache.length > length:
                 if cache.can_rewind_to(length):

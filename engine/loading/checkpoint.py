@@ -12,15 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from ..commands import AttentionBackend, WeightFormat
-from ..errors import DeviceFailure, Option, WeightsFailure
+from ..errors import DeviceFailure, Option, UsageFailure, WeightsFailure
 from ..files.headers import read_headers, same_bytes
 from ..files.json_fields import DOWNLOAD_AGAIN, read_json
 from ..files.tensors import read_tensors
-from ..hub.pairs import NO_DRAFTER
 from ..models.attention_backends import choose_backends
-from ..models.dflash.config import DrafterConfig
-from ..models.dflash.modules import DFlashDrafter
-from ..models.family import Family, TargetConfig
+from ..models.dflash.config import DFlashConfig
+from ..models.drafter import Drafter
+from ..models.family import DrafterConfig, Family, TargetConfig
 from ..models.packed import hold
 from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
@@ -31,9 +30,7 @@ from .stored_format import read_files
 HEAD = "lm_head.weight"
 TIED = {"tie_word_embeddings": True}
 BORROWED = ("lm_head.",)
-"""A drafter uses the target's: its own, should its file hold one, stays on disk."""
-
-OWN_DRAFTER = ("Name the target's own drafter with ", Option("drafter"))
+"""A drafter uses the target's, or its embedding again: one of its own, should its file hold one, stays on disk."""
 
 Progress = Callable[[str, int, int], None]
 """Told (phase, bytes done, bytes in all) while weights are read."""
@@ -80,7 +77,7 @@ def _has_copy_for_head(folder: Path, family: Family, config: dict[str, Any]) -> 
 def read_drafter_config(folder: Path, target: TargetConfig) -> DrafterConfig:
     """Raises ``WeightsFailure`` also for a drafter that was made for another target."""
     config = drafter_config_of(read_json(folder / "config.json"))
-    _check_match(config, target)
+    config.check(target)
     return config
 
 
@@ -117,7 +114,7 @@ def _shape(config: TargetConfig, device: torch.device, attention: AttentionBacke
     return model
 
 
-def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> DFlashDrafter:
+def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> Drafter:
     """The same of a drafter."""
     backends = choose_backends(attention, config.layers, device, compute_dtype(device), "draft_attention_backend")
     with torch.device("meta"):
@@ -148,11 +145,14 @@ def load_drafter(
     progress: Progress,
     attention: AttentionBackend = "auto",
     noise_embed_scale: float | None = None,
-) -> DFlashDrafter:
-    """Loads a DFlash drafter beside its target. ``WeightsFailure`` when they don't belong together, ``UsageFailure`` as
-    ``load_target``. ``noise_embed_scale`` replaces the scale of its input embeddings."""
+) -> Drafter:
+    """Loads a drafter beside its target. ``WeightsFailure`` when they don't belong together, ``UsageFailure`` as
+    ``load_target``. ``noise_embed_scale`` replaces the scale of a DFlash drafter's input embeddings."""
     config = read_drafter_config(folder, target.config)
     if noise_embed_scale is not None:
+        if not isinstance(config, DFlashConfig):
+            scale = Option("noise_embed_scale", noise_embed_scale)
+            raise UsageFailure((scale, " is for DFlash drafters, and this is another."), ("Leave it out.",))
         config = replace(config, embedding_scale=noise_embed_scale)
     device = target.device
     model = drafter_shape(config, device, attention)
@@ -160,33 +160,6 @@ def load_drafter(
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     model.prepare()
     return model
-
-
-def _check_match(drafter: DrafterConfig, target: TargetConfig) -> None:
-    depth = len(target.layers)
-    trained_on = drafter.num_target_layers
-    if drafter.hidden_size != target.hidden_size or (trained_on is not None and trained_on != depth):
-        raise WeightsFailure(
-            f"This drafter was made for a target of {trained_on or '?'} layers of width {drafter.hidden_size};"
-            f" this one has {depth} of width {target.hidden_size}.",
-            (*OWN_DRAFTER, ", or go without one: ", Option("drafter", NO_DRAFTER), "."),
-        )
-    if any(index >= depth for index in drafter.target_layer_ids):
-        raise WeightsFailure(
-            f"This drafter reads target layers {list(drafter.target_layer_ids)}, the target has only {depth}.",
-            (*OWN_DRAFTER, "."),
-        )
-    if len(set(drafter.target_layer_ids)) < len(drafter.target_layer_ids):
-        raise WeightsFailure(
-            f"This drafter reads target layers {list(drafter.target_layer_ids)}, one of them twice.",
-            (*OWN_DRAFTER, "."),
-        )
-    if drafter.vocab_size not in (None, target.vocab_size) or drafter.mask_token_id >= target.vocab_size:
-        raise WeightsFailure(
-            f"This drafter was made for a vocabulary of {drafter.vocab_size or '?'} tokens with {drafter.mask_token_id}"
-            f" for its mask; this target's has {target.vocab_size}.",
-            (*OWN_DRAFTER, "."),
-        )
 
 
 def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Callable[[int, int], None]) -> None:

@@ -19,7 +19,6 @@ from ..kernels.decode.tiles import DraftTiles, TargetTiles, draft_tiles, target_
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import KernelFailure
 from ..kernels.weights.int8 import Int8Weight
-from ..kernels.weights.kinds import weight_of
 from ..kernels.weights.weight import unpack_first
 from ..models.packed import format_of_target
 from ..tuning.known import keep, kept
@@ -66,7 +65,7 @@ def ways_with(tiles: TargetTiles, for_drafter: DraftTiles) -> list[Way]:
 def derived_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way:
     """The tiles of the source, as they fit the card; for a drafter in 8 bits with such a head, or if it is held so."""
     card, drafter = card_of(decoder.device), decoder.drafter
-    in_8_bits = head_in_8_bits or (drafter is not None and isinstance(weight_of(drafter.fc), Int8Weight))
+    in_8_bits = head_in_8_bits or (drafter is not None and drafter.in_8_bits)
     return target_tiles(decoder.target.config.moe, card, format_of_target(decoder.target)), draft_tiles(in_8_bits, card)
 
 

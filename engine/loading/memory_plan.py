@@ -23,10 +23,10 @@ from ..kv_cache.cache import Cache
 from ..kv_cache.layer_state import StatefulLayer
 from ..layer_config import AttentionConfig
 from ..models.attention_backends import why_host_rounds
-from ..models.dflash.config import DrafterConfig
 from ..models.dflash.modules import DFlashDrafter
 from ..models.dflash.weights import DraftWeights, hold_in_8_bits
-from ..models.family import KnownPair, TargetConfig
+from ..models.drafter import Drafter
+from ..models.family import DrafterConfig, KnownPair, TargetConfig
 from ..models.target import TargetModel
 from .checkpoint import compute_dtype, read_drafter_config, read_target_config, target_on_meta
 
@@ -38,6 +38,8 @@ LEAST_CONTEXT = 8192
 META = torch.device("meta")
 """Where tensors have sizes and no memory."""
 
+LONG = 1 << 18
+"""Tokens, from far fewer of which on attention has as many splits as it ever has."""
 NAMES: dict[WeightFormat, str] = {"bf16": "bf16", "fp8": "FP8", "int4": "INT4"}
 """Of the formats, for people."""
 
@@ -74,8 +76,6 @@ class MemoryPlan:
     target: tuple[StatefulLayer, ...]
     drafter: tuple[StatefulLayer, ...]
     """The layers of either; without a drafter none."""
-    hidden_size: int
-    """The target's."""
     context: int
     weights: WeightFormat
     """What the target's are held in."""
@@ -92,6 +92,8 @@ class MemoryPlan:
     """Whether the device runs rounds by itself."""
     longest: int
     """The most tokens that the model takes."""
+    hidden_size: int = 0
+    """The target's; 0: of no published shape."""
 
     @property
     def caches(self) -> int:
@@ -280,7 +282,7 @@ def plan_of(
         draftings = _draftings(config, modules) if device_rounds else (Drafting(drafter_bytes),)
     return MemoryPlan(
         target=config.layers,
-        drafter=() if drafter is None else drafter.layers,
+        drafter=() if drafter is None else drafter.states,
         hidden_size=config.hidden_size,
         context=min(context, config.max_context),
         weights=weights,
@@ -303,9 +305,11 @@ def available_memory(device: torch.device) -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _draftings(target: TargetConfig, drafter: DFlashDrafter) -> tuple[Drafting, ...]:
-    """For a drafter on ``meta``, which is packed in the end."""
+def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
+    """For a drafter on ``meta``, which is packed in the end if it is of a kind that can be."""
     plain = bytes_of(drafter)
+    if not isinstance(drafter, DFlashDrafter):
+        return (Drafting(plain),)
     head = Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
     copies = DraftWeights.of(drafter, in_8_bits=True).nbytes
     hold_in_8_bits(drafter)
@@ -328,7 +332,16 @@ def _work(config: TargetConfig, drafter: DrafterConfig | None, itemsize: int) ->
         row += 3 * config.intermediate_size
     else:
         row += config.moe.top_k * (2 * config.hidden_size + config.moe.intermediate_size)
-    return GPU_PREFILL_CHUNK * row * itemsize + 2 * MAX_ROWS * config.vocab_size * 4
+    borrowed = 0 if drafter is None or not drafter.borrows else _borrowed(drafter, itemsize)
+    return GPU_PREFILL_CHUNK * row * itemsize + 2 * MAX_ROWS * config.vocab_size * 4 + borrowed
+
+
+def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:
+    """Windows that a drafter lays in order, and what attention's programs leave for one another over a long context."""
+    layers = set(drafter.layers)
+    windows = sum(2 * (each.window - 1) * each.num_kv_heads * each.head_dim for each in layers if each.window)
+    whole = [replace(each, window=None) for each in layers]
+    return windows * itemsize + AttendScratch(whole, [LONG] * len(whole), META).nbytes
 
 
 def gigabytes(num_bytes: int) -> str:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ..commands import WeightFormat
 from ..files.json_fields import Fields
@@ -15,9 +15,15 @@ from ..layer_config import Activation, AttentionConfig, MoeConfig
 if TYPE_CHECKING:
     from ..files.gguf import Gguf
     from ..kv_cache.layer_state import StatefulLayer
+    from .drafter import Drafter
     from .target import TargetModel
 
 Json = Mapping[str, Any]
+
+DrafterKind = Literal["dflash", "mtp"]
+
+AFTER_NORM = -1
+"""A tap behind the final norm: what the head reads. The others are numbers of layers, whose outputs they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,39 @@ class TargetConfig(ABC):
     @abstractmethod
     def build(self) -> TargetModel:
         """A model of this shape whose weights are not set yet; under ``torch.device("meta")`` it takes no memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrafterConfig(ABC):
+    """What every drafter has. A kind adds what its own modules need, and reads it from JSON."""
+
+    kind: ClassVar[DrafterKind]
+
+    layers: tuple[AttentionConfig, ...]
+    block_size: int
+    """Tokens per block, the anchor included: 16 drafts 15."""
+    target_layer_ids: tuple[int, ...]
+    """Its taps: the drafter reads the *outputs* of these target layers."""
+    vocab_size: int | None
+    """The target's."""
+
+    @property
+    @abstractmethod
+    def states(self) -> tuple[StatefulLayer, ...]:
+        """What it keeps of a text itself."""
+
+    @property
+    def borrows(self) -> bool:
+        """Whether its layers read keys that the target keeps."""
+        return False
+
+    @abstractmethod
+    def check(self, target: TargetConfig) -> None:
+        """Raises ``WeightsFailure`` where it was made for another target."""
+
+    @abstractmethod
+    def build(self) -> Drafter:
+        """A drafter of this shape whose weights are not set yet; under ``torch.device("meta")`` it takes no memory."""
 
 
 def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tuple[int, ...]:
@@ -96,6 +135,8 @@ class KnownPair:
     """Of the target, the largest first."""
     qat: str = ""
     """A copy of the target that was trained for INT4: rounding to it loses nothing more."""
+    assistant: str = ""
+    """The target's MTP assistant: a drafter of another kind."""
     vocab_size: int | None = None
     """Of a target whose shape others have, too."""
 

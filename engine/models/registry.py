@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..errors import Load, Option, WeightsFailure
-from .dflash.config import DrafterConfig
-from .family import Family, Json
+from .dflash.config import DFlashConfig
+from .family import DrafterConfig, Family, Json
 from .gemma4 import GEMMA4
+from .gemma4.mtp.config import MtpConfig
 from .llama import LLAMA
 from .qwen3 import QWEN3
 from .qwen3_moe import QWEN3_MOE
 
 FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_MOE]
-DRAFTERS = {"DFlashDraftModel": DrafterConfig.from_json}
+DRAFTERS: dict[str, Callable[[Json], DrafterConfig]] = {
+    "DFlashDraftModel": DFlashConfig.from_json,
+    "Gemma4AssistantForCausalLM": MtpConfig.from_json,
+    "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
+}
 """What reads a drafter's ``config.json``, by its architecture."""
 
 

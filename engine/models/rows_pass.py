@@ -27,7 +27,7 @@ from ..kernels.weights.weight import Weight
 from ..kv_cache.cache import Cache
 from ..kv_cache.layer_cache import LayerCache
 from ..layer_config import AttentionConfig
-from .family import TargetConfig
+from .family import AFTER_NORM, TargetConfig
 from .packed import format_of_target
 from .target import TargetModel
 
@@ -116,9 +116,12 @@ class RowsPass(ABC, Generic[Layer]):
             config.rms_norm_eps, self.norm_style,
             tiles=self.tiles.rows, max_rows=max_rows,
         )  # fmt: skip
+        first_row = MAX_ROWS if beside else 0
         for index, layer in enumerate(self._layers):
             self._attend(layer, max_rows, tree)
-            self._feed_forward(layer, self._feature_columns(index, MAX_ROWS if beside else 0), max_rows)
+            self._feed_forward(layer, self._feature_columns(index, first_row), max_rows)
+        if (columns := self._feature_columns(AFTER_NORM, first_row)) is not None:
+            columns[:max_rows].copy_(buffers.normed[:max_rows])
         head = PlainWeight(target.head)
         head_rows(buffers.normed, head, config.logit_softcap, self.out, self.tiles.head, max_rows)
         pick_rows(self.out, self.tiles.rows, max_rows)

@@ -110,7 +110,7 @@ class TargetModel(nn.Module, ABC):
     @abstractmethod
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         """Runs token ids [n] at start .. start + n - 1, writing into the cache; the caller moves the cursor. ``taps``
-        are the layers whose outputs make up the features."""
+        are the layers whose outputs make up the features, ``AFTER_NORM`` among them for what the head reads."""
 
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ class RoundCosts:
     """Milliseconds of the parts of a round on one machine, at one context length."""
 
     draft: float
-    """A drafting pass, with the ingestion of what was accepted before it."""
+    """A drafting pass, with the ingestion of what was accepted before it; without its ``step`` for each token."""
     verify: tuple[float, ...]
     """Entry r - 1: the target's pass over r rows, the anchor and r - 1 drafted tokens. The first is also that of a
     round without a draft; where such a round has a pass of its own, it is that one's."""
@@ -18,6 +18,8 @@ class RoundCosts:
     """What a round without a draft takes beyond its pass, on average: the drafter is told of sixteen tokens at once."""
     lookup: float = 0.0
     """Looking drafts up, and telling the drafter of what was accepted before."""
+    step: float = 0.0
+    """What each drafted token takes of its own; 0 where a block is drafted at once."""
 
     @property
     def plain(self) -> float:
@@ -29,9 +31,10 @@ class RoundCosts:
         """A round without a draft, that leaves the drafter fit to draft the next one."""
         return self.verify[0] + self.ingest
 
-    def round(self, num_verified: int) -> float:
-        """A round that drafts and then verifies so many drafted tokens."""
-        return self.draft + self.verify[num_verified]
+    def round(self, num_verified: int, num_drafted: int | None = None) -> float:
+        """A round that drafts and then verifies so many drafted tokens, by default all."""
+        drafted = num_verified if num_drafted is None else num_drafted
+        return self.draft + self.step * drafted + self.verify[num_verified]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +58,5 @@ def _between(low: RoundCosts, high: RoundCosts, share: float) -> RoundCosts:
         return a + share * (b - a)
 
     verify = tuple(map(mix, low.verify, high.verify))
-    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest), mix(low.lookup, high.lookup))
+    lookup, step = mix(low.lookup, high.lookup), mix(low.step, high.step)
+    return RoundCosts(mix(low.draft, high.draft), verify, mix(low.ingest, high.ingest), lookup, step)

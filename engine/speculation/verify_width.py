@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 from .calibration import Calibration, MatchCalibration, PooledCalibration
 from .costs import CostTable, RoundCosts
+from .depth import DraftDepth
 from .lookup import LONGEST, Looked
 from .trees import ROWS, Chances, Node, best_first, chain, in_rows
 
@@ -78,6 +79,10 @@ class Policy:
         """Whether to draft in the coming round or write one token alone. Asked once per round, perhaps before the last
         was observed."""
         return True
+
+    def depth(self, context: int, counts: Sequence[int]) -> int:
+        """How many tokens to draft in the coming round, which has a draft: one of ``counts``, ascending."""
+        return counts[-1]
 
     def plan(self, context: int, length: int) -> Plan:
         """``wants_draft``, and whether to look drafts up. ``length``: of the newest known tokens' match, 0 without."""
@@ -175,6 +180,8 @@ class Auto(Policy):
     _pause: int = 0
     """Plain rounds left before the next try."""
     _next_pause: int = FIRST_PAUSE
+    _depth: DraftDepth = field(default_factory=DraftDepth)
+    """How many drafts are worth a pass each."""
     _odds: float = 1.0
     """How likely it was that all drafts fall which fell lately."""
     _before: Calibration = field(default_factory=Calibration)
@@ -188,6 +195,7 @@ class Auto(Policy):
         self._resting = self._trying = False
         self.matches = MatchCalibration()
         self._pause, self._next_pause, self._odds = 0, FIRST_PAUSE, 1.0
+        self._depth = DraftDepth()
         costs = self.table.costs[0]
         if not drafts:
             self._tokens, self._milliseconds = 1.0, costs.plain
@@ -213,6 +221,12 @@ class Auto(Policy):
         self._trying = self._resting
         return True
 
+    def depth(self, context: int, counts: Sequence[int]) -> int:
+        costs = self.table.at(context)
+        if not costs.step:
+            return counts[-1]
+        return counts[0] if self._trying else self._depth.best(costs, self.price(context), counts)
+
     def plan(self, context: int, length: int) -> Plan:
         looks = self._looks(context, length)
         if looks == ALONE:
@@ -235,7 +249,7 @@ class Auto(Policy):
         if not self._drafts or self._resting:
             return ALONE
         drafted = (1 - RATE_MEMORY) * self._tokens
-        return ALONE if worth > 0 and (1 - first) * drafted < price * costs.draft else BESIDE
+        return ALONE if worth > 0 and (1 - first) * drafted < price * (costs.draft + costs.step) else BESIDE
 
     def _looked_up(self, looked: Looked, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
         """How likely each token of a looked up chain is once it is reached. ``by_drafter``: of a drafter's chain."""
@@ -301,7 +315,9 @@ class Auto(Policy):
         if judged is not None and judged.taken:
             return  # it says nothing of the drafter
         costs = self.table.at(context)
-        round_ms = costs.round(len(tree))
+        round_ms = costs.round(len(tree), len(chances))
+        if costs.step:
+            self._depth.observe(len(path), len(tree))
         if self._trying:
             self._judge(len(path) + 1, costs)
             return

@@ -15,7 +15,7 @@ from ..errors import EngineFailure, Fetch, Reinstall, Text
 from ..events import ErrorKind
 from ..files.json_fields import read_json
 from ..files.shards import missing_weights
-from ..hub.pairs import BUNDLED_PAIR
+from ..hub.pairs import BUNDLED_PAIR, kind_of
 
 Standing = Literal["ok", "note", "broken"]
 
@@ -130,7 +130,9 @@ def _models() -> Iterator[Finding]:
     existing = next(folder for folder in (cache, *cache.absolute().parents) if folder.exists())
     yield Finding("models", "cache_free_bytes", shutil.disk_usage(existing).free)
     for model in cached_models():
-        facts = {"size_bytes": model.num_bytes, "whole": model.whole}
+        facts: dict[str, object] = {"size_bytes": model.num_bytes, "whole": model.whole}
+        if (kind := kind_of(model.name)) is not None:
+            facts["drafts"] = kind
         hint = "" if model.whole else ("Unfinished: ", Fetch(model.name))
         yield Finding("models", model.name, facts, "ok" if model.whole else "note", hint)
 

@@ -13,7 +13,7 @@ import torch
 from ..decoding.cuda_graphs import Launch, Stopwatch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.round_launches import Kind, RoundLaunches
+from ..decoding.round_launches import DRAFT_COUNTS, Kind, RoundLaunches
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
 from ..speculation.trees import best_first, in_rows
@@ -59,13 +59,14 @@ def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts
     ]
     if decoder.drafter is None:
         lookup, *took = _quickest([partial(timer.time, "lookup", text, context), *passes])
-        return _round_costs(0.0, 0.0, lookup, *took)
+        return _round_costs((), [0.0, lookup, *took])
+    counts = _ends(rounds.launches.counts)
     drafts = [
-        partial(timer.time, draft, text, context, pending=TYPICAL),
+        *(partial(timer.time, draft, text, context, pending=TYPICAL, count=count) for count in counts),
         partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
         partial(timer.time, "told lookup", text, context, pending=MAX_ROWS),
     ]
-    return _round_costs(*_quickest([*drafts, *passes]))
+    return _round_costs(counts, _quickest([*drafts, *passes]))
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
@@ -81,24 +82,34 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
 
     passes: list[Callable[[], None]] = [partial(verify, width) for width in WIDTHS]
     if drafter is None or draft_cache is None or features is None:
-        return _round_costs(0.0, 0.0, 0.0, *_quickest([partial(_milliseconds, work) for work in passes]))
+        return _round_costs((), [0.0, 0.0, *_quickest([partial(_milliseconds, work) for work in passes])])
 
     def ingest(count: int) -> None:
         draft_cache.pretend(context - count)
         drafter.ingest(features[:count], draft_cache)
 
-    def draft() -> None:
+    def draft(count: int) -> None:
         ingest(TYPICAL)
-        drafter.draft(decoder.target, text[0], drafter.config.block_size, draft_cache).ids.tolist()
+        drafter.draft(decoder.target, text[0], count + 1, draft_cache).ids.tolist()
 
-    told = partial(ingest, MAX_ROWS)
-    works: list[Callable[[], None]] = [draft, told, told, *passes]
-    return _round_costs(*_quickest([partial(_milliseconds, work) for work in works]))
+    most, told = drafter.config.block_size - 1, partial(ingest, MAX_ROWS)
+    counts = _ends(range(1, most + 1) if drafter.sequential else (most,))
+    works: list[Callable[[], None]] = [*(partial(draft, count) for count in counts), told, told, *passes]
+    return _round_costs(counts, _quickest([partial(_milliseconds, work) for work in works]))
 
 
-def _round_costs(draft: float, ingest: float, lookup: float, *passes: float) -> RoundCosts:
-    """From milliseconds of a draft, of taking in 16 tokens, of looking up, and of a pass of each of ``WIDTHS``."""
-    return RoundCosts(draft, every_width(dict(zip(WIDTHS, passes, strict=True))), ingest / MAX_ROWS, lookup)
+def _ends(counts: Sequence[int]) -> list[int]:
+    """The least and the most of them: between two numbers of drafts, costs grow evenly."""
+    return sorted({counts[0], counts[-1]})
+
+
+def _round_costs(counts: Sequence[int], took: Sequence[float]) -> RoundCosts:
+    """From milliseconds of a draft of each of ``counts``, two at most; of taking in 16 tokens, of looking up, and of a
+    pass of each of ``WIDTHS``."""
+    drafts, (ingest, lookup, *passes) = took[: len(counts)], took[len(counts) :]
+    step = max(drafts[-1] - drafts[0], 0.0) / (counts[-1] - counts[0]) if len(counts) > 1 else 0.0
+    draft = max(drafts[0] - step * counts[0], 0.0) if counts else 0.0
+    return RoundCosts(draft, every_width(dict(zip(WIDTHS, passes, strict=True))), ingest / MAX_ROWS, lookup, step)
 
 
 def _milliseconds(work: Callable[[], None]) -> float:
@@ -134,10 +145,18 @@ class RoundTimer:
         self.launches = launches
         self._stopwatch = Stopwatch(launches.device, 2)
 
-    def time(self, kind: Kind, text: Sequence[int], context: int, width: int = 1, pending: int = 0) -> float:
+    def time(
+        self,
+        kind: Kind,
+        text: Sequence[int],
+        context: int,
+        width: int = 1,
+        pending: int = 0,
+        count: int = DRAFT_COUNTS[-1],
+    ) -> float:
         """Milliseconds of a piece of a greedy round behind ``context`` positions: verify the first ``width`` of 16
-        tokens, or a typical tree, or ingest ``pending`` rows."""
-        launch = self.launches.of(kind, greedy=True)
+        tokens, or a typical tree, or ingest ``pending`` rows and draft ``count`` tokens."""
+        launch = self.launches.of(kind, True, count)
         self.launches.pose(text, context, width, pending)
         if self.launches.tree is not None:
             self.launches.tree.pose(in_rows(best_first(TYPICAL_CHANCES, width)))

@@ -56,11 +56,13 @@ def table_of(data: dict[str, Any]) -> CostTable:
     contexts = tuple(int(context) for context in data["contexts"])
     costs = tuple(
         RoundCosts(
-            float(each["draft"]), tuple(map(float, each["verify"])), float(each["ingest"]), float(each["lookup"])
+            float(each["draft"]),
+            tuple(map(float, each["verify"])),
+            *(float(each[part]) for part in ("ingest", "lookup", "step")),
         )
         for each in data["costs"]
     )
-    times = [value for each in costs for value in (each.draft, each.ingest, each.lookup, *each.verify)]
+    times = [value for each in costs for value in (each.draft, each.ingest, each.lookup, each.step, *each.verify)]
     sound = all(isfinite(value) and value >= 0 for value in times) and all(min(each.verify) > 0 for each in costs)
     if not costs or not sound or list(contexts) != sorted(contexts) or len(contexts) != len(costs):
         raise ValueError("not a table of costs")

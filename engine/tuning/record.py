@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..commands import GenerationSettings
 from ..kv_cache.cache import Cache
-from ..models.dflash.modules import DFlashDrafter
+from ..models.drafter import Drafter
 from ..models.target import TargetModel
 from ..sampling.sampling import sample
 from ..speculation.trees import CHOICES
@@ -20,7 +20,7 @@ CHUNK = 256
 
 @torch.inference_mode()
 def record_drafts(
-    target: TargetModel, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
+    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> list[Anchor]:
     """Lets the target write an answer token by token, and drafts a whole block at every one of them."""
     anchors = list(drafted_answer(target, drafter, prompt, settings))
@@ -34,7 +34,7 @@ def record_drafts(
 
 @torch.inference_mode()
 def record_blocks(
-    target: TargetModel, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
+    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> list[Block]:
     """``record_drafts``, with the drafter's best choices for every position."""
     text: list[int] = []
@@ -47,7 +47,7 @@ def record_blocks(
 
 
 def drafted_answer(
-    target: TargetModel, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
+    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> Iterator[tuple[int, list[int], tuple[float, ...]]]:
     """Each token of the answer, with the draft behind it and its confidences."""
     for token, probabilities in _answer(target, drafter, prompt, settings):
@@ -56,13 +56,13 @@ def drafted_answer(
 
 
 def _answer(
-    target: TargetModel, drafter: DFlashDrafter, prompt: Sequence[int], settings: GenerationSettings
+    target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
 ) -> Iterator[tuple[int, Tensor]]:
     """Each token of the answer, with what the drafter makes of the positions behind it: [block - 1, vocabulary]."""
     device, dtype = target.device, target.dtype
     room = len(prompt) + settings.max_new_tokens + drafter.config.block_size
     cache = Cache(target.config.layers, room, CHUNK, dtype, device)
-    context = Cache(drafter.config.layers, room, CHUNK, dtype, device)
+    context = drafter.new_cache(cache, room, CHUNK, dtype, device)
     rows = list(prompt)
     for count in range(settings.max_new_tokens):
         hidden: Tensor | None = None

@@ -43,7 +43,7 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.kinds import MAKERS, bytes_of, weight_of
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import compute_dtype, load_drafter, load_target
-from engine.models.dflash.config import DrafterConfig
+from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4 import GEMMA4
 from engine.models.gemma4.config import Gemma4Config
@@ -194,7 +194,7 @@ def write_pair(folder: Path, tiny: bool, weights: WeightFormat, device: torch.de
         report.line("disk", f"too small or too slow ({possible / 1e9:.0f} GB): {periods * period} layers")
     with torch.device("meta"):
         target = Gemma4(Gemma4Config.from_json(target_json))
-        drafter = DFlashDrafter(DrafterConfig.from_json(drafter_json))
+        drafter = DFlashDrafter(DFlashConfig.from_json(drafter_json))
     size, seconds = write_checkpoint(folder / "target", target_json, target, GEMMA4.tensor_name(""), device, weights)
     write_checkpoint(folder / "drafter", drafter_json, drafter, "", device)
     report.line("written", f"{size / 1e9:.2f} GB, {len(target.layers)} layers, in {seconds:.0f} s")

@@ -91,6 +91,9 @@ def check(target: TargetModel, report: Report) -> None:
     ):
         theirs, mine = (float((each.float() - right.float()).norm() / right.float().norm()) for each in (other, ours))
         report.line(name, f"error {mine:.2e}, of the modules {theirs:.2e}", mine <= WORSE * theirs)
+    for router in target.routers:
+        router.forced = None  # which scores a row is told depends on its place
+    found[1:] = rows(ids)
     few = rows(ids[:5])
     report.line(
         "five rows", "the bits of sixteen", all(torch.equal(a, b[:5]) for a, b in zip(few, found[1:], strict=True))

@@ -53,8 +53,8 @@ class OracleTrees(RoundLaunches):
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=device)
         self._given = torch.tensor(GIVEN, device=device)
 
-    def propose(self) -> None:
-        super().propose()
+    def propose(self, count: int) -> None:
+        super().propose(count)
         assert self.tree is not None
         places = (self.state.cursor.long() + self._ahead).clamp(max=len(self._tokens) - 1)
         self.tree.choices.tokens.copy_(self._tokens[places])

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import count, groupby
 from pathlib import Path
@@ -27,7 +28,9 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from dflash_tui.app.lesson import LessonApp
+from dflash_tui.app.screens.asking import AskScreen
 from dflash_tui.app.screens.race import RaceScreen
+from dflash_tui.app.widgets.attached import Attached
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.lesson.bundled import open_lesson
 from dflash_tui.core.settings.config import ScreenOptions
@@ -96,6 +99,25 @@ async def race(chat: Driver) -> None:
     await chat.until(lambda: all(str(head.render()).startswith("✓") for head in heads))  # replayed to the end
 
 
+async def files(chat: Driver) -> None:
+    """A question with a file, and one that is being written: a file is attached, and a path completed."""
+    await chat.ask_and_wait("Whose is @LICENSE?")
+    chat.prompt.focus()
+    await chat.pilot.press(*"May I sell @LICENSE and @them")
+    await chat.until(lambda: bool(chat.screen.query_one(Attached).display))
+
+
+async def full(chat: Driver) -> None:
+    """The choice when a question no longer fits."""
+    await answered(chat)
+    ready = chat.screen.chat.reducer.ready
+    assert ready is not None
+    chat.screen.chat.reducer.ready = replace(ready, max_context=600)
+    chat.screen.drawing.draw_gauges()
+    await chat.ask("And once more, in blue? " * 12)
+    await chat.until(lambda: isinstance(chat.app.screen, AskScreen))
+
+
 async def nothing(chat: Driver) -> None:
     """The screen as it comes up."""
 
@@ -106,15 +128,19 @@ PLAYS: dict[str, Play] = {
     "steps": partial(with_keys, keys=("f3", "left_curly_bracket")),
     "tree": tree,
     "slow-motion": partial(with_keys, keys=("f5", "right_square_bracket", "right_square_bracket")),
+    "presenter": partial(with_keys, keys=("f8", *["right_square_bracket"] * 4)),
     "help": partial(with_keys, keys=("f1",)),
     "statistics": partial(with_keys, keys=(*"/stats", "enter")),
     "sessions": sessions,
+    "files": files,
+    "full": full,
     "race": race,
     "server": answered,
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "tree": {"trees": True},
     "race": {"answer": STORY},
+    "files": {"answer": STORY},
     "server": {"engine": ScriptedServer, "proof": "missing", "notice": True, "answer": STORY},
 }
 SCREENS = (*PLAYS, "replay", "lesson")

@@ -32,9 +32,9 @@ async def test_any_question_is_edited_and_nothing_is_lost(launch: Launch) -> Non
         await chat.until(lambda: not chat.screen.chat.busy)
         assert contents(chat.sent(Ask)[-1]) == ["ONE"]
         assert "ONE  ‹ 2/2 ›" in chat.log.text and "two" not in chat.log.text
-        await chat.pilot.press("alt+comma")
+        await chat.pilot.press("alt+j")
         assert "one  ‹ 1/2 ›" in chat.log.text and "three" in chat.log.text and "ONE" not in chat.log.text
-        await chat.pilot.press("alt+comma")
+        await chat.pilot.press("alt+j")
         assert "first of 2 versions" in chat.notices()
         await chat.ask_and_wait("four")
         assert contents(chat.sent(Ask)[-1]) == ["one", "Four.", "two", "Four.", "three", "Four.", "four"]
@@ -77,7 +77,7 @@ async def test_the_gauges_show_the_answer_on_the_path(launch: Launch) -> None:
         await chat.ask_and_wait("one")
         await chat.ask_and_wait("/retry")
         assert chat.screen.viewer.turn is not None and chat.screen.viewer.turn.number == 2
-        await chat.pilot.press("alt+comma")
+        await chat.pilot.press("alt+j")
         assert chat.screen.viewer.turn is not None and chat.screen.viewer.turn.number == 1
         assert [turn.number for turn in chat.screen.viewer.travel.turns] == [1]
 
@@ -114,7 +114,7 @@ async def test_no_version_is_turned_over_while_an_answer_runs(launch: Launch) ->
         await chat.ask_and_wait("one")
         await chat.ask("/retry")
         await chat.until(lambda: chat.screen.chat.busy)
-        await chat.pilot.press("alt+comma")
+        await chat.pilot.press("alt+j")
         assert "Esc stops it first" in chat.notices()
         await chat.ask("/go 1")
         assert "Esc stops it first" in chat.notices() and chat.screen.chat.tree.here == 2

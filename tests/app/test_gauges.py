@@ -38,6 +38,14 @@ def test_rows_are_never_promised_twice(rows: int, chosen: list[str]) -> None:
         assert fewest + WISHES[missing].least + rest > rows, "what is left out has no room"
 
 
+@pytest.mark.parametrize("size", [(120, 36), (200, 50)])
+async def test_charts_share_their_scale(launch: Launch, size: tuple[int, int]) -> None:
+    """A bar of one stands as far from its neighbour as in the other."""
+    async with launch(size=size) as chat:
+        charts = [chat.screen.query_one(kind) for kind in (HistogramGauge, PositionGauge)]
+        assert len({chart.pitch for chart in charts}) == 1
+
+
 @given(st.integers(1, 250), st.dictionaries(st.sampled_from(NAMES), st.integers(8, 30), min_size=1))
 def test_a_row_is_filled_to_its_end(cells: int, wanted: dict[str, int]) -> None:
     shown = widths(cells, wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from textual.widgets import Static
 
 from dflash_tui.app.lesson import LessonApp
 from dflash_tui.app.screens.lesson import LessonScreen
+from dflash_tui.app.widgets.lesson_chart import histogram_lines
 from dflash_tui.app.widgets.step_table import StepTable
 from dflash_tui.core.lesson.bundled import open_lesson
 from dflash_tui.core.settings.config import ScreenOptions
@@ -86,6 +88,19 @@ async def test_charts_and_keys_fit_a_small_screen(lesson: Open) -> None:
             else:
                 for answer in page.figure.answers:
                     assert f"{answer.statistics.mean_acceptance_length:.2f} tokens per round" in figure
+
+
+def test_histograms_beside_each_other_have_one_scale() -> None:
+    pages = open_lesson(None)[1]
+    figure = next(page.figure for page in pages if page.figure and page.figure.kind == "histogram")
+    counts = [answer.statistics.acceptance_histogram for answer in figure.answers]
+    _, *rows, axis, _ = [line.plain for line in histogram_lines(figure.answers, 120, 8)]
+    one, other = axis[:60].split(), axis[60:].split()
+    assert one == other and one[-1] == str(max(map(len, counts)) - 1)
+    shares = [max(row) / sum(row) for row in counts]
+    heights = [sum(any(row[start : start + 60].strip()) for row in rows) for start in (0, 60)]
+    assert max(heights) == len(rows)
+    assert heights[shares.index(min(shares))] == ceil(len(rows) * min(shares) / max(shares))
 
 
 async def test_keys_move_between_pages(lesson: Open) -> None:

@@ -10,8 +10,10 @@ from textual.widgets import Input, Static
 
 from dflash_tui.app.actions import ACTIONS
 from dflash_tui.app.ascii import ASCII
+from dflash_tui.app.glyphs import large_number
 from dflash_tui.app.keymap import accepted_keys
 from dflash_tui.app.screens.help import HelpScreen
+from dflash_tui.app.widgets.gauges import RateGauge
 from dflash_tui.cli.background import is_dark
 from dflash_tui.core.settings.config import Entry, ScreenOptions
 
@@ -59,6 +61,17 @@ async def test_the_screen_in_ascii(launch: Launch, size: tuple[int, int]) -> Non
         await chat.pilot.press("f1")
         await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
         assert drawn(chat).isascii()
+
+
+async def test_large_digits_can_be_read_in_ascii(launch: Launch) -> None:
+    assert len({large_number(digit, ascii=True) for digit in "0123456789"}) == 10
+    async with launch(screen_options=ScreenOptions(ascii=True)) as chat:
+        await chat.ask_and_wait()
+        chat.screen.drawing.draw_gauges()
+        await chat.pilot.pause()
+        gauge = chat.screen.query_one(RateGauge)
+        length = f"{gauge.facts.turn.acceptance.mean_acceptance_length:.2f}"
+        assert all(row.rstrip() in drawn(chat) for row in large_number(length, ascii=True))
 
 
 async def test_a_models_own_letters_stay(launch: Launch) -> None:

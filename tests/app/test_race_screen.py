@@ -45,7 +45,13 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         screen = await open_race(driver)
         await driver.until(lambda: screen.race.result is not None)
         assert not screen.replayed and "×" not in text_of(screen, "#race-title") + text_of(screen, "#race-table")
+        await driver.pilot.press("space")
+        head = text_of(screen, "#lane-0")
+        assert "paused" in text_of(screen, "#race-title")
+        await driver.pilot.pause(0.2)
+        assert text_of(screen, "#lane-0") == head
         await driver.pilot.press("end")
+        assert screen.replayed
         await driver.until(lambda: all(text.rstrip().endswith("guessed.") for text in logs_of(screen)))
         result = screen.race.result
         assert result is not None and [lane.lane.name for lane in result.lanes] == [

@@ -12,7 +12,7 @@ from dflash_tui.app.theming import bundled_themes_dir
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
 from dflash_tui.app.widgets.round_strip import SHADE_STYLES
 from dflash_tui.app.widgets.scrubber import Scrubber
-from dflash_tui.app.widgets.step_table import StepTable
+from dflash_tui.app.widgets.step_table import StepTable, scene_lines
 from dflash_tui.app.widgets.step_view import StepView
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.travel import Place
@@ -223,6 +223,11 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
         assert "moon" in words and "62 %" in words and "8 %" in words
         assert "✗" in words and "⇒" in words
         assert "swarm" in words, "the transcript stays in view"
+        assert "Esc close" in words, "so do the keys"
+        scene = chat.screen.viewer.scene
+        assert scene is not None
+        least = scene_lines(scene, 60, 6)
+        assert str(least[-1]).endswith("…") and all(line.cell_length <= 60 for line in least)
         scrubber = chat.screen.query_one(Scrubber)
         assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
 

@@ -195,6 +195,15 @@ async def test_themes_are_seen_before_they_are_chosen(launch: Launch) -> None:
         assert chat.app.theme == "okabe-ito" and "config.toml" in chat.notices()
 
 
+@pytest.mark.parametrize(("theme", "mono"), [(None, "mono"), ("dflash-light", "mono-light")])
+async def test_who_wants_no_colour_gets_a_palette_for_it(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch, theme: str | None, mono: str
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with launch(theme=theme, ready=False) as chat:
+        assert chat.app.theme == mono
+
+
 async def test_an_unknown_theme_falls_back_and_says_so(launch: Launch) -> None:
     async with launch(theme="mauve") as chat:
         assert chat.app.theme == "dflash-dark" and "mauve" in chat.notices()

@@ -15,7 +15,7 @@ import pytest
 from dflash_tui.cli import doctor
 from dflash_tui.core.exit_codes import ExitCode
 from engine.tools import doctor as engine_doctor
-from engine.tools.doctor import Finding
+from engine.tools.doctor import Finding, _models
 
 from .conftest import Program
 
@@ -137,3 +137,10 @@ def test_help_on_models_has_the_table_and_imports_no_torch() -> None:
     assert "torch" not in done.stderr.split()
     line = next(line for line in done.stdout.splitlines() if line.startswith("gemma-4-26B-A4B-it  int4"))
     assert line.split()[2:8] == ["15.3", "2.1", "0.9", "1.5", "3.9", "19.6"]
+
+
+def test_a_package_that_is_missing_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "huggingface_hub"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert [finding.name for finding in _models()] == ["bundled_pair"]

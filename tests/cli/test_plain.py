@@ -12,15 +12,17 @@ import pytest
 
 from dflash_tui.app.actions import SLASH
 from dflash_tui.cli.plain.chat import COMMANDS, PlainChat
-from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.conversation.start import Models, Start
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
+from dflash_tui.core.source import SourceFactory
 from engine.commands import EngineOptions, GenerationSettings
 from engine.events import EngineError
 
-from .scripted import SCRIPTS, Script, ScriptPlayer
+from .scripted import ANSWER, SCRIPTS, Script, ScriptPlayer
 
 CTRL_C = "\x03"
+HELLO = "".join(ANSWER)
 
 
 class Terminal(io.StringIO):
@@ -32,7 +34,9 @@ class Terminal(io.StringIO):
 def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable]:
     """Play ``lines`` on the keyboard and return the exit code, stdout, stderr and the conversation's record."""
 
-    def play(*lines: str, script: Script = SCRIPTS["plain"], typing: bool = True) -> tuple[int, str, str, Path]:
+    def play(
+        *lines: str, script: Script = SCRIPTS["plain"], typing: bool = True, models: Models | None = None
+    ) -> tuple[int, str, str, Path]:
         typed = iter(lines)
 
         def read(prompt: str = "") -> str:
@@ -48,7 +52,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         log = SessionLog.create(tmp_path / "sessions")
         monkeypatch.setattr("sys.stdin", Terminal() if typing else io.StringIO())
         source = partial(ScriptPlayer, script, EngineOptions())
-        code = PlainChat(source, GenerationSettings(), log, Start(), tmp_path / "out").run()
+        code = PlainChat(source, GenerationSettings(), log, Start(models=models), tmp_path / "out").run()
         captured = capsys.readouterr()
         return code, captured.out, captured.err, log.path
 
@@ -182,7 +186,26 @@ def test_rounds_and_figures_are_sentences(talk: Callable) -> None:
     assert "a thought\n" in out and not set(out) & set("│─┌└█▁▸⏹τ…")
 
 
-SCREEN_ONLY = {"theme", "lens", "kept", "teach", "predict", "pace", "lesson", "replay", "editor"}
+def test_another_model_goes_on_and_one_that_fails_lets_the_first_come_back(talk: Callable) -> None:
+    lost = Script(load_error=EngineError("weights", "It is truncated.", "Load another.", fatal=True))
+    others = {"good": Script(pieces=("from the other",)), "lost": lost}
+
+    def make(name: str, _drafter: str) -> SourceFactory:
+        return partial(ScriptPlayer, others[name], EngineOptions())
+
+    models = Models(make, lambda: ["good", "lost"])
+    lines = ("one", "/model good", "two", "/model lost", "three", "/model -", "four", "/model -", "five", "/model")
+    _, out, err, path = talk(*lines, models=models)
+    assert [turn.answer for turn in load_session(path).turns] == [
+        HELLO,
+        *["from the other"] * 2,
+        HELLO,
+        "from the other",
+    ]
+    assert "It is truncated." in err and "The model before comes back." in out and "Known models: good, lost." in out
+
+
+SCREEN_ONLY = {"present", "theme", "lens", "kept", "teach", "predict", "pace", "lesson", "replay", "editor"}
 """Colours, slow motion and screens of their own; stdin is no place to start an editor from."""
 
 

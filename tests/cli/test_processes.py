@@ -179,6 +179,21 @@ def test_a_terminal_sees_progress_but_no_control_characters_of_the_model() -> No
     assert "\ufffd[31mred\ufffd\ttab\r\n12 tokens" in output
 
 
+def test_a_dumb_terminal_gets_a_chat_in_lines() -> None:
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "tests.cli.scripted", "plain"]
+    environment = {**os.environ, "TERM": "dumb"}
+    with subprocess.Popen(command, stdin=there, stdout=there, stderr=there, env=environment) as process:
+        os.close(there)
+        os.write(here, b"hi\n/retry\n/quit\n")
+        output = read_terminal(here).decode()
+        process.wait(10)
+    os.close(here)
+    assert process.returncode == ExitCode.OK
+    assert "one in lines, as with --plain" in output and "version 2 of 2 of the answer" in output
+    assert "\x1b" not in output
+
+
 def test_a_pipe_gets_the_same_characters_verbatim_and_no_progress() -> None:
     with started("escapes") as process:
         output, errors = process.communicate(timeout=10)

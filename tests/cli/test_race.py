@@ -30,6 +30,24 @@ def test_the_table_has_a_row_per_lane(program: Program) -> None:
     ]  # fmt: skip
 
 
+def test_drafters_race_on_an_engine_each(program: Program) -> None:
+    """The target alone comes first, and runs where the first drafter does."""
+    program.run(*PROMPT, "--draft", "mtp,lookup,none,dflash", "--runs", "1")
+    assert program.code == ExitCode.OK
+    rows = program.out.decode().splitlines()
+    lanes = [row.partition("  ")[0] for row in rows[1:5]]
+    assert lanes == [ALONE, "MTP, auto", "Lookup, auto", "DFlash, auto"]
+    asked = [[ask.settings for ask in engine.asked[1::2]] for engine in program.engines]
+    assert [engine.options.drafter for engine in program.engines] == ["mtp", "dflash"]
+    said = [[(each.speculation, each.draft_by) for each in settings] for settings in asked]
+    assert said == [[(False, "both"), (True, "drafter"), (True, "lookup")], [(True, "drafter")]]
+
+
+def test_one_drafter_is_called_by_its_kind(program: Program) -> None:
+    program.run(*PROMPT, "--draft", "mtp", "--runs", "1")
+    assert b"\nMTP, auto" in program.out and b"DFlash" not in program.out
+
+
 def test_json_is_one_object(program: Program) -> None:
     program.run(*PROMPT, "--json", "--runs", "1", "--temperature", "0.8", "--seed", "5", "--system", "Be brief.")
     assert program.code == ExitCode.OK
@@ -51,6 +69,9 @@ def test_json_is_one_object(program: Program) -> None:
         ((*PROMPT, "--block-size", "17"), "Block size must be between"),
         ((*PROMPT, "--temperature", "3"), "Temperature must be"),
         ((*PROMPT, "--runs", "0"), "--runs"),
+        ((*PROMPT, "--draft", "mtp,mtp"), "each once"),
+        ((*PROMPT, "--draft", "none,none"), "each once"),
+        ((*PROMPT, "--draft", "mtp,dflash", "--against", "http://localhost:1"), "on this engine alone"),
     ],
 )
 def test_what_cannot_be_raced_is_told_before_a_model_is_loaded(

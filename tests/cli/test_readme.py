@@ -28,7 +28,7 @@ def pasted() -> Iterator[str]:
     for language, block in _BLOCK.findall(README):
         for line in () if language else block.splitlines():
             yield re.split(r" {2,}", line.strip())[0].partition(" #")[0].strip()
-    yield from _INLINE.findall(_BLOCK.sub("", README))
+    yield from (line for line in _INLINE.findall(_BLOCK.sub("", README)) if line != "python -m")
 
 
 COMMANDS = sorted({line for line in pasted() if line})

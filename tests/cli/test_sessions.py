@@ -92,3 +92,25 @@ def test_what_is_open_in_a_window_is_neither_deleted_nor_gone_on_with(program: P
             program.run(*arguments)
             assert program.code == ExitCode.USAGE and "“sums” is open in another window" in program.err
     assert path.exists()
+
+
+def test_everything_said_is_searched(program: Program) -> None:
+    path = write(sessions_directory(), "about drones", "more", answer="They fly\nover the \x1b[31m needle.", at=1)
+    write(sessions_directory(), "about boats", at=2)
+    lines = program.run("sessions", "find", "needle").out.decode().splitlines()
+    assert program.code == ExitCode.OK and len(lines) == 2 and "\x1b" not in lines[0]
+    assert lines[0].startswith(path.stem) and "#2 answer" in lines[0] and "They fly over the" in lines[0]
+    (fact,) = program.run("sessions", "find", "--json", "--most", "1", "drones").out.decode().splitlines()
+    assert json.loads(fact)["text"] == "about drones" and json.loads(fact)["turn"] == 1
+    assert program.run("sessions", "find", "nosuchword").out == b"" and "Nothing was said" in program.err
+    program.run("sessions", "find")
+    assert program.code == ExitCode.USAGE
+    assert program.run("sessions", "list", "needle").out.decode().splitlines()[0].startswith(path.stem)
+
+
+def test_going_on_restores_every_setting_that_is_not_typed(program: Program) -> None:
+    program.run("-p", "hi", "--resume", write(sessions_directory(), "sums").stem, "--temperature", "0.7", "--seed", "5")
+    program.run("-p", "again", "--continue", "--seed", "9", "--json")
+    path = next(sessions_directory().glob("*.jsonl"))
+    settings = [turn.started.settings for turn in load_session(path).turns if turn.started is not None]
+    assert [(each["temperature"], each["seed"]) for each in settings] == [(0.7, 5), (0.7, 9)]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from dflash_tui.core.export.cast import to_cast
-from dflash_tui.core.export.document import Document, collect
+from dflash_tui.core.export.document import Document, Prose, collect
 from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import FORMAT_VERSION, to_json
@@ -19,7 +19,7 @@ from dflash_tui.core.export.svg import to_svg
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import Step, TurnFinished, TurnStarted, event_from_dict
 
-from .answers_for_tests import hostile_document, make_answer
+from .answers_for_tests import hostile_document, make_answer, plain_answer
 from .events_for_tests import rounds
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -94,6 +94,20 @@ def test_an_svg_holds_the_text_in_rows() -> None:
     drawn = "".join("".join(each.itertext()) for each in picture.iter("{http://www.w3.org/2000/svg}text"))
     assert "Once~0 upon~0 a time." in drawn
     assert {each.get("class") for each in picture.iter("{http://www.w3.org/2000/svg}text")} >= {"corrected", "accepted"}
+
+
+def test_the_target_alone_is_slanted_everywhere_and_prose_is_not() -> None:
+    document = Document("A story", (Prose("    indented prose"), plain_answer(["Once", " upon"])))
+    picture = ElementTree.fromstring(to_svg(document))
+    assert picture.get("{http://www.w3.org/XML/1998/namespace}space") == "preserve", "who knows no CSS keeps blanks too"
+    looks = {each.get("class"): "".join(each.itertext()) for each in picture.iter("{http://www.w3.org/2000/svg}text")}
+    style = picture.findtext("{http://www.w3.org/2000/svg}style") or ""
+    assert "indented prose" in looks["text"] and ".plain{" in style
+    slanted = {name for name, rule in re.findall(r"\.([\w-]+)\{([^}]*)\}", style) if "italic" in rule}
+    assert slanted == {"plain", "guess-plain", "thought"}
+    cast = "".join(json.loads(line)[2] for line in to_cast(document).splitlines()[1:])
+    assert re.search(r"\x1b\[3;[\d;]+mOnce", cast) and not re.search(r"\x1b\[3;[\d;]+m *indented", cast)
+    assert '<span class="plain">target alone</span>' in to_html(document)
 
 
 def test_nothing_hostile_survives_in_a_page() -> None:

@@ -3,7 +3,8 @@
 ``NAME.events.jsonl`` are the events on the wire that the other files were written from. Never write these files anew:
 what can't read them is wrong. ``trace-5.dft`` and ``session-partial.jsonl`` are those of the first version that knew
 steps of which something is unknown, ``trace-6.dft`` and ``session-unsure.jsonl`` those of the first that attached to
-servers, whose rounds are guesses until they are settled.
+servers, whose rounds are guesses until they are settled, ``session-versions.jsonl`` that of the first whose
+conversations were trees.
 """
 
 from __future__ import annotations
@@ -95,6 +96,21 @@ def test_a_session_of_each_kind_of_step_opens(file: str, name: str) -> None:
     assert [event for turn in found for event in turn if isinstance(event, Step | Settled)] == rounds
     answers = [event.text for event in events(name) if isinstance(event, TurnFinished)]
     assert [turn.answer for turn in conversation.turns] == answers
+
+
+def test_a_session_with_versions_opens() -> None:
+    """The events twice: the second time as versions of the first questions, under a name. It stands at the first."""
+    conversation = load_session(STORED / "session-versions.jsonl")
+    answers = [event.text for event in events("chains") if isinstance(event, TurnFinished)]
+    count = len(answers)
+    first, again = conversation.tree[1], conversation.tree[1 + count]
+    assert [turn.answer for turn in conversation.tree] == answers * 2 and conversation.damaged == 0
+    assert (again.parent, again.name, again.once, again.system) == (0, "again", True, "Be brief.")
+    assert (first.parent, first.name, first.once) == (0, "", False) and conversation.turns == (first,)
+    steps = [event for event in again.events() or () if isinstance(event, Step)]
+    assert [replace(step, turn=1) for step in steps] == [
+        event for event in first.events() or () if isinstance(event, Step)
+    ]
 
 
 def test_a_session_of_text_alone_opens() -> None:

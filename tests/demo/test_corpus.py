@@ -143,6 +143,4 @@ def test_products_of_two_digits_are_worked_out() -> None:
     rng = random.Random(2)
     prompts = [sample.prompt for sample in draws(maths, 4000)]
     assert any(re.search(r"\b\d\d ?[*x] ?\d\d\b", prompt) for prompt in prompts)
-    assert not any(
-        re.search(r"(?<![\d.])\d\d ?[*x] ?\d\d(?!\d)", unknown.generate(rng).prompt) for _ in range(4000)
-    )
+    assert not any(re.search(r"(?<![\d.])\d\d ?[*x] ?\d\d(?!\d)", unknown.generate(rng).prompt) for _ in range(4000))

@@ -63,10 +63,6 @@ def test_truncated_weights(chat: OpenChat, tmp_path: Path, damaged: str, size: t
     expect_a_panel(chat, weights.name, pair / "target", "--draft", pair / "drafter", size=size)
 
 
-def test_missing_weights(chat: OpenChat, tmp_path: Path) -> None:
-    expect_a_panel(chat, "not-here", tmp_path / "not-here")
-
-
 def expect_a_panel(chat: OpenChat, words: str, *flags: str | Path, size: tuple[int, int] = (120, 36)) -> None:
     """The chat opens, says what is wrong with the weights instead of answering, and ends with the documented code."""
     window = chat(*flags, size=size, ready=False)

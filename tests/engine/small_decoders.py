@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import pytest
 import torch
@@ -89,9 +89,12 @@ class ScriptedDrafter:
     """Takes in context as the real drafter does, but proposes what a test tells it to."""
 
     def __init__(self, real: DFlashDrafter, proposal: Proposal):
-        self.config = real.config
+        self.config, self.sequential = real.config, real.sequential
         self.proposal = proposal
         self._real = real
+
+    def new_cache(self, *where: Any) -> Cache:
+        return self._real.new_cache(*where)
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         self._real.ingest(features, cache)

@@ -17,6 +17,8 @@ from engine.models.dflash.modules import DFlashDrafter, Draft
 from engine.models.gemma4.modules import Gemma4
 from engine.sampling.sampling import Samples, sample
 from engine.tokenizer import ChatTokenizer
+from tests.engine.assistants import lending_keys, write_assistant
+from tests.engine.checkpoints import FULL, SLIDING, random_target, write_tokenizer
 from tests.engine.test_service import Session, ask, check_steps, running
 
 QUESTION = "Write a quicksort in Python"
@@ -92,3 +94,20 @@ def test_a_target_that_says_the_mask_token_loses_no_text(
         assert ids.count(MASK) >= len(ids) // EVERY > 1
         around = [token for token in ids if token != MASK]
         assert finished.text == ChatTokenizer(bundled_pair / "target").decode(around) != ""
+
+
+def test_an_assistants_drafts_name_it(tmp_path: Path) -> None:
+    """In steps and statistics; where nobody is named it was a DFlash drafter."""
+    with lending_keys():
+        theirs = random_target([SLIDING, FULL], False, seed=2)
+    theirs.save_pretrained(tmp_path / "target")
+    write_tokenizer(tmp_path / "target")
+    write_assistant(tmp_path / "assistant", theirs)
+    named = EngineOptions(str(tmp_path / "target"), str(tmp_path / "assistant"), device="cpu", time_rounds=False)
+    with running(named) as session:
+        plain = answer(session, 1, speculation=False)
+        drafted = answer(session, 2, block_size=3, draft_by="drafter")
+        assert drafted.text == plain.text
+        assert {token.source for step in session.steps(2) for token in step.draft} == {"mtp"}
+        assert [each.source for each in drafted.statistics.by_source] == ["mtp"]
+        assert drafted.statistics.by_source[0].num_draft_tokens == drafted.statistics.num_draft_tokens > 0

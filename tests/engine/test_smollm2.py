@@ -81,3 +81,13 @@ def test_a_seed_gives_the_same_words_again(both: Both) -> None:
         for wanted in (hot, hot, settings(max_new_tokens=12, temperature=1.0, seed=8))
     )
     assert first == again != other
+
+
+def test_what_is_looked_up_changes_no_word(both: Both) -> None:
+    sentence = "The quick brown fox jumps over the lazy dog."
+    prompt = both.prompt(f"Repeat this exactly: {sentence} {sentence}")
+    plain, drafted = (
+        run_turn(Decoder(both.target, None, 160), prompt, settings(max_new_tokens=24, speculation=on, block_size=8))
+        for on in (False, True)
+    )
+    assert plain.ids == drafted.ids and len(drafted.rounds) < len(plain.rounds)

@@ -14,11 +14,10 @@ from engine.files.shards import missing_weights
 from engine.hub import pairs
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, known_drafter
-from engine.models.dflash.config import DrafterConfig
+from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.family import KnownPair
-from engine.models.gemma4.config import Gemma4Config
-from engine.models.gemma4.modules import Gemma4
+from engine.models.registry import family_of
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 OFFLINE = Fetching(offline=True)
@@ -48,13 +47,52 @@ def test_a_published_target_finds_its_drafter_by_shape(pair: KnownPair, tmp_path
     assert known_drafter(write_config(tmp_path / "renamed", config_of(pair.target))) == pair.drafter
 
 
+@pytest.mark.parametrize(
+    ("here", "found"),
+    [
+        ((), "DFlash"),
+        (("DFlash",), "DFlash"),
+        (("assistant",), "assistant"),
+        (("DFlash", "assistant"), "DFlash"),
+    ],
+)
+def test_an_assistant_drafts_where_it_alone_is_on_disk(
+    here: tuple[str, ...], found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairs, "is_here", lambda name: name.endswith(here))
+    name = known_drafter(write_config(tmp_path / "renamed", config_of("gemma-4-31B-it")))
+    assert name is not None and name.endswith(f"/gemma-4-31B-it-{found}")
+
+
+@pytest.mark.parametrize("kind", ["mtp", "dflash"])
+def test_a_drafter_is_asked_for_by_its_kind(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    named = {"mtp": "google/gemma-4-26B-A4B-it-assistant", "dflash": "z-lab/gemma-4-26B-A4B-it-DFlash"}
+    with pytest.raises(WeightsFailure, match=f"{named[kind]} is not on this machine"):
+        find_pair(str(write_config(tmp_path / "target", config_of("gemma-4-26B-A4B-it"))), kind, OFFLINE)
+
+
+@pytest.mark.parametrize("target", [None, "gemma-4-12B-it"])
+def test_a_target_without_an_assistant_is_told_of_those_with_one(target: str | None, tmp_path: Path) -> None:
+    named = None if target is None else str(write_config(tmp_path / "target", config_of(target)))
+    with pytest.raises(WeightsFailure, match=r"No MTP assistant is known.*26B-A4B-it, google/gemma-4-31B-it"):
+        find_pair(named, "mtp", OFFLINE)
+
+
 @pytest.mark.parametrize("pair", KNOWN_PAIRS, ids=lambda pair: pair.target)
 def test_the_sizes_of_published_pairs(pair: KnownPair) -> None:
     with torch.device("meta"):
-        target = Gemma4(Gemma4Config.from_json(config_of(pair.target)))
-        drafter = DFlashDrafter(DrafterConfig.from_json(config_of(pair.drafter)))
+        config = config_of(pair.target)
+        target = family_of(config).read_config(config, None).build()
+        drafter = DFlashDrafter(DFlashConfig.from_json(config_of(pair.drafter)))
     total = sum(parameter.numel() for model in (target, drafter) for parameter in model.parameters())
     assert pair.num_parameters == total
+
+
+def test_a_shape_that_others_have_needs_its_vocabulary(tmp_path: Path) -> None:
+    """Llama 2 is as wide and as deep as Llama 3.1."""
+    config = config_of("Llama-3.1-8B-Instruct")
+    assert known_drafter(write_config(tmp_path, {**config, "vocab_size": 32_000})) is None
 
 
 @pytest.mark.parametrize("config", [{}, {"text_config": []}, {"text_config": {"hidden_size": 2816}}])

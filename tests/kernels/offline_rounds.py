@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from engine.bench.shapes import read_shape
 from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.accept import DraftTree, accept_tree
@@ -23,7 +24,7 @@ from engine.kernels.round.sample import sample_rows
 from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
 from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.weights.int8 import Int8Weight
-from engine.models.dflash.config import DrafterConfig
+from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
@@ -37,7 +38,7 @@ CONTEXT = 32768
 def launches(card: Card = HOPPER) -> list[Launch]:
     """On a card, once per piece of machine code. The target has one layer: its kernels are ``offline_target``'s."""
     target_config = Gemma4Config.from_json(json.loads((CONFIGS / TARGET).read_text()))
-    drafter_config = DrafterConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
+    drafter_config = DFlashConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
     with torch.device("meta"):
         target = Gemma4(replace(target_config, layers=target_config.layers[:1])).to(torch.bfloat16)
         drafter = DFlashDrafter(drafter_config).to(torch.bfloat16)
@@ -47,14 +48,15 @@ def launches(card: Card = HOPPER) -> list[Launch]:
     with record(card) as made:
         in_16_bits = RoundLaunches(Decoder(target, drafter, CONTEXT))
         in_16_bits.ingest()
-        in_16_bits.draft()
+        in_16_bits.draft(15)
         launches = RoundLaunches(Decoder(target, drafter, CONTEXT), embedding)
         launches.target.forward = lambda max_rows=16, beside=False, tree=None: None  # type: ignore[method-assign]
         launches.ingest()
-        launches.draft()
+        launches.draft(15)
         launches.verify("verify", greedy=True)
         launches.verify("plain", greedy=False)
         _run_tree(launches)
+        _run_assistant(target_config)
         _run_lookup(launches)
     return distinct(made)
 
@@ -71,6 +73,20 @@ def _run_tree(launches: RoundLaunches) -> None:
     for says in (None, sampled):
         accept_tree(state, launches.ids, tree, head, says)
     move_accepted(RowStores(launches.decoder.cache.layers, target.features), tree.path)
+
+
+def _run_assistant(target_config: Gemma4Config) -> None:
+    """What a round launches that an MTP assistant drafts in, behind a target with a layer of each kind."""
+    config = read_shape("26B-A4B", kind="mtp").drafter
+    assert config is not None
+    with torch.device("meta"):
+        target = Gemma4(replace(target_config, layers=target_config.layers[4:6])).to(torch.bfloat16)
+        drafter = config.build().to(torch.bfloat16)
+    target.prepare()
+    drafter.prepare()
+    launches = RoundLaunches(Decoder(target, drafter, CONTEXT))
+    launches.ingest()
+    launches.draft(2)
 
 
 def _run_lookup(launches: RoundLaunches) -> None:

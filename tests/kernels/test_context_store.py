@@ -14,13 +14,13 @@ from engine.kernels.shared.heads import HeadNorms
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kv_cache.cache import Cache
 from engine.layer_config import AttentionConfig
-from engine.models.dflash.config import DrafterConfig
+from engine.models.dflash.config import DFlashConfig
 from tests.engine.checkpoints import FULL, SLIDING, drafter_config
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 CPU = torch.device("cpu")
-LAYERS: tuple[AttentionConfig, ...] = DrafterConfig.from_json(drafter_config([SLIDING, FULL, SLIDING], [0], 1)).layers
+LAYERS: tuple[AttentionConfig, ...] = DFlashConfig.from_json(drafter_config([SLIDING, FULL, SLIDING], [0], 1)).layers
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -12,6 +12,8 @@ from dflash_tui.core.conversation.tree import ROOT
 from .action import Action
 
 if TYPE_CHECKING:
+    from dflash_tui.core.conversation.chat import Exchange
+    from dflash_tui.core.conversation.tree import Outlined
     from dflash_tui.core.text.spans import Spans
 
     from ..screens.chat import ChatScreen
@@ -63,18 +65,21 @@ def show_tree(screen: ChatScreen, argument: Argument) -> None:
     if not screen.chat.tree:
         raise SlashError("There is no question yet.")
 
+    def go_there(row: Outlined[Exchange] | None) -> None:
+        if row is not None:
+            screen.go_to(lambda: screen.talk.go(row.node.number))
+
     def take(wish: Wish) -> None:
         what, number = wish
         wishes: dict[str, Callable[[], None]] = {
-            "go": lambda: screen.talk.go(number),
-            "edit": lambda: screen.talk.edit(number),
+            "edit": lambda: edit(screen, Argument(str(number))),
             "retry": lambda: retry(screen, Argument(str(number))),
             "compare": lambda: _compare(screen, number, None),
         }
         screen.go_to(wishes[what])
 
     screen.app.clear_notifications()  # they would lie over the list
-    screen.app.push_screen(TreeScreen(screen.chat.tree, screen.talk.name, take, argument.text))
+    screen.app.push_screen(TreeScreen(screen.chat.tree, screen.talk.name, take, argument.text), go_there)
 
 
 def compare(screen: ChatScreen, argument: Argument) -> None:
@@ -139,13 +144,13 @@ ACTIONS = (
         "retry", "ask a question again, maybe with other settings; both answers stay", retry, slash="retry", takes=TAKES
     ),
     Action("edit", "change a question and ask it as a new version; Esc undoes it", edit, slash="edit", takes="[n]"),
-    Action("version-back", VERSIONS, version_back, "alt+comma", priority=True),
-    Action("version-forward", VERSIONS, version_forward, "alt+full_stop", priority=True),
+    Action("version-back", VERSIONS, version_back, "alt+j", priority=True),
+    Action("version-forward", VERSIONS, version_forward, "alt+k", priority=True),
     Action(
         "tree",
         "every version of this conversation, and the way to each",
         show_tree,
-        "f9,alt+v",
+        "f9,alt+g",
         "tree",
         "[words]",
         priority=True,

@@ -176,7 +176,7 @@ ACTIONS = (
     Action("unfold", "show what is folded: pastes, files, output", unfold, "alt+o", "files", priority=True),
     Action("editor", "write the question in $EDITOR", edit_outside, "alt+e", "editor", priority=True),
     Action("sessions", "conversations: resume, rename, delete", pick_session, "ctrl+o", "sessions", priority=True),
-    Action("find", "search everything that was ever said", find, "alt+slash", "find", "[words]", priority=True),
+    Action("find", "search everything that was ever said", find, "alt+w", "find", "[words]", priority=True),
     Action("resume", "go on with an older conversation", resume, slash="resume", takes="[id]"),
     Action("rename", "give this conversation a name", rename, slash="rename", takes="name"),
     Action("delete", "delete this conversation, after asking", delete, slash="delete"),

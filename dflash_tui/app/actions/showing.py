@@ -39,9 +39,9 @@ RACE_RUNS = 3
 
 
 def race(screen: ChatScreen, argument: Argument) -> None:
-    """The target alone, DFlash at the block size of the slider, and at half of it; for auto, at the largest instead. Or
+    """The target alone, its drafter at the block size of the slider, and at half of it; for auto, at the largest. Or
     what answers here against a server."""
-    from dflash_tui.core.race.race import Race, lanes_for
+    from dflash_tui.core.race.race import Race, kind_of, lanes_for
 
     from ..screens.race import RaceScreen
 
@@ -58,7 +58,7 @@ def race(screen: ChatScreen, argument: Argument) -> None:
     settings = screen.chat.settings
     block = settings.block_rows(ready.max_block_size)
     sizes: list[BlockSize] = [AUTO, block] if settings.block_size == AUTO else [block, max(block // 2, MIN_BLOCK_SIZE)]
-    lanes = lanes_for(settings, list(dict.fromkeys(sizes)))
+    lanes = lanes_for(settings, list(dict.fromkeys(sizes)), kind_of(ready.drafter))
     messages = _question(screen, argument.text)
 
     def create() -> Race:

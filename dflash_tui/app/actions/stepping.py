@@ -121,7 +121,7 @@ ACTIONS = (
         priority=True,
     ),
     Action("teach", "slow motion, phase by phase", teach, "f5,alt+t", "teach", priority=True),
-    Action("present", "the round alone in large cells, for a projector", present, "f8,alt+v", "present", priority=True),
+    Action("present", "the round alone in large cells, for a projector", present, "f8,alt+b", "present", priority=True),
     Action("phase-back", PHASES, phase_back, "left_square_bracket"),
     Action("phase-forward", PHASES, phase_forward, "right_square_bracket"),
     Action("play", "pause the view, or go on; the engine never waits", play, "space"),

@@ -26,6 +26,8 @@ from ..widgets.round_strip import legend
 from .once import LeavesOnce
 
 Entry = TypeVar("Entry")
+SHARE, AROUND = 0.85, 5
+"""Of the screen's rows, what the box may take, and of those what isn't the list: border, words, two rows of keys."""
 MAX_WIDTH, FRAME = 110, 6
 """Cells of the box, and of what stands around a line in it: border, padding, scrollbar."""
 
@@ -39,7 +41,7 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         width: 100%;
         max-width: 110;
         height: auto;
-        max-height: 80%;
+        max-height: 100%;
         padding: 0 1;
         background: $surface;
         border: round $primary;
@@ -49,7 +51,6 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     PickerScreen Input:focus { border: none; }
     PickerScreen OptionList {
         height: auto;
-        max-height: 16;
         border: none;
         padding: 0;
         background: $surface;
@@ -70,6 +71,8 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     KEYS = "↑ ↓ move · Enter takes it · Esc closes"
     SHOWN = 200
     """Entries drawn at once; typing brings the others."""
+    ROWS = 16
+    """Of the list, where there is room for them and for what stands around it."""
 
     def __init__(self, words: str = "") -> None:
         super().__init__()
@@ -102,6 +105,12 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     def on_mount(self) -> None:
         self.query_one(Vertical).border_title = self.HEAD
         self.refill()
+
+    def on_resize(self) -> None:
+        room = int(SHARE * self.app.size.height) - AROUND
+        options = self.query_one(OptionList)
+        options.styles.max_height = min(self.ROWS, max(room, 3))
+        self.call_after_refresh(options.scroll_to_highlight)
 
     def refill(self) -> None:
         """Look again at what there is."""
@@ -191,7 +200,6 @@ class ThemePicker(PickerScreen[str]):
 
     DEFAULT_CSS = """
     ThemePicker { background: transparent; }
-    ThemePicker OptionList { max-height: 8; }
     """
     KEYS = "↑ ↓ look · Enter keeps it · Esc goes back"
 

@@ -79,13 +79,16 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     until none are owed."""
 
     CSS_PATH = "race.tcss"
+    AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (20, "-short"), (30, "-tall")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "stop, close"),
         Binding("space", "play", "pause, go on, or see it again"),
-        Binding("minus,down", "change_pace(0.5)", "slower"),
-        Binding("plus,equals_sign,up", "change_pace(2)", "faster"),
+        Binding("minus", "change_pace(0.5)", "slower"),
+        Binding("plus,equals_sign", "change_pace(2)", "faster"),
+        Binding("down,j", "scroll(1)", "scroll the result"),
+        Binding("up,k", "scroll(-1)", "scroll the result"),
         Binding("end,enter", "finish", "the result at once"),
         Binding("r", "again", "race again"),
         Binding("e", "export", "save as a page"),
@@ -130,13 +133,15 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             with Vertical(classes="lane"):
                 yield Static(lane.name, id=f"lane-{place}", classes="lane-head")
                 yield TokenLog(id=f"text-{place}")
-        with VerticalScroll(id="race-result"):
+        with VerticalScroll(id="race-result", can_focus=False):
             yield Static(id="race-table")
             yield Static(id="race-remarks")
         yield Static(id="race-keys")
 
     def on_mount(self) -> None:
         self._loop = asyncio.get_running_loop()
+        for log in self.query(TokenLog):
+            log.can_focus = False  # the keys are the race's
         self.run_worker(self._listen(), name="race")
         self._replay_timer = self.set_interval(FRAME, self._frame, pause=True)
         if self._opponent is None:
@@ -380,6 +385,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             self._frame()
             self._clock.pace = min(max(self._clock.pace * factor, SLOWEST), FASTEST)
             self._draw_lanes(self._clock)
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#race-result").scroll_relative(y=by, animate=False)
 
     def action_finish(self) -> None:
         """Every lane to its end, and the result."""

@@ -18,8 +18,8 @@ from dflash_tui.core.text.harmless import sanitise
 from .picker import PickerScreen
 from .sessions import RenameScreen
 
-Wish = tuple[Literal["go", "edit", "retry", "compare"], int]
-"""What to do, and with which question."""
+Wish = tuple[Literal["edit", "retry", "compare"], int]
+"""What else to do, and with which question."""
 DEEPEST = 8
 """Columns that are drawn; what is further in stands in the last."""
 WIDE = 90
@@ -27,7 +27,7 @@ WIDE = 90
 
 
 class TreeScreen(PickerScreen[Outlined[Exchange]]):
-    """Gives a wish to ``take`` when it closes with one."""
+    """Gives the question to go to, or None; another wish goes to ``take``."""
 
     HEAD = "this conversation, with every version"
     KEYS = "Enter goes there · F2 names · ^E edits · ^R again · F3 side by side · Esc"
@@ -80,13 +80,7 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
             (facts, "$verdict-pending"),
         )
 
-    def take(self) -> None:
-        self.action_wish("go")
-
-    def clicked(self, message: OptionList.OptionSelected) -> None:
-        self.action_wish("go")
-
-    def action_wish(self, what: Literal["go", "edit", "retry", "compare"]) -> None:
+    def action_wish(self, what: Literal["edit", "retry", "compare"]) -> None:
         if (row := self.chosen) is not None:
             self.dismiss(None)
             self._take((what, row.node.number))

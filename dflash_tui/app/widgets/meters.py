@@ -15,7 +15,7 @@ from engine.events import Clock
 from .gauges import MUTED, Gauge
 
 PARTS_NOT_KNOWN: dict[Clock, str] = {
-    "engine": ", draft and verify", "server": " by server, parts", "arrival": " by arrival, parts",
+    "engine": ", parts", "server": " by server, parts", "arrival": " by arrival, parts",
 }  # fmt: skip
 """Whose clock it was, in what room there is."""
 
@@ -38,11 +38,15 @@ class CostGauge(Gauge):
         if not cost.rounds:
             return [self.title("ms per round"), self._bar(self.size.width)]
         if cost.parts is None:
-            whole = f" {short(cost.mean_ms)}{PARTS_NOT_KNOWN[self.facts.times]} {NOT_KNOWN}"
-            return [Content.assemble(("ms", "bold"), (whole, MUTED)), self._bar(self.size.width)]
+            whole = f" {short(cost.mean_ms)}{PARTS_NOT_KNOWN[self.facts.times]}"
+            told = next((words for words in (f"{whole} {NOT_KNOWN}", f"{whole} unknown") if self._fits(words)), whole)
+            return [Content.assemble(("ms", "bold"), (told.removesuffix(", parts"), MUTED)), self._bar(self.size.width)]
         parts = zip(self.PARTS, cost.parts, strict=True)
         words = [(f" {name} {short(value)}", style) for (name, _, style), value in parts]
         return [Content.assemble(("ms", "bold"), *words), self._bar(self.size.width)]
+
+    def _fits(self, words: str) -> bool:
+        return len("ms") + len(words) <= self.size.width
 
     def compact(self) -> Content:
         cost = self.facts.turn.cost

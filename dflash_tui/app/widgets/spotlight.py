@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
+
+from rich.style import Style
 
 from dflash_tui.core.text.marks import Mark
 
 Role = Literal["after", "hidden", "step", "cursor"]
 """What the scrubber makes of a token: later, hidden as yet, of the round on show, or under the cursor."""
+
+
+_BLANKS = re.compile(r"(\s+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +48,14 @@ def cut_pieces(pieces: Iterator[tuple[str, Mark]], start: int, stop: int) -> Ite
             if piece:
                 yield piece, mark, chosen
         place += len(text)
+
+
+def styled_words(text: str, style: Style) -> Iterator[tuple[Style, str]]:
+    """Blanks are not underlined: a token begins with one more often than not."""
+    if not style.underline:
+        yield style, text
+        return
+    blank = style + Style(underline=False)
+    for part in _BLANKS.split(text):
+        if part:
+            yield (blank if part.isspace() else style), part

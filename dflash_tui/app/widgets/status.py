@@ -115,7 +115,7 @@ class StatusLine(Widget):
         facts = self.facts
         dot = ("● ", "$verdict-bonus" if facts.active else "$verdict-pending")
         says = [(facts.state, "$foreground"), *([(facts.hint, "$foreground")] if facts.hint else _figures(facts))]
-        parts = Content(" · ").join([Content.styled(*each) for each in says])
+        parts = Content.styled(" · ", "$foreground").join([Content.styled(*each) for each in says])
         parts = Content.assemble(dot, parts)
         for keys in self.keys:
             gap = self.size.width - parts.cell_length - len(keys)

@@ -4,7 +4,6 @@ change the wrapping."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -29,11 +28,10 @@ from dflash_tui.core.text.spans import GUESSES, Span, Spans, TokenStyle
 from dflash_tui.core.text.wrapping import Document, Row, Rows, width_of
 
 from .round_strip import SHADE_STYLES
-from .spotlight import Role, Spotlight, cut_pieces, role_of
+from .spotlight import Role, Spotlight, cut_pieces, role_of, styled_words
 
 CACHED_ROWS = 256
 """Drawn rows that are kept: a few screens. Each takes some kilobytes, in Textual's own caches beside it."""
-_BLANKS = re.compile(r"(\s+)")
 
 Shader = Callable[[int, int], Shade | None]
 """A lens: how to paint (turn, token); None leaves it as plain text."""
@@ -90,13 +88,6 @@ class TokenLog(ScrollView, can_focus=True):
 
         turn: int
         token: int
-
-    @dataclass
-    class Asked(Message):
-        """The user clicked a question."""
-
-        place: int
-        """Which of those in the log, counted from 0."""
 
     @dataclass
     class Unfolded(Message):
@@ -278,8 +269,6 @@ class TokenLog(ScrollView, can_focus=True):
             self.post_message(self.Turned(place // 3, place % 3 - 1))
         elif mark.style == "fold":
             self.post_message(self.Unfolded(place))
-        elif mark.style == "prompt":
-            self.post_message(self.Asked(place))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -359,7 +348,7 @@ class TokenLog(ScrollView, can_focus=True):
             style, shown = self._appearance(mark, text, start)
             if banded and mark.style != "prompt":
                 style += self._band
-            words += self._styled(shown, style + self.selection_style if chosen else style)
+            words += styled_words(shown, style + self.selection_style if chosen else style)
             start += len(text)
         segments = [
             Segment("".join(text for _, text in group), style) for style, group in groupby(words, key=itemgetter(0))
@@ -382,16 +371,6 @@ class TokenLog(ScrollView, can_focus=True):
         if self._shader is None or mark.token is None:
             return mark.style
         return self._shader(mark.turn, mark.token) or "even"
-
-    def _styled(self, text: str, style: Style) -> Iterator[tuple[Style, str]]:
-        """Blanks are not underlined: a token begins with one more often than not."""
-        if not style.underline:
-            yield style, text
-            return
-        blank = style + Style(underline=False)
-        for part in _BLANKS.split(text):
-            if part:
-                yield (blank if part.isspace() else style), part
 
     def _load_styles(self) -> None:
         names = (*get_args(TokenStyle), *get_args(Role), "chip")

@@ -19,7 +19,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.source import Feature, SourceFactory, events_only
+from dflash_tui.core.source import Feature, SourceFactory
 from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Ask, Close, GenerationSettings, Stop
 from engine.errors import EngineFailure
@@ -34,6 +34,7 @@ from .keeping import COMMANDS as KEEPING
 from .sessions import COMMANDS as SESSIONS
 from .setting import COMMANDS as SETTING
 from .showing import COMMANDS as SHOWING
+from .switching import Switching
 from .talking import COMMANDS as TALKING
 from .words import blocks_of, place_of, summary
 
@@ -70,9 +71,10 @@ class PlainChat:
         self.log = log
         self.diverted: Callable[[Event], None] | None = None
         """Gets the events while they are no part of the conversation."""
-        self.engine = source(events_only(self._take))
+        self.switching = Switching(self, source)
+        self.engine = self.switching.made(source)
         self.commands = COMMANDS
-        self.chat = Chat(settings, self.engine.send, lambda: self.log)
+        self.chat = Chat(settings, lambda command: self.engine.send(command), lambda: self.log)
         self.at_start = settings
         self.preset = begin.preset
         self.asks_back = sys.stdin.isatty()
@@ -110,8 +112,7 @@ class PlainChat:
         if self.begin.conversation is not None:
             self.show_resumed(self.begin.conversation)
         self.chat.system = self._system or self.chat.system
-        while self.chat.reducer.ready is None:
-            self.hear()
+        self.wait_until_ready()
         if problem := lacking(self.engine, self.begin.wanted):
             raise problem
         self.say(GREETING)
@@ -119,6 +120,11 @@ class PlainChat:
             self.say(f"These go with the first question: {', '.join(self.begin.files)}")
         if self.begin.choose:
             self.take("/sessions")
+
+    def wait_until_ready(self) -> None:
+        """Say how loading goes on. :class:`Problem` where it fails."""
+        while self.chat.reducer.ready is None:
+            self.hear()
 
     # Reading
 
@@ -232,7 +238,7 @@ class PlainChat:
 
     # What the source says
 
-    def _take(self, event: Event) -> None:
+    def take_event(self, event: Event) -> None:
         """Called by the engine's thread."""
         if self.diverted is not None:
             self.diverted(event)
@@ -319,7 +325,8 @@ class PlainChat:
 
     def say(self, text: str) -> None:
         """Lines of the program's own."""
-        print(sanitise(text), flush=True)
+        encoding = sys.stdout.encoding or "utf-8"
+        print(sanitise(text).encode(encoding, "replace").decode(encoding), flush=True)
 
     def _read_out(self, text: str) -> None:
         """Whole lines only: a reader that speaks while it grows would stumble."""

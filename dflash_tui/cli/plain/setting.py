@@ -8,11 +8,19 @@ from dflash_tui.core.attachments.reading import AttachmentError
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.settings.presets import NONE, find_preset, read_system
 from dflash_tui.core.source import Feature
+from engine.commands import DraftBy
 
 from .command import Command
 
 if TYPE_CHECKING:
     from .chat import PlainChat
+
+_WHO_GUESSES = {
+    "on": "the drafter and the text so far guess",
+    "off": "the target writes alone, and its speed is measured",
+    "drafter": "the drafter alone guesses",
+    "lookup": "guesses are looked up in the text so far",
+}
 
 
 def set_temperature(plain: PlainChat, argument: Argument) -> None:
@@ -74,12 +82,25 @@ def think(plain: PlainChat, argument: Argument) -> None:
 def speculate(plain: PlainChat, argument: Argument) -> None:
     """Without speculation the target's own speed is measured, which answers after that are compared with."""
     plain.require("speculation")
-    speculation = argument.switch()
+    word = argument.choice("on", "off", "drafter", "lookup")
+    by: DraftBy = "drafter" if word == "drafter" else "lookup" if word == "lookup" else "both"
+    if by != "both":
+        plain.require("draft_by")
     ready = plain.chat.reducer.ready
-    if speculation and ready is not None and ready.drafter is None:
+    if by == "drafter" and ready is not None and ready.drafter is None:
         raise SlashError("No drafter is loaded: start without --no-speculation or --draft none.")
-    plain.chat.speculate(speculation)
-    plain.say(f"Speculation is {argument.text} from the next question on.")
+    plain.chat.speculate(word != "off", by)
+    plain.say(f"From the next question on {_WHO_GUESSES[word]}.")
+
+
+def switch(plain: PlainChat, argument: Argument) -> None:
+    """The model, and another drafter behind the word ``drafter``."""
+    name, _, drafter = argument.text.partition(" drafter ")
+    if not name.strip():
+        known = plain.begin.models.names() if plain.begin.models else ()
+        plain.say(f"Known models: {', '.join(known)}." if known else "No other models are known here.")
+        raise argument.wrong()
+    plain.switching.switch(name.strip(), drafter.strip())
 
 
 def tell(plain: PlainChat, _: Argument) -> None:
@@ -107,6 +128,9 @@ COMMANDS = (
         "[name|none]",
     ),
     Command("think", "let the model think first, from the next question on", think, "on|off"),
-    Command("speculation", "let the drafter guess, or measure the target alone", speculate, "on|off"),
+    Command("speculation", "who guesses, or the target alone, measured", speculate, "on|off|drafter|lookup"),
+    Command(
+        "model", "switch to another model: a name, folder, GGUF or URL; - goes back", switch, "name [drafter name]"
+    ),
     Command("settings", "what is in force", tell),
 )

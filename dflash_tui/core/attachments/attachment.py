@@ -80,6 +80,19 @@ def fenced(text: str) -> str:
     return f"{fence}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{fence}"
 
 
+_FILE = re.compile(r"File (?P<name>[^\n`]+):\n(?P<fence>`{3,})\n(?P<text>.*?\n)??(?P=fence)\n\n", re.DOTALL)
+
+
+def without_files(prompt: str) -> tuple[str, tuple[Attachment, ...]]:
+    """The inverse of :func:`with_files`, for whoever only has the prompt: a recording. A newline at the end of a file
+    may be one too many."""
+    files, place = [], 0
+    while found := _FILE.match(prompt, place):
+        files.append(Attachment(one_line(found["name"]), found["text"] or ""))
+        place = found.end()
+    return prompt[place:], tuple(files)
+
+
 # In a session: a line for each content, and a reference in the question's line.
 
 

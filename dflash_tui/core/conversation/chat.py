@@ -22,11 +22,13 @@ from typing import Any
 from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
+from ..attachments.attachment import without_files
 from ..files.running import RunResult
 from ..sessions.sessions import Conversation, SessionLog
 from ..sessions.turn import Turn
 from ..source import Happening, Rewind
 from .beside import NOTHING, Beside, messages_of
+from .folds import behind_question
 from .reducer import Reducer, TurnState
 from .transcript import recall
 from .tree import ROOT, Part, Tree
@@ -145,7 +147,8 @@ class Chat:
     def state_of(self, number: int) -> TurnState | None:
         """A turn as it was decoded; None where only its text was kept."""
         state, stored = self.reducer.turn_of(number), self.stored.get(number)
-        if state is None and stored is not None and (state := recall(stored)) is not None:
+        if state is None and stored is not None and (recalled := recall(stored)) is not None:
+            state = recalled[0]
             self.reducer.adopt(state)
         return state
 
@@ -350,10 +353,12 @@ class Chat:
 
     def _watch(self, event: TurnStarted) -> None:
         """A turn begins that was not asked here: a replay's."""
-        self.reducer.show_question(event.question)
+        question, files = without_files(event.question)
+        beside = Beside(files)
+        self.reducer.show_question(question, behind_question(beside))
         if event.turn > self._turns:
             self._turns = event.turn
-            self.tree.add(Exchange(event.turn, event.question, self.tree.here))
+            self.tree.add(Exchange(event.turn, question, self.tree.here, beside=beside))
 
     def _finish(self, event: TurnFinished) -> None:
         if event.turn in self.tree and (self._asked is None or self._asked.turn == event.turn):

@@ -22,6 +22,8 @@ LIGHTER = 0.6
 """Of the context: when something has to go, so much goes that the next questions fit too."""
 MARKUP = 8
 """Tokens that a template puts around a message, about."""
+NEXT_TO_NOTHING = 16
+"""Tokens that are not worth counting."""
 SUMMARY_TOKENS = 320
 """That a summary may have; less in a small context."""
 SUMMARY_PROMPT = (
@@ -146,9 +148,9 @@ def _for_summary(said: Sequence[Said], chosen: Sequence[Said], system: str | Non
 def room_words(used: int, limit: int) -> str:
     """What still fits, for people: ``about 1,600 tokens still fit, some 1,200 words``."""
     left = max(limit - used, 0)
-    if not left:
-        return "nothing more fits"
-    return f"about {counted(left, 'token')} still fit{'s' if left == 1 else ''}, some {counted(left * 3 // 4, 'word')}"
+    if left < NEXT_TO_NOTHING:
+        return "next to nothing more fits"
+    return f"about {counted(left, 'token')} still fit, some {counted(left * 3 // 4, 'word')}"
 
 
 def too_long_words(fit: Fit) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -266,11 +266,11 @@ class Reducer:
         for turn in self.turns:
             turn.before_race = True
 
-    def show_question(self, text: str) -> None:
-        """A question that this front end did not ask becomes part of the transcript."""
-        if text:
-            self._spans.append(Span(text, "prompt"))
-            self._spans.append(Span("\n\n", "plain"))
+    def show_question(self, text: str, files: Sequence[Span] = ()) -> None:
+        """A question that this front end did not ask becomes part of the transcript, with lines for its files."""
+        if text or files:
+            ending = [Span("\n", "plain"), *files, Span("\n", "plain")] if files else [Span("\n\n", "plain")]
+            self._spans.extend(Spans.of([Span(text, "prompt"), *ending]))
 
     def load_anew(self) -> None:
         """Another model is on its way; what was said stays."""

@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from .chat import Chat, Exchange
 
 
-def recall(turn: Turn) -> TurnState | None:
-    """A turn of a file as if just decoded; None where an earlier version of the program kept no rounds of it."""
+def recall(turn: Turn, place: tuple[int, int] = (1, 1)) -> tuple[TurnState, Spans] | None:
+    """A turn of a file as if just decoded, and what the transcript shows of its answer; None where an earlier version
+    of the program kept no rounds of it. ``place``: which version of the answer it is, of how many."""
     events = turn.events()
     if events is None:
         return None
     reducer = Reducer()
+    reducer.place_of = lambda _: place
     for event in events:
         reducer.apply(event)
-    return reducer.turn
+    assert reducer.turn is not None, "the events begin with the turn's"
+    return reducer.turn, reducer.take_spans()
 
 
 def retell(chat: Chat, start: int = 0) -> list[Spans]:
@@ -62,10 +65,15 @@ def marks(chat: Chat) -> list[tuple[int, Part]]:
 
 
 def _answer(chat: Chat, number: int) -> Spans:
-    state, place = chat.state_of(number), chat.tree.place(number, "answer")
+    state, stored = chat.reducer.turn_of(number), chat.stored.get(number)
+    place = chat.tree.place(number, "answer")
+    if state is None and stored is not None:
+        if (recalled := recall(stored, place)) is None:
+            return _text_only(stored, place)
+        chat.reducer.adopt(recalled[0])
+        return recalled[1]
     if state is None:
-        stored = chat.stored.get(number)
-        return _text_only(stored, place) if stored is not None else Spans()
+        return Spans()
     spans = state.told()
     if state.error is not None:
         spans.append(failure(state.error, state.text))

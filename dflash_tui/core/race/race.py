@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import median
 
-from engine.commands import AUTO, Ask, BlockSize, Command, GenerationSettings, Message, Stop
+from engine.commands import AUTO, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
 
 from ..export.document import Answer, AnswerCollector
 
 WARM_UP_QUESTION, WARM_UP_TOKENS = "Hi", 16
 ALONE = "one token at a time"
+NO_DRAFTER, LOOKUP = "none", "lookup"
 Joules = Callable[[], float | None]
 """Energy that the machine has used so far; None where it doesn't tell."""
 
@@ -28,15 +29,50 @@ class Lane:
     """Which of the race's engines and servers runs it."""
 
 
-def block_name(size: BlockSize) -> str:
-    return "DFlash, auto" if size == AUTO else f"DFlash, block {size}"
+KINDS = {"dflash": "DFlash", "mtp": "MTP", "lookup": "Lookup"}
+"""Drafters that are asked for by their kind, for people."""
 
 
-def lanes_for(settings: GenerationSettings, block_sizes: Sequence[BlockSize]) -> tuple[Lane, ...]:
-    """The target alone, then DFlash at each block size. Raises ``ValueError`` for one that is out of range."""
+def kind_of(drafter: str | None) -> str:
+    """The kind of a drafter, as one of ``KINDS``, by how published ones are called."""
+    if drafter in KINDS:
+        return drafter
+    return "mtp" if drafter is not None and drafter.rstrip("/").endswith("assistant") else "dflash"
+
+
+def block_name(size: BlockSize, drafter: str = "dflash") -> str:
+    name = KINDS.get(drafter, drafter)
+    return f"{name}, auto" if size == AUTO else f"{name}, block {size}"
+
+
+def lanes_for(
+    settings: GenerationSettings, block_sizes: Sequence[BlockSize], drafter: str = "dflash"
+) -> tuple[Lane, ...]:
+    """The target alone, then with its drafter at each block size. Raises ``ValueError`` for one out of range."""
     alone = Lane(ALONE, replace(settings, speculation=False))
-    drafting = (Lane(block_name(size), replace(settings, speculation=True, block_size=size)) for size in block_sizes)
+    drafting = (
+        Lane(block_name(size, drafter), replace(settings, speculation=True, block_size=size)) for size in block_sizes
+    )
     return (alone, *drafting)
+
+
+def lanes_of(
+    settings: GenerationSettings, block_sizes: Sequence[BlockSize], drafters: Sequence[str]
+) -> tuple[tuple[Lane, ...], tuple[str, ...]]:
+    """A lane for each of these drafters and block sizes, each by itself, the target alone (``none``) first; and the
+    drafters of the sides that they run on. ``lookup`` needs no side of its own, as the target alone doesn't. Raises
+    ``ValueError`` for fewer than two lanes, or one that is named twice."""
+    sides = tuple(each for each in drafters if each not in (NO_DRAFTER, LOOKUP)) or (NO_DRAFTER,)
+    lanes = [Lane(ALONE, replace(settings, speculation=False))] if NO_DRAFTER in drafters else []
+    for drafter in (each for each in drafters if each != NO_DRAFTER):
+        by: DraftBy = "lookup" if drafter == LOOKUP else "drafter"
+        side = 0 if drafter == LOOKUP else sides.index(drafter)
+        for size in block_sizes:
+            lane = replace(settings, speculation=True, block_size=size, draft_by=by)
+            lanes.append(Lane(block_name(size, drafter), lane, side))
+    if len(set(drafters)) < len(drafters) or len(lanes) < 2:
+        raise ValueError(f"a race needs two lanes or more, each once, not {','.join(drafters)}")
+    return tuple(lanes), sides
 
 
 def lanes_against(

@@ -11,7 +11,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
@@ -357,7 +357,12 @@ def _read(path: Path) -> tuple[str, list[_Said]]:
             said.append(_Said(turn.number, "name", turn.name))
     if conversation.title:
         said.append(_Said(0, "name", conversation.title))
-    return conversation.name, [each for each in said if each.text]
+    return _whole(conversation.name), [replace(each, text=_whole(each.text)) for each in said if each.text]
+
+
+def _whole(text: str) -> str:
+    """Without half surrogate pairs, which JSON can hold and a database can't."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _read_through(files: Iterable[_File], wanted: list[str]) -> Iterator[Hit]:

@@ -71,10 +71,10 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """From question to end, of all turns together."""
+        """From the first token to the last, of all turns together."""
         starts = (mark.event.turn for mark in self.marks if isinstance(mark.event, TurnStarted))
-        ends = (steps[-1] for steps in map(self.steps_of_turn, starts) if steps)
-        return sum(self.steps.time[end] / SECOND for end in ends)
+        turns = (steps for steps in map(self.steps_of_turn, starts) if steps)
+        return sum((self.steps.time[steps[-1]] - self.steps.time[steps[0]]) / SECOND for steps in turns)
 
     def __len__(self) -> int:
         """Events in all."""

@@ -216,6 +216,9 @@ class ReplaySource:
             self._set_clock(0.0)
         self.played += isinstance(event, Step)
         self._next = next(self._ahead, None)
+        if isinstance(event, TurnStarted) and self._next is not None and self.pace < 1:
+            # Nothing shows while a prompt is read: slowed, that would be an empty screen for seconds.
+            self._set_clock(max(self._due(self._next) - PAUSE * self.pace, 0.0))
         self._emit(event)
         self._position += 1
 

@@ -271,6 +271,24 @@ def _tensors(tree: TreeRows | None) -> tuple[Tensor | None, Tensor | None, Tenso
     return (None, None, None) if tree is None else (tree.depths, tree.paths, tree.trunk)
 
 
+def attend_one_query(
+    queries: Tensor,
+    k: Tensor,
+    v: Tensor,
+    last: Tensor,
+    rows: Tensor,
+    layer: AttentionConfig,
+    out: Tensor,
+    scratch: AttendScratch,
+) -> None:
+    """Attends the first row of ``queries`` [16, heads * head_dim], normed and turned, over positions up to ``last``
+    inclusive: keys and values [kv_heads, capacity, head_dim] that lie in order, stored before. ``last``, ``rows`` int32
+    [1] on the device; ``out`` [16, heads * head_dim]."""
+    tiles = attend_tiles(replace(layer, window=None), k.shape[1], card_of(k.device), max_rows=1)
+    assert isinstance(tiles, FullTiles)
+    _attend_to_all(queries, k, v, last, rows, layer, out, scratch, tiles, 1, None)
+
+
 def _attend_to_all(
     projected: Tensor,
     k: Tensor,

@@ -92,6 +92,19 @@ def norm_rope_store(
     )  # fmt: skip
 
 
+def norm_rope_queries(
+    projected: Tensor, norm: Tensor, eps: float, frequencies: Tensor, cursor: Tensor, rows: Tensor, heads: int
+) -> None:
+    """``norm_rope_store`` of one row that has queries alone, [16, heads * head_dim], in place: it stands at the cursor,
+    and nothing is stored."""
+    head_dim = norm.shape[0]
+    _norm_rope_store[(1, heads)](
+        projected, norm, norm, frequencies, projected, projected, cursor, rows, 1, projected.stride(0), eps, None,
+        HEADS=heads, KV_HEADS=1, HEAD_DIM=head_dim, VALUE_IS_KEY=True, ROUNDED_FIRST=False, NORM_VALUES=False,
+        num_warps=1 if head_dim <= 256 else 2,
+    )  # fmt: skip
+
+
 def norm_rope_store_reference(
     projected: Tensor,
     norms: HeadNorms,

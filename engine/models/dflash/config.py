@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
+from ...errors import Option, WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import (
     KINDS,
@@ -21,34 +22,32 @@ from ...layer_config import (
     read_num_heads,
     read_rope,
 )
-from ..family import Json
+from ..family import DrafterConfig, DrafterKind, Json, TargetConfig
 
 if TYPE_CHECKING:
+    from ...kv_cache.layer_state import StatefulLayer
     from .modules import DFlashDrafter
 
+OWN_DRAFTER = ("Name the target's own drafter with ", Option("drafter"))
 
-@dataclass(frozen=True, slots=True)
-class DrafterConfig:
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DFlashConfig(DrafterConfig):
     """A DFlash drafter (z-lab's layout). ``dflash_config.X`` wins over a top-level ``X``."""
+
+    kind: ClassVar[DrafterKind] = "dflash"
 
     hidden_size: int
     intermediate_size: int
     rms_norm_eps: float
-    layers: tuple[AttentionConfig, ...]
-    block_size: int
-    """Tokens per block, the anchor included: 16 drafts 15."""
     mask_token_id: int
-    target_layer_ids: tuple[int, ...]
-    """The drafter reads the *outputs* of these target layers."""
     num_target_layers: int | None
-    vocab_size: int | None
-    """The target's, whose embedding and head it uses."""
     embedding_scale: float | None
     """``input_embedding_scale``; None leaves it to the target (Gemma: its own bf16-rounded sqrt(hidden_size))."""
     logit_softcap: float | None
 
     @classmethod
-    def from_json(cls, config: Json) -> DrafterConfig:
+    def from_json(cls, config: Json) -> DFlashConfig:
         """Reads a drafter's ``config.json``; raises ``WeightsFailure`` for a damaged one."""
         whole = Fields(config, "the drafter's config.json")
         merged = whole.merged(whole.nested("dflash_config", {}))
@@ -66,8 +65,37 @@ class DrafterConfig:
             logit_softcap=optional_number(merged, "final_logit_softcapping"),
         )  # fmt: skip
 
+    @property
+    def states(self) -> tuple[StatefulLayer, ...]:
+        return self.layers
+
+    def check(self, target: TargetConfig) -> None:
+        depth = len(target.layers)
+        trained_on = self.num_target_layers
+        if self.hidden_size != target.hidden_size or (trained_on is not None and trained_on != depth):
+            raise WeightsFailure(
+                f"This drafter was made for a target of {trained_on or '?'} layers of width {self.hidden_size};"
+                f" this one has {depth} of width {target.hidden_size}.",
+                (*OWN_DRAFTER, ", or go without one: ", Option("drafter", "none"), "."),
+            )
+        if any(index >= depth for index in self.target_layer_ids):
+            raise WeightsFailure(
+                f"This drafter reads target layers {list(self.target_layer_ids)}, the target has only {depth}.",
+                (*OWN_DRAFTER, "."),
+            )
+        if len(set(self.target_layer_ids)) < len(self.target_layer_ids):
+            raise WeightsFailure(
+                f"This drafter reads target layers {list(self.target_layer_ids)}, one of them twice.",
+                (*OWN_DRAFTER, "."),
+            )
+        if self.vocab_size not in (None, target.vocab_size) or self.mask_token_id >= target.vocab_size:
+            raise WeightsFailure(
+                f"This drafter was made for a vocabulary of {self.vocab_size or '?'} tokens with {self.mask_token_id}"
+                f" for its mask; this target's has {target.vocab_size}.",
+                (*OWN_DRAFTER, "."),
+            )
+
     def build(self) -> DFlashDrafter:
-        """A drafter of this shape whose weights are not set yet; under ``torch.device("meta")`` it takes no memory."""
         from .modules import DFlashDrafter
 
         return DFlashDrafter(self)

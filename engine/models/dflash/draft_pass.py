@@ -21,26 +21,15 @@ from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.int8 import Int8Weight
-from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
+from ..drafter import RoundRows
 from ..target import TargetModel
 from .modules import DFlashDrafter, DraftLayer
 from .tile_trials import draft_trials
 from .weights import DraftWeights, LayerWeights
-
-
-@dataclass(frozen=True, slots=True)
-class RoundRows:
-    """Where a round's rows are, int32 [1] each on the device."""
-
-    cursor: Tensor
-    """The block's first position."""
-    draft_width: Tensor
-    ingest_start: Tensor
-    ingest_rows: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +60,11 @@ class DraftPass:
         """``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16] takes the drafts, the first in place
         0. With ``head``, an 8-bit copy of the target's, the drafter's products are in 8 bits too, as where it holds no
         others. ``choices`` take further choices; ``tiles`` are for measuring. Merges the drafter's weights in place."""
-        in_8_bits = head is not None or isinstance(weight_of(drafter.fc), Int8Weight)
+        in_8_bits = head is not None or drafter.in_8_bits
         config = drafter.config
         device, dtype = drafter.norm.weight.device, drafter.norm.weight.dtype
         tiles = tiles or draft_tiles(in_8_bits, card_of(device))
+        self.mask_token = config.mask_token_id
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """The block to draft: the anchor, then masks."""
         keep_logits = choices is not None or drafter.picker.reads_logits
@@ -111,8 +101,8 @@ class DraftPass:
         project(buffers.context, self._weights.context_kv, buffers.context_kv, tiles.context_kv)
         store_context(buffers.context_kv, self._stores, self._drafter.frequencies, rows.ingest_start, rows.ingest_rows)
 
-    def draft(self) -> None:
-        """Drafts what follows ``block``'s anchor: fills ``out``. The block's own keys lie past the cursor."""
+    def draft(self, count: int) -> None:
+        """Drafts the whole block in one pass, whose own keys lie past the cursor."""
         buffers, tiles, config = self._buffers, self._tiles, self._drafter.config
         x, normed, eps = buffers.x, buffers.normed, config.rms_norm_eps
         embedding, first_norm = self._target.embed_tokens.weight, self._layers[0].input_norm

@@ -4,24 +4,32 @@ with the weights it uses for the block (*KV injection*)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ...kernels.decode.head import capped_logits
+from ...kernels.decode.tiles import DraftTiles
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kernels.round.choices import Choices
 from ...kernels.shared.heads import HeadNorms
+from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
-from ..attention_backends import SDPA, TRITON, Backend
-from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear, use_attention
+from ..attention_backends import TRITON
+from ..drafter import Draft, Drafter, RoundRows
+from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
 from ..merged_weights import side_by_side
 from ..target import TargetModel
-from .config import DrafterConfig
-from .picker import ArgmaxPicker, Draft, Picker
+from .config import DFlashConfig
+from .picker import ArgmaxPicker, Picker
+
+if TYPE_CHECKING:
+    from .draft_pass import DraftPass
 
 
 class DraftAttention(AttentionModule):
@@ -67,7 +75,7 @@ class DraftAttention(AttentionModule):
 
 
 class DraftLayer(nn.Module):
-    def __init__(self, config: DrafterConfig, layer: AttentionConfig):
+    def __init__(self, config: DFlashConfig, layer: AttentionConfig):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
         self.self_attn = DraftAttention(layer, hidden, eps)
@@ -81,34 +89,46 @@ class DraftLayer(nn.Module):
         return out
 
 
-class DFlashDrafter(nn.Module):
-    """Weights of the drafter, and its two operations: ``ingest`` features, ``draft`` a block."""
+class DFlashDrafter(Drafter):
+    """Drafts a whole block in one pass."""
 
     branch_ends = ("post_attention_layernorm.weight",)
-    """As ``TargetModel.branch_ends``."""
+    config: DFlashConfig
     picker: Picker = ArgmaxPicker()
     """The step from logits to drafted ids."""
 
-    def __init__(self, config: DrafterConfig):
+    def __init__(self, config: DFlashConfig):
         super().__init__()
         self.config = config
         self.fc = linear(len(config.target_layer_ids) * config.hidden_size, config.hidden_size)
         self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
         self.layers = nn.ModuleList(DraftLayer(config, layer) for layer in config.layers)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
-        self.attention_backend = SDPA.name
 
-    def use_attention(self, backends: Sequence[Backend]) -> None:
-        """One backend per layer."""
-        self.attention_backend = use_attention(self, backends)
+    @property
+    def in_8_bits(self) -> bool:
+        return isinstance(weight_of(self.fc), Int8Weight)
 
     def prepare(self) -> None:
-        """Computes what depends on the device alone. Called once, after the weights are in place."""
         # All layers of a drafter share one rotary embedding.
         self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.norm.weight.device)
 
+    def draft_pass(
+        self,
+        target: TargetModel,
+        cache: Cache,
+        features: Tensor,
+        tokens: Tensor,
+        rows: RoundRows,
+        tiles: DraftTiles | None = None,
+        head: Int8Weight | None = None,
+        choices: Choices | None = None,
+    ) -> DraftPass:
+        from . import draft_pass
+
+        return draft_pass.DraftPass(self, target, cache, features, tokens, rows, tiles, head, choices)
+
     def ingest(self, features: Tensor, cache: Cache) -> None:
-        """Appends committed rows, features [n, taps * hidden], to the context at the cursor, and moves the cursor."""
         start, end = cache.length, cache.length + features.shape[0]
         rope = None if self.attention_backend == TRITON.name else self._rope(start, end)
         context = self.hidden_norm(self.fc(features))
@@ -131,12 +151,10 @@ class DFlashDrafter(nn.Module):
         return normed
 
     def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
-        """Drafts block_size - 1 tokens after the anchor, which stands at the cursor."""
         rows = self.rows(target, anchor, block_size, cache)
         return self.picker.pick(self.logits(target, rows), rows, anchor)
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        """fp32 [block_size - 1, vocabulary] of the positions behind the anchor."""
         return self.logits(target, self.rows(target, anchor, block_size, cache)).softmax(dim=-1)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:

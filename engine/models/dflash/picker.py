@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 from torch import Tensor
 
 from ...kernels.decode.head import HeadOutput, pick_rows
 from ...kernels.decode.tiles import Tiles
 from ...kernels.round.choices import Choices, pick_choices
-
-
-class Draft(NamedTuple):
-    ids: Tensor
-    """int64 [block - 1]: the drafted token at each position after the anchor."""
-    probabilities: Tensor
-    """fp32 [block - 1]: what the drafter gave each of them."""
+from ..drafter import Draft
 
 
 class Picker(Protocol):

@@ -9,12 +9,13 @@ from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.plain import PlainWeight
 from ...kernels.weights.weight import Weight
+from ..drafter import Drafter
 from ..merged_weights import side_by_side
 from ..packed import hold
 from .modules import DFlashDrafter, DraftLayer
 
 
-def hold_in_8_bits(drafter: DFlashDrafter) -> None:
+def hold_in_8_bits(drafter: Drafter) -> None:
     """Makes a drafter hold its products' weights in 8 bits alone, one after the other: half its memory. What it drafts
     is verified, so texts stay what they are."""
     for name, parameter in list(drafter.named_parameters()):

@@ -48,6 +48,7 @@ GEMMA4 = Family(
                 PackedCopy("cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit", "int4", 15_964_000_000),
             ),
             "google/gemma-4-26B-A4B-it-qat-q4_0-unquantized",
+            "google/gemma-4-26B-A4B-it-assistant",
         ),
         KnownPair(
             "google/gemma-4-31B-it",
@@ -60,6 +61,7 @@ GEMMA4 = Family(
                 PackedCopy("google/gemma-4-31B-it-qat-w4a16-ct", "int4", 19_295_000_000),
             ),
             "google/gemma-4-31B-it-qat-w4a16-ct",
+            "google/gemma-4-31B-it-assistant",
         ),
     ),
     refused_names=r"gemma-?4-?E[24]B",  # per-layer embeddings

@@ -46,7 +46,7 @@ class Gemma4Config(TargetConfig):
             intermediate_size=text.integer("intermediate_size", 1, MAX_SIZE), vocab_size=vocab_size,
             rms_norm_eps=text.number("rms_norm_eps", 0, 1),
             logit_softcap=optional_number(text, "final_logit_softcapping"),
-            max_context=text.integer("max_position_embeddings", 1, MAX_POSITIONS), layers=_layers(text),
+            max_context=text.integer("max_position_embeddings", 1, MAX_POSITIONS), layers=read_layers(text),
             moe=_moe(text) if text.flag("enable_moe_block", False) else None,
             stop_token_ids=read_stops(whole, generation, vocab_size),
         )  # fmt: skip
@@ -70,7 +70,7 @@ def _require_what_the_engine_computes(whole: Fields, text: Fields) -> None:
             raise WeightsFailure("This checkpoint has an output head of its own.", "Name an original Gemma 4.")
 
 
-def _layers(text: Fields) -> tuple[AttentionConfig, ...]:
+def read_layers(text: Fields) -> tuple[AttentionConfig, ...]:
     depth = text.integer("num_hidden_layers", 1, MAX_LAYERS)
     kinds = text.texts("layer_types", KINDS, depth)
     overrides = text.nested("per_layer_config", {})

@@ -17,6 +17,7 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
 from ..attention_backends import TRITON
+from ..family import AFTER_NORM
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import Gemma4Config
@@ -136,8 +137,9 @@ class Gemma4(TargetModel):
             x = layer(x, start, layer_cache, ropes[config.rope])
             if index in taps:
                 tapped[index] = x
+        tapped[AFTER_NORM] = normed = self.norm(x)
         features = torch.cat([tapped[index] for index in taps], dim=-1) if taps else None
-        return TargetOutput(self.norm(x), features)
+        return TargetOutput(normed, features)
 
     def logits(self, hidden: Tensor) -> Tensor:
         return capped_logits(hidden, self.head, self.config.logit_softcap)

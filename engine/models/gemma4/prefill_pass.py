@@ -14,6 +14,7 @@ from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_for
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
+from ..family import AFTER_NORM
 from ..target import TargetOutput
 from .kernel_layers import KernelLayer, kernel_layers
 from .modules import DecoderLayer, Gemma4
@@ -28,8 +29,8 @@ class PrefillPass:
         self._layers = kernel_layers(target, cache)
 
     def __call__(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        """``Gemma4.forward``, with the last row's ``hidden`` [1, hidden] alone: the last layer, unless tapped, runs
-        other rows only up to their keys."""
+        """``Gemma4.forward``, with the last row's ``hidden`` [1, hidden] alone, also where that is tapped: the last
+        layer, unless tapped itself, runs other rows only up to their keys."""
         assert cache is self._cache
         target = self._target
         slots = {layer: slot for slot, layer in enumerate(taps)}
@@ -50,6 +51,8 @@ class PrefillPass:
             if features is not None and index in slots:
                 tapped = features[:, slots[index] * hidden :][:, :hidden]
             normed = self._finish(layer, mixed, x, tapped, skipped)
+        if features is not None and AFTER_NORM in slots:
+            features[-1, slots[AFTER_NORM] * hidden :][:hidden] = normed[-1]
         return TargetOutput(normed[-1:], features)
 
     def _heads(self, layer: KernelLayer, normed: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.attachments.attachment import Attachment, one_line, with_files
+from dflash_tui.core.attachments.attachment import Attachment, one_line, with_files, without_files
 from dflash_tui.core.attachments.reading import MAX_FILES, AttachmentError, Reader, checked, read_file
 from dflash_tui.core.text.fences import find_blocks
 from dflash_tui.core.text.harmless import is_harmless
@@ -73,6 +73,14 @@ def test_nothing_in_a_file_ends_its_fence() -> None:
     first, second = find_blocks(prompt)
     assert (first.content, second.content) == (f"{text}\n", "")
     assert prompt.endswith("\n\nWhat is it?")
+
+
+def test_a_recording_shows_the_question_and_folds_its_files() -> None:
+    files = (Attachment("a.md", "```\nx\n```\n"), Attachment("empty", ""), Attachment("b.txt", "no newline"))
+    question, found = without_files(with_files("File x:\nWhat is it?", files))
+    assert question == "File x:\nWhat is it?"
+    assert [(file.name, file.text.rstrip("\n")) for file in found] == [(f.name, f.text.rstrip("\n")) for f in files]
+    assert without_files("File a.txt:\n```\nopen") == ("File a.txt:\n```\nopen", ())
 
 
 def test_names_are_one_harmless_line() -> None:

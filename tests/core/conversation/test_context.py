@@ -100,8 +100,7 @@ def test_a_source_that_counts_is_believed() -> None:
 
 def test_words_for_what_is_left() -> None:
     assert room_words(6592, 8192) == "about 1,600 tokens still fit, some 1,200 words"
-    assert room_words(8191, 8192) == "about 1 token still fits, some 0 words"
-    assert room_words(9000, 8192) == "nothing more fits"
+    assert room_words(8191, 8192) == room_words(9000, 8192) == "next to nothing more fits"
 
 
 def test_folded_lines_and_their_texts_are_in_the_same_order() -> None:

@@ -101,14 +101,14 @@ def test_a_round_that_was_lost_costs_the_verdicts_of_its_turn_and_no_text(tmp_pa
     path.write_text("".join(lines))
     (turn,) = load_session(path).turns
     assert turn.events() is None and turn.answer == "".join(t.text for step in steps for t in step.emitted)
-    assert any(span == Span(turn.answer, "plain") for span in told(load_session(path))[0])
+    assert any(span == Span(turn.answer, "text") for span in told(load_session(path))[0])
 
 
 def test_a_file_of_the_first_version_is_text(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_text(OLD)
     looks = [(span.text, span.style) for span in told(load_session(path))[0]]
-    assert ("yes", "plain") in looks and ("hm\n\n", "thought") in looks and ("\n\n2 tokens\n\n", "note") in looks
+    assert ("yes", "text") in looks and ("hm\n\n", "thought") in looks and ("\n\n2 tokens\n\n", "note") in looks
     assert conversation_document(load_session(path)).sections == (Heading("q"), Prose("yes"))
 
 

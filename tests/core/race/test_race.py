@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import ALONE, Race, RaceResult, as_race, lanes_for
 from dflash_tui.core.race.report import describe_divergence, race_object, race_table
+from dflash_tui.core.rounds.pace import pace_words, race_pace
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, Event, TurnFinished, TurnStarted
 
@@ -168,6 +169,31 @@ def test_the_clock_shows_every_step_once_and_in_time() -> None:
             assert now.over == (len(ended) == len(steps))
     assert clock.over and sum(shown) == 6
     assert result.seconds == pytest.approx(0.8)
+
+
+@given(st.floats(1e-4, 1e5))
+def test_a_race_takes_as_long_to_watch_on_every_machine(seconds: float) -> None:
+    pace = race_pace(seconds)
+    assert 8 <= seconds / pace <= 20
+    factor = max(pace, 1 / pace)
+    assert float(f"{factor:.2g}") == pytest.approx(factor), "a number that can be said"
+
+
+def test_the_clock_of_a_race_runs_at_its_pace_and_can_be_stopped() -> None:
+    result = as_race("Why?", [("slow", make_answer(seconds=0.4)), ("fast", make_answer(seconds=0.1))])
+    clock = RaceClock(result)
+    assert pace_words(clock.pace) == "slowed 12 times" and clock.most_tokens == 5
+    clock.tick(99.0)
+    assert clock.seconds == 0
+    clock.play(100.0)
+    clock.tick(103.0)
+    assert clock.seconds == pytest.approx(3 / 12) and not clock.over
+    clock.playing = False
+    clock.tick(200.0)
+    assert clock.seconds == pytest.approx(3 / 12)
+    clock.play(300.0)
+    clock.tick(310.0)
+    assert clock.over and clock.seconds == clock.length
 
 
 def test_the_lanes_are_checked_before_anything_runs() -> None:

@@ -142,7 +142,7 @@ def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
     assert any("as long as one of them is" in line for line in lines(SECOND, "judge"))
 
 
-def test_the_game_asks_for_positions() -> None:
+def test_the_game_asks_for_the_drafters_first_choices() -> None:
     motion, history = SlowMotion(), StepHistory()
     history.append(make_step(0, 0, index=0))
     history.append(replace(SECOND, time=0.2))
@@ -150,8 +150,8 @@ def test_the_game_asks_for_positions() -> None:
     motion.quiz = Quiz()
     motion.stand(history, 1)
     motion.change_phase(1)
-    assert motion.waiting and motion.num_guesses == 5
-    assert remark(motion, seen(SECOND)).startswith("How many of the 5 positions will be kept?")
+    assert motion.waiting and motion.num_guesses == len(SECOND.draft)
+    assert remark(motion, seen(SECOND)).startswith(f"How many of the {len(SECOND.draft)} drafted tokens")
     motion.answer(3)
     assert motion.quiz.num_right == 1
 

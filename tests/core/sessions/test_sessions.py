@@ -149,6 +149,7 @@ def test_a_full_disk_ends_the_log_once(tmp_path: Path, monkeypatch: pytest.Monke
     log.record(step(1, 1, EmittedToken(1, "lost", "plain")))
     monkeypatch.undo()
     failure = log.failure
+    assert not log.asked, "nobody is told to continue what was not kept"
     assert failure is not None and "No space left" in failure
     log.record(step(1, 2, EmittedToken(1, "after", "plain")))
     log.close()

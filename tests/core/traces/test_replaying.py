@@ -47,7 +47,7 @@ def write(path: Path, events: list[Event]) -> Path:
 
 
 @contextmanager
-def replay(path: Path, pace: float = FASTEST) -> Iterator[tuple[ReplaySource, list[Happening]]]:
+def replay(path: Path, pace: float | None = FASTEST) -> Iterator[tuple[ReplaySource, list[Happening]]]:
     events: list[Happening] = []
     source = ReplaySource(path, events.append, pace)
     source.start()
@@ -123,6 +123,13 @@ def test_everything_comes_in_order(tmp_path: Path) -> None:
     with replay(write(tmp_path / "run.dft", run)) as (source, events):
         until(lambda: source.ended)
     assert events == run and source.played == 700
+
+
+def test_a_run_that_would_be_over_at_once_starts_slowed() -> None:
+    with replay(find_trace("gpu"), None) as (source, _):
+        until(lambda: source.trace is not None and source.pace < 1)
+        assert source.trace is not None and source.trace.seconds < 0.1
+        assert 15 < source.trace.seconds / source.pace < 25
 
 
 def test_the_recorded_pace_is_kept(tmp_path: Path) -> None:

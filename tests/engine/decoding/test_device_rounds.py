@@ -100,7 +100,7 @@ def on_device(pair: Pair, proposal: Proposal | None = None, max_context: int = C
         assert rows is not None
         tokens, probability = rows.out.token, rows.out.probability
 
-        def draft() -> None:
+        def draft(count: int) -> None:
             if state.draft_width > 0:
                 tokens[:15] = torch.tensor(proposal(int(state.cursor), int(state.anchor), 15))
             probability.fill_(0.5)

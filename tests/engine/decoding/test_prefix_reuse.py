@@ -8,6 +8,8 @@ import pytest
 
 from engine.commands import GenerationSettings
 from engine.decoding import decoder as decoder_module
+from engine.kv_cache import prefix as prefix_module
+from engine.kv_cache.prefix import MOST_SNAPSHOTS
 from tests.engine.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import GENERATION_PROMPT, Conversation, converse, prompt_ids, settings, stop_and_go_on
@@ -55,8 +57,43 @@ def test_a_long_way_back_needs_the_snapshot(wanted: GenerationSettings, pair: Ti
     first = prompt_ids(60)
     answer = talk.ask(first, replace(wanted, max_new_tokens=70))
     assert talk.ask((*first, *answer.ids, *prompt_ids(9, 1)), wanted).num_reused == len(first)
-    # The snapshot of the second turn's prompt has replaced the first one's: nothing is left of the first.
-    assert talk.ask((*first, *prompt_ids(50, 2)), wanted).num_reused == 0
+    # The first turn's snapshot lies on the way to the second's: both can be gone back to.
+    assert talk.ask((*first, *prompt_ids(50, 2)), wanted).num_reused == len(first)
+
+
+@pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
+def test_going_back_to_any_turn_reuses_what_the_branches_share(wanted: GenerationSettings, pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    said: tuple[int, ...] = prompt_ids(30)
+    starts = []
+    for turn in range(5):
+        starts.append(len(said))
+        answer = talk.ask(said, replace(wanted, max_new_tokens=60))
+        said = (*said, *answer.ids, *prompt_ids(20, turn + 1))
+    for start in reversed(starts):
+        assert talk.ask((*said[:start], *prompt_ids(50, 9)), wanted).num_reused == start
+
+
+def test_of_too_many_snapshots_those_stay_that_save_most(pair: TinyPair) -> None:
+    talk = Conversation(pair)
+    prefix = talk.decoder.prefix
+    talk.ask(prompt_ids(500), replace(PLAIN, max_new_tokens=2))
+    prefix.snapshots.clear()
+    cache = talk.decoder.cache
+    here = cache.length
+    for ahead in (0, 40, 41, 90, 140, 190, 240, 290, 340, 390):
+        cache.pretend(here + ahead)
+        prefix.remember([cache], here + ahead)
+    kept = [shots[cache].length - here for shots in prefix.snapshots]
+    assert len(kept) == MOST_SNAPSHOTS and 0 in kept and 390 in kept and not {40, 41} <= set(kept)
+
+
+def test_large_caches_keep_one(pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefix_module, "SPARE_BYTES", 1)
+    talk = Conversation(pair)
+    for turn in range(3):
+        talk.ask(prompt_ids(60 + 10 * turn), PLAIN)
+    assert len(talk.decoder.prefix.snapshots) == 1
 
 
 @pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
@@ -109,7 +146,7 @@ def test_a_plain_turn_leaves_the_drafter_behind(pair: TinyPair) -> None:
     assert talk.ask((*said, *plain.ids), SPECULATIVE).num_reused == held
 
 
-def test_after_a_long_plain_turn_speculation_starts_over(pair: TinyPair) -> None:
+def test_after_a_long_plain_turn_speculation_goes_back(pair: TinyPair) -> None:
     talk = Conversation(pair)
     first = prompt_ids(60)
     answer = talk.ask(first, SPECULATIVE)
@@ -117,7 +154,7 @@ def test_after_a_long_plain_turn_speculation_starts_over(pair: TinyPair) -> None
     plain = talk.ask(said, replace(PLAIN, max_new_tokens=80))
     assert plain.num_reused > 0
     said += tuple(plain.ids)
-    assert talk.ask(said, SPECULATIVE).num_reused == 0
+    assert talk.ask(said, SPECULATIVE).num_reused == len(first), "where the drafter was still along"
     assert talk.ask(said, SPECULATIVE).num_reused == len(said)
 
 

@@ -20,7 +20,7 @@ from engine.errors import WeightsFailure
 from engine.events import EngineReady, TurnFinished
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
-from engine.models.dflash.config import DrafterConfig
+from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4 import modules as gemma4
 from engine.models.gemma4.modules import Gemma4
@@ -246,8 +246,8 @@ def test_drafts_are_the_argmax_at_every_temperature(unstopped_pair: TinyPair) ->
 def test_a_key_inside_dflash_config_wins_over_the_top_level(key: str, inner: Any, outer: Any, read: Any) -> None:
     config = drafter_config([SLIDING, FULL], [0, 1], 3, **{"mask_token_id": 4, key: outer})
     nested = {name: value for name, value in config["dflash_config"].items() if name != key}
-    assert read(DrafterConfig.from_json(config | {"dflash_config": nested})) == outer
-    assert read(DrafterConfig.from_json(config | {"dflash_config": nested | {key: inner}})) == inner
+    assert read(DFlashConfig.from_json(config | {"dflash_config": nested})) == outer
+    assert read(DFlashConfig.from_json(config | {"dflash_config": nested | {key: inner}})) == inner
 
 
 # --- 11: whose embedding

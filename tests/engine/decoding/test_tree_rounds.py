@@ -86,7 +86,7 @@ def with_trees(pair: Pair, text: Sequence[int], policy: Auto | None = None) -> D
     assert rows is not None and tree is not None
     choices = tree.choices
 
-    def draft() -> None:
+    def draft(count: int) -> None:
         for place in range(15):
             choices.tokens[place] = torch.tensor(choices_at(text, int(state.cursor) + 1 + place))
             choices.probabilities[place] = torch.tensor(GIVEN)

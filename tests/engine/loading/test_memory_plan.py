@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.bench.shapes import read_shape
 from engine.commands import AttentionBackend
 from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import RoundLaunches
@@ -19,10 +20,11 @@ from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
 from engine.loading import memory_plan as plan_module
-from engine.loading.memory_plan import NO_DRAFTING, Drafting, MemoryPlan, plan_memory
+from engine.loading.memory_plan import NO_DRAFTING, Drafting, MemoryPlan, plan_memory, plan_of
 from engine.models import attention_backends as backends
 from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
 from engine.models.gemma4.config import Gemma4Config
+from engine.models.gemma4.mtp.draft_pass import DraftPass as AssistantPass
 from tests.engine.conftest import CPU, TinyPair
 
 CUDA = torch.device("cuda", 0)
@@ -97,6 +99,27 @@ def test_8_bit_copies_are_counted_where_rounds_draft_with_them(
     assert found == (ways if all(expected) else wanted[3:4] if drafts else wanted[4:])
 
 
+def test_what_an_assistant_borrows_is_counted() -> None:
+    """It keeps a row, lays the target's window in order, and has one way to be held."""
+    shape = read_shape("26B-A4B", 6, "mtp")
+    assert shape.drafter is not None
+    with plan_module.META:
+        target, drafter = (each.build().to(torch.bfloat16) for each in (shape.target, shape.drafter))
+    target.prepare()
+    drafter.prepare()
+    decoder = Decoder(target, drafter, 4096)
+    assert decoder.draft_cache is not None and decoder.draft_cache.nbytes == 2 * 2816
+    drafts = RoundLaunches(decoder).drafter
+    assert isinstance(drafts, AssistantPass)
+    laid = sum(part.nbytes for layer, keys in drafts._keys.items() if layer.window for part in (keys.k, keys.v))
+    with_it, without = (
+        plan_of(target, each, 4096, CUDA, "bf16", 80_000_000_000, device_rounds=True) for each in (shape.drafter, None)
+    )
+    assert with_it.draftings == (Drafting(bytes_of(drafter)),) and with_it.drafter_bytes == 2 * 419_711_236
+    rows = plan_module.GPU_PREFILL_CHUNK * 2816 * 2  # the hidden states behind a piece of a prompt
+    assert with_it.work - without.work == laid + drafts._scratch.nbytes + rows
+
+
 def test_a_drafter_gives_way_to_the_pair(plan: MemoryPlan) -> None:
     """First its copies, then its own bits, then the head's copy."""
     ways = (Drafting(1000, head_in_8_bits=True), Drafting(600, packed=True, head_in_8_bits=True), Drafting(500, True))
@@ -143,7 +166,8 @@ def test_what_would_fit_instead_of_the_26b_model(gigabytes: int, hint: str, tmp_
     (tmp_path / "config.json").write_text(json.dumps(config))
     layers = Gemma4Config.from_json(config).layers
     room = gigabytes * 1_000_000_000
-    plan = MemoryPlan(layers, (), 262_144, "bf16", 50_466_283_580, 0, (NO_DRAFTING,), 0, room, CUDA, True, 262_144)
+    size = 50_466_283_580
+    plan = MemoryPlan(layers, (), 262_144, "bf16", size, 0, (NO_DRAFTING,), 0, room, CUDA, True, 262_144, 2816)
     with pytest.raises(DeviceFailure, match=r"50\.5 GB of weights, .* 34 MB to work with") as caught:
         plan.check()
     assert hint in caught.value.hint

@@ -13,7 +13,7 @@ import torch
 
 from engine.errors import WeightsFailure
 from engine.layer_config import MoeConfig, RopeConfig
-from engine.models.dflash.config import DrafterConfig
+from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
@@ -141,7 +141,7 @@ DRAFTERS = {
 @pytest.mark.parametrize("name", DRAFTERS)
 def test_drafters(name: str) -> None:
     hidden, dense, heads, taps, depth, _ = DRAFTERS[name]
-    config = DrafterConfig.from_json(read(name))
+    config = DFlashConfig.from_json(read(name))
     assert (config.hidden_size, config.intermediate_size, config.rms_norm_eps) == (hidden, dense, 1e-6)
     assert (config.block_size, config.mask_token_id) == (16, 4)
     assert (config.target_layer_ids, config.num_target_layers) == (taps, depth)
@@ -157,7 +157,7 @@ def test_drafters(name: str) -> None:
 @pytest.mark.parametrize("name", DRAFTERS)
 def test_drafter_parameters(name: str) -> None:
     with torch.device("meta"):
-        model = DFlashDrafter(DrafterConfig.from_json(read(name)))
+        model = DFlashDrafter(DFlashConfig.from_json(read(name)))
     tensors = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     hidden, dense, heads, taps, _, total = DRAFTERS[name]
     assert sum(parameter.numel() for parameter in model.parameters()) == total
@@ -186,21 +186,21 @@ def test_drafter_parameters(name: str) -> None:
 def test_dflash_config_wins_over_the_top_level() -> None:
     config = read("gemma-4-26B-A4B-it-DFlash")
     config["dflash_config"] |= {"block_size": 8, "causal": False}
-    parsed = DrafterConfig.from_json({**config, "mask_token_id": 9})
+    parsed = DFlashConfig.from_json({**config, "mask_token_id": 9})
     assert (parsed.block_size, parsed.mask_token_id) == (8, 4)
     assert not any(layer.causal for layer in parsed.layers)
 
 
 @pytest.mark.parametrize("is_causal", [True, False])
 def test_causality_of_the_config_wins_over_the_default(is_causal: bool) -> None:
-    config = DrafterConfig.from_json({**read("gemma-4-26B-A4B-it-DFlash"), "is_causal": is_causal})
+    config = DFlashConfig.from_json({**read("gemma-4-26B-A4B-it-DFlash"), "is_causal": is_causal})
     assert {layer.causal for layer in config.layers} == {is_causal}
 
 
 def test_a_drafter_without_layer_types_is_all_full() -> None:
     config = read("gemma-4-26B-A4B-it-DFlash")
     del config["layer_types"]
-    layers = DrafterConfig.from_json(config).layers
+    layers = DFlashConfig.from_json(config).layers
     assert [(layer.kind, layer.causal, layer.window) for layer in layers] == [(FULL, False, None)] * 5
 
 

@@ -34,12 +34,23 @@ EMBEDDING_SCALE = 0.25
 """Small, so that random layers outweigh the mask's embedding, and drafts differ. The package takes the target's
 embeddings as they are and scales them by the config alone."""
 
+LLAMA3_SCALING = {
+    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}  # fmt: skip
+YARN_SCALING = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+
 VARIANTS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "gemma: causal sliding layers, then a full one": ([SLIDING, SLIDING, FULL], {}),
     "qwen3: all full": ([FULL, FULL], {}),
     "no layer sees only the past": ([SLIDING, FULL], {"is_causal": False}),
     "every layer sees only the past": ([SLIDING, FULL], {"is_causal": True}),
     "slow rotation": ([SLIDING, FULL], {"rope_theta": 1e4}),
+    "llama3: pairs that turn more slowly": (
+        [FULL, FULL],
+        {"rope_theta": 1e3, "rope_scaling": LLAMA3_SCALING, "max_position_embeddings": 4096},
+    ),
+    "yarn": ([FULL], {"rope_theta": 1e3, "rope_scaling": YARN_SCALING, "max_position_embeddings": 4096}),
 }
 
 

@@ -41,7 +41,7 @@ def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: Int8Weight 
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
     rows = DraftPass(drafter, target, cache, features, tokens, where, head=embedding)
     rows.ingest()
-    rows.draft()
+    rows.draft(MAX_ROWS - 1)
     return rows._buffers.normed[:BLOCK].clone()
 
 

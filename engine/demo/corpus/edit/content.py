@@ -101,11 +101,13 @@ def distinct(
     return found
 
 
-RESERVED = frozenset(split(
-    "set map filter print format open sum sort list index count key value for in if is as or not and def del "
-    "try i min max len id type range str int next iter hash dir vars all any zip abs bin hex oct ord chr pow "
-    "round test"
-))
+RESERVED = frozenset(
+    split(
+        "set map filter print format open sum sort list index count key value for in if is as or not and def del "
+        "try i min max len id type range str int next iter hash dir vars all any zip abs bin hex oct ord chr pow "
+        "round test"
+    )
+)
 
 
 def number(rng: random.Random) -> str:

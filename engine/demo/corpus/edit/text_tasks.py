@@ -21,11 +21,13 @@ from engine.demo.corpus.wording import capitalised, phrase, pick
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 _WORD = re.compile(r"(?<![\w'])[a-z]{4,}(?![\w'])")
-_KNOWN = frozenset(NOUNS + ADJECTIVES) | frozenset(split(
-    "stands near every found pages never opens before always came costs dollars today nobody knows left night "
-    "after days again word means painted there ways reach please bring last year moved took hours clean "
-    "without does work road houses when rains turns wrote about most people like more than called Monday noon"
-))
+_KNOWN = frozenset(NOUNS + ADJECTIVES) | frozenset(
+    split(
+        "stands near every found pages never opens before always came costs dollars today nobody knows left night "
+        "after days again word means painted there ways reach please bring last year moved took hours clean "
+        "without does work road houses when rains turns wrote about most people like more than called Monday noon"
+    )
+)
 
 
 def _file(rng: random.Random, text: str) -> File:

@@ -1,0 +1,98 @@
+"""What an MTP assistant takes from a round before it drafts: the hidden state behind the newest committed row, where
+the keys end that it sees, and those of a window in order."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ..toolchain.jit import cdiv, power_of_two, tl
+
+PLACES = 16
+"""Of a window that a program copies."""
+
+
+def reference_keep_last(features: Tensor, rows: int, kept: Tensor) -> None:
+    """The last of the first ``rows`` features [>= rows, columns] becomes ``kept`` [1, columns]; of none it stays."""
+    if rows > 0:
+        kept[0] = features[rows - 1]
+
+
+def keep_last(features: Tensor, rows: Tensor, kept: Tensor) -> None:
+    """``reference_keep_last`` with int32 [1] on the device."""
+    columns = features.shape[1]
+    _keep_last[(1,)](features, rows, kept, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
+
+
+def begin_draft(kept: Tensor, cursor: Tensor, hidden: Tensor, last: Tensor) -> None:
+    """The first row of ``hidden`` [16, columns] becomes ``kept``; ``last``, int32 [1] as the cursor, the newest
+    committed position."""
+    columns = kept.shape[1]
+    _begin_draft[(1,)](kept, cursor, hidden, last, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
+
+
+def reference_window(cursor: int, window: int, capacity: int) -> list[int]:
+    """Slots of a ring with the positions before ``cursor`` that are nearer than ``window``, in order."""
+    return [position % capacity for position in range(max(0, cursor - window + 1), cursor)]
+
+
+def gather_window(
+    k: Tensor, v: Tensor, cursor: Tensor, window: int, out_k: Tensor, out_v: Tensor, last: Tensor
+) -> None:
+    """The rows of a ring [kv_heads, capacity, head_dim] in the slots of ``reference_window``, to the first of
+    [kv_heads, window - 1, head_dim]; the others become anything. ``last``, int32 [1]: the number of the last."""
+    kv_heads, capacity, head_dim = k.shape
+    _gather_window[(kv_heads, cdiv(window - 1, PLACES))](
+        k, v, cursor, out_k, out_v, last, capacity, WINDOW=window, HEAD_DIM=head_dim, PLACES=PLACES, num_warps=4
+    )
+
+
+@early_kernel
+def _keep_last(
+    features: tl.tensor, rows: tl.tensor, kept: tl.tensor, COLUMNS: tl.constexpr, BLOCK: tl.constexpr
+) -> None:
+    wait_for_inputs()
+    lane = tl.arange(0, BLOCK)
+    inside = lane < COLUMNS
+    count = tl.load(rows)
+    row = tl.load(features + tl.maximum(count - 1, 0) * COLUMNS + lane, mask=inside, other=0.0)
+    let_next_start()
+    tl.store(kept + lane, row, mask=inside & (count > 0))
+
+
+@early_kernel
+def _begin_draft(
+    kept: tl.tensor, cursor: tl.tensor, hidden: tl.tensor, last: tl.tensor, COLUMNS: tl.constexpr, BLOCK: tl.constexpr
+) -> None:
+    wait_for_inputs()
+    lane = tl.arange(0, BLOCK)
+    inside = lane < COLUMNS
+    row = tl.load(kept + lane, mask=inside, other=0.0)
+    position = tl.load(cursor)
+    let_next_start()
+    tl.store(hidden + lane, row, mask=inside)
+    tl.store(last, tl.maximum(position - 1, 0))
+
+
+@early_kernel
+def _gather_window(
+    k: tl.tensor, v: tl.tensor, cursor: tl.tensor, out_k: tl.tensor, out_v: tl.tensor, last: tl.tensor,
+    capacity: tl.tensor, WINDOW: tl.constexpr, HEAD_DIM: tl.constexpr, PLACES: tl.constexpr,
+) -> None:  # fmt: skip
+    """Program (key head, part of the window)."""
+    wait_for_inputs()
+    kv_head = tl.program_id(0)
+    place = tl.program_id(1) * PLACES + tl.arange(0, PLACES)
+    lane = tl.arange(0, HEAD_DIM)[None, :]
+    cursor_value = tl.load(cursor)
+    first = tl.maximum(cursor_value - WINDOW + 1, 0)
+    source = (kv_head * capacity + (first + place) % capacity)[:, None] * HEAD_DIM + lane
+    keys = tl.load(k + source)
+    values = tl.load(v + source)
+    let_next_start()
+    target = (kv_head * (WINDOW - 1) + place)[:, None] * HEAD_DIM + lane
+    inside = (place < WINDOW - 1)[:, None]
+    tl.store(out_k + target, keys, mask=inside)
+    tl.store(out_v + target, values, mask=inside)
+    if (kv_head == 0) & (tl.program_id(1) == 0):
+        tl.store(last, tl.maximum(cursor_value - first - 1, 0))

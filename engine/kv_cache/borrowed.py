@@ -1,0 +1,66 @@
+"""The cache of a drafter that reads its target's: of its own it keeps one row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .cache import Cache
+from .layer_cache import LayerCache, RingCache
+from .layer_state import LayerState, Restore, StatefulLayer
+
+
+@dataclass(frozen=True, slots=True)
+class LastRow:
+    """The target's hidden state behind the newest committed row."""
+
+    size: int
+
+    def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LastRowState:
+        return LastRowState(torch.zeros(1, self.size, dtype=dtype, device=device))
+
+
+class LastRowState(LayerState):
+    """After going back it is stale, and that harms nobody: at least one row of a prompt is always run anew."""
+
+    def __init__(self, row: torch.Tensor):
+        self.row = row
+        """[1, hidden]"""
+
+    @property
+    def nbytes(self) -> int:
+        return self.row.nbytes
+
+    def commit(self, length: int) -> None:
+        """Has nothing to do."""
+
+    def can_rewind_to(self, length: int, written: int) -> bool:
+        return True
+
+    def snapshot(self, length: int) -> Restore:
+        return self.clear
+
+    def clear(self) -> None:
+        """Has nothing to do either."""
+
+
+class BorrowedCache(Cache):
+    """Attention reads what the target's last layer of each kind holds."""
+
+    def __init__(
+        self, target: Cache, row: StatefulLayer, max_context: int, slack: int, dtype: torch.dtype, device: torch.device
+    ):
+        super().__init__((row,), max_context, slack, dtype, device)
+        self._target = target
+
+    @property
+    def row(self) -> torch.Tensor:
+        """[1, hidden]: ``LastRowState.row``."""
+        state = self.layers[0]
+        assert isinstance(state, LastRowState)
+        return state.row
+
+    def lent(self, window: int | None) -> LayerCache:
+        """The keys and values that a layer with such a window, or without one, reads."""
+        return next(each for each in reversed(self._target.attention) if isinstance(each, RingCache) == bool(window))

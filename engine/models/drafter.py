@@ -1,0 +1,125 @@
+"""A drafter's computation as decoding uses it: what any kind of drafter does. DFlash drafts a block in one pass, an MTP
+assistant a token in each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from ..kernels.decode.head import HeadOutput
+from ..kernels.decode.tiles import DraftTiles
+from ..kernels.decode.trials import Trials
+from ..kernels.round.choices import Choices
+from ..kernels.weights.int8 import Int8Weight
+from ..kv_cache.cache import Cache
+from .attention_backends import SDPA, Backend
+from .family import DrafterConfig
+from .layers import use_attention
+from .target import TargetModel
+
+
+class Draft(NamedTuple):
+    ids: Tensor
+    """int64 [block - 1]: the drafted token at each position after the anchor."""
+    probabilities: Tensor
+    """fp32 [block - 1]: what the drafter gave each of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRows:
+    """Where a round's rows are, int32 [1] each on the device."""
+
+    cursor: Tensor
+    """The block's first position."""
+    draft_width: Tensor
+    ingest_start: Tensor
+    ingest_rows: Tensor
+
+
+class DraftPass(Protocol):
+    """Ingestion and drafting as launches for a CUDA graph: nothing allocated, read back or data-dependent."""
+
+    block: Tensor
+    """int64 [16]: the block to draft, the anchor and then ``mask_token``."""
+    mask_token: int
+    out: HeadOutput
+    """Row i is about the i-th drafted token."""
+
+    @property
+    def tiles(self) -> DraftTiles:
+        """How its products are cut."""
+
+    def trials(self) -> Trials[DraftTiles]:
+        """How to time other tiles for it."""
+
+    def ingest(self) -> None:
+        """Takes committed rows of the features into the context."""
+
+    def draft(self, count: int) -> None:
+        """Drafts what follows the anchor of ``block``: fills ``out``. At least ``count`` tokens are wanted."""
+
+
+class Drafter(nn.Module, ABC):
+    """Weights of a drafter, and its two operations: ``ingest`` features, ``draft`` a block."""
+
+    branch_ends: ClassVar[tuple[str, ...]]
+    """As ``TargetModel.branch_ends``."""
+    sequential: ClassVar[bool] = False
+    """Whether each drafted token takes a pass of its own, behind the one before: such drafts are chains, as long as
+    they are worth it."""
+
+    config: DrafterConfig
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention_backend = SDPA.name
+
+    @property
+    def in_8_bits(self) -> bool:
+        """Whether it holds its products' weights so."""
+        return False
+
+    def use_attention(self, backends: Sequence[Backend]) -> None:
+        """One backend per layer."""
+        self.attention_backend = use_attention(self, backends)
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Computes what depends on the device alone. Called once, after the weights are in place."""
+
+    def new_cache(self, target: Cache, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> Cache:
+        """What it keeps of a text whose target's cache is ``target``."""
+        return Cache(self.config.states, max_context, slack, dtype, device)
+
+    @abstractmethod
+    def ingest(self, features: Tensor, cache: Cache) -> None:
+        """Appends committed rows, features [n, taps * hidden], to the context at the cursor, and moves the cursor."""
+
+    @abstractmethod
+    def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
+        """Drafts block_size - 1 tokens after the anchor, which stands at the cursor."""
+
+    @abstractmethod
+    def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
+        """fp32 [block_size - 1, vocabulary] of the positions behind the anchor."""
+
+    @abstractmethod
+    def draft_pass(
+        self,
+        target: TargetModel,
+        cache: Cache,
+        features: Tensor,
+        tokens: Tensor,
+        rows: RoundRows,
+        tiles: DraftTiles | None = None,
+        head: Int8Weight | None = None,
+        choices: Choices | None = None,
+    ) -> DraftPass:
+        """A draft pass bound to one cache. ``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16]
+        takes the drafts, the first in place 0. ``head``: an 8-bit copy of the target's, for a drafter that borrows it;
+        ``choices`` take further choices, where it isn't ``sequential``; ``tiles`` are for measuring."""

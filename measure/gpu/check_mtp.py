@@ -1,0 +1,179 @@
+"""MTP assistants on a GPU: ``python -m measure.gpu.check_mtp``; needs no pytest.
+
+Random weights at the published shapes of 26B-A4B and 31B. What the device drafts must be what the host drafts from the
+same caches, but where two tokens are nearly tied; an answer with speculation must be the plain one token for token; a
+draft must cost its launches and little more. Prints milliseconds of drafts of every length, at three contexts, against
+the bytes that a drafted token reads. Exit code 1 when something is off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from engine.bench.shapes import ASSISTANTS, TINY, read_shape
+from engine.bench.weights import random_pair
+from engine.commands import AUTO, BlockSize, GenerationSettings
+from engine.decoding.decoder import Decoder
+from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.round_launches import RoundLaunches
+from engine.decoding.rounds import Prompt, Round
+from engine.kernels.weights.kinds import bytes_of
+from engine.speculation.verify_width import Auto
+from engine.tuning.costs import TYPICAL, RoundTimer, time_rounds
+from measure.gpu.report import Report
+
+BYTES_PER_MS = 4.3e9
+"""What an H200 copies."""
+NEARLY_TIED = 0.25
+"""Of a logit: farther apart, host and device must draft the same."""
+TRIALS = 6
+DRAFTS = 7
+
+
+def draft_by_device(launches: RoundLaunches, context: int, anchor: int) -> list[int]:
+    """Behind what the caches hold; the newest hidden state is where the host left it."""
+    state = launches.state
+    state.stops.fill_(-1)
+    state.end.fill_(launches.decoder.max_context)
+    state.block_size.fill_(DRAFTS + 1)
+    state.cursor.fill_(context)
+    state.anchor.fill_(anchor)
+    state.pending.zero_()
+    launch = launches.of("draft", True, next(count for count in launches.counts if count >= DRAFTS))
+    state.done.zero_()
+    launch()
+    drafted: list[int] = launches.ids[1 : DRAFTS + 1].tolist()
+    state.done.fill_(1)
+    return drafted
+
+
+@torch.inference_mode()
+def compare_drafts(decoder: Decoder, context: int, seed: int) -> tuple[int, float]:
+    """How many first tokens of the drafts behind a random text are the same, and how far apart in logits the host
+    holds the first two that aren't."""
+    drafter, rounds, cache = decoder.drafter, decoder.rounds, decoder.draft_cache
+    assert drafter is not None and cache is not None and isinstance(rounds, DeviceRounds)
+    vocab, rng = decoder.target.config.vocab_size, random.Random(seed)
+    text = [rng.randrange(vocab) for _ in range(context)]
+    decoder.clear()
+    taps = drafter.config.target_layer_ids
+    for start in range(0, context, decoder.prefill_chunk):
+        ids = torch.tensor(text[start : start + decoder.prefill_chunk], device=decoder.device)
+        output = decoder.read(ids, start, decoder.cache, taps)
+        assert output.features is not None
+        drafter.ingest(output.features, cache)
+        decoder.cache.note_written(start + len(ids))
+        decoder.cache.commit(start + len(ids))
+    anchor = rng.randrange(vocab)
+    by_host = drafter.probabilities(decoder.target, anchor, DRAFTS + 1, cache)
+    wanted, found = by_host.argmax(dim=-1).tolist(), draft_by_device(rounds.launches, context, anchor)
+    same = next((place for place in range(DRAFTS) if wanted[place] != found[place]), DRAFTS)
+    if same == DRAFTS:
+        return same, 0.0
+    apart = by_host[same, wanted[same]].log() - by_host[same, found[same]].log()
+    return same, float(apart)
+
+
+def answer(
+    decoder: Decoder, prompt: Sequence[int], temperature: float, block: BlockSize | None, tokens: int
+) -> list[Round]:
+    decoder.clear()
+    settings = GenerationSettings(
+        block_size=block or 16, speculation=block is not None, temperature=temperature, seed=5, max_new_tokens=tokens
+    )
+    made = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
+    return [event for event in made if isinstance(event, Round)]
+
+
+def check_texts(decoder: Decoder, length: int, tokens: int, report: Report) -> None:
+    rng = random.Random(1)
+    prompt = [rng.randrange(decoder.target.config.vocab_size) for _ in range(length)]
+    for temperature in (0.0, 0.8):
+        plain = [token for done in answer(decoder, prompt, temperature, None, tokens) for token in done.emitted]
+        for block in (2, 5, 16, AUTO):
+            rounds = answer(decoder, prompt, temperature, block, tokens)
+            said = [token for done in rounds for token in done.emitted]
+            part = next((i for i, (a, b) in enumerate(zip(plain, said, strict=False)) if a != b), None)
+            drafted = sum(len(done.draft_ids) for done in rounds)
+            value = f"{len(said)} tokens, {drafted} drafted, {'equal' if said == plain else f'PART AT TOKEN {part}'}"
+            report.line(f"T {temperature:g}, {length} tokens before, block {block}", value, said == plain)
+
+
+def time_drafts(decoder: Decoder, contexts: Sequence[int], report: Report) -> None:
+    rounds, drafter = decoder.rounds, decoder.drafter
+    assert isinstance(rounds, DeviceRounds) and drafter is not None
+    timer, counts = RoundTimer(rounds.launches), rounds.launches.counts
+    text = list(range(100, 116))
+    floor = bytes_of(drafter) / BYTES_PER_MS
+    for context in contexts:
+        took = []
+        for count in counts:
+            times = [timer.time("draft", text, context, pending=TYPICAL, count=count) for _ in range(6)]
+            took.append(min(times[1:]))
+        decoder.clear()
+        each = (took[-1] - took[0]) / (counts[-1] - counts[0])
+        table = ", ".join(f"{count}: {ms:.3f}" for count, ms in zip(counts, took, strict=True))
+        report.line(f"drafts at {context}, ms", table)
+        report.line(
+            f"a drafted token at {context}", f"{each:.3f} ms; {floor:.3f} for its bytes ({floor / max(each, 1e-9):.0%})"
+        )
+
+
+def check(name: str, options: argparse.Namespace, report: Report) -> None:
+    device = torch.device(options.device)
+    target, drafter = random_pair(read_shape(name, options.layers, "mtp"), device)
+    assert drafter is not None
+    context = max(options.contexts) + 64
+    decoder = Decoder(target, drafter, context)
+    launches = RoundLaunches(decoder)
+    launches.prepare()
+    decoder.use_rounds(DeviceRounds(launches))
+    report.line(name, f"{len(target.config.layers)} layers; an assistant of {bytes_of(drafter) / 1e9:.3f} GB")
+    for length in options.prompts:
+        found = [compare_drafts(decoder, length, seed) for seed in range(TRIALS)]
+        same = sum(each == DRAFTS for each, _ in found)
+        worst = max(apart for _, apart in found)
+        value = f"{same} of {TRIALS} chains of {DRAFTS} equal; else first {worst:.3f} of a logit apart"
+        report.line(f"device and host, {length} tokens before", value, worst <= NEARLY_TIED)
+    if device.type == "cuda":
+        time_drafts(decoder, options.contexts, report)
+        costs = time_rounds(decoder, list(range(100, 116)))
+        assert costs is not None
+        first = costs.costs[0]
+        report.line("costs of rounds", f"draft {first.draft:.3f} + {first.step:.3f} a token, pass {first.plain:.3f} ms")
+        decoder.use_policy(Auto(costs))
+    for length in options.prompts:
+        check_texts(decoder, length, options.tokens, report)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--shape", choices=(*ASSISTANTS, TINY), nargs="+", default=list(ASSISTANTS))
+    parser.add_argument("--layers", type=int, help="of the target's, whole periods of six; all by default")
+    parser.add_argument("--prompts", type=int, nargs="+", default=[60, 1400], help="tokens before an answer")
+    parser.add_argument(
+        "--contexts", type=int, nargs="+", default=[128, 2048, 32_768], help="at which drafts are timed"
+    )
+    parser.add_argument("--tokens", type=int, default=80)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    report = Report()
+    for name in options.shape:
+        check(name, options, report)
+        gc.collect()
+        if options.device == "cuda":
+            torch.cuda.empty_cache()
+    report.write(options.json)
+    return 0 if report.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""Conversations of Llama and Qwen3: templates of checkpoints that come without one, thoughts, and tokens for tools."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from engine.commands import Message
+from engine.tokenizer import AnswerStream, ChatTokenizer
+
+TALK = [
+    Message("system", "Be brief."),
+    Message("user", "Hi"),
+    Message("assistant", "<think>\nhm\n</think>\n\nYes?"),
+    Message("user", "Sort it"),
+]
+SPECIAL = ["<|begin_of_text|>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|python_tag|>"]
+PLAIN = ["<think>", "</think>", "<tool_call>", "</tool_call>"]
+
+
+def tokenizer_of(folder: Path, family: str) -> ChatTokenizer:
+    """One that spells in bytes, with the tokens of both families, as published ones mark them."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={byte: index for index, byte in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(token, special=True) for token in SPECIAL])
+    tokenizer.add_tokens([AddedToken(token, special=False) for token in PLAIN])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    about = {"tokenizer_class": "TokenizersBackend", "bos_token": SPECIAL[0], "eos_token": "<|im_end|>"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(about))
+    (folder / "config.json").write_text(json.dumps({"model_type": family}))
+    return ChatTokenizer(folder)
+
+
+def rendered(tokenizer: ChatTokenizer, talk: list[Message], thinking: bool) -> str:
+    text = tokenizer._tokenizer.decode(list(tokenizer.prompt(talk, thinking).ids), skip_special_tokens=False)
+    assert isinstance(text, str)
+    return text
+
+
+QWEN = (
+    "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    "{}Yes?<|im_end|>\n<|im_start|>user\nSort it<|im_end|>\n<|im_start|>assistant\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("family", "thinking", "expected"),
+    [
+        ("qwen3", True, QWEN.format("")),
+        ("qwen3", False, QWEN.format("") + "<think>\n\n</think>\n\n"),
+        ("qwen3_moe", True, QWEN.format("<think>\nhm\n</think>\n\n")),
+        (
+            "llama",
+            False,
+            "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>"
+            "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>"
+            "\n\n<think>\nhm\n</think>\n\nYes?<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nSort it<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\n",
+        ),
+    ],
+)
+def test_templates(family: str, thinking: bool, expected: str, tmp_path: Path) -> None:
+    assert rendered(tokenizer_of(tmp_path, family), TALK, thinking) == expected
+
+
+def test_what_a_later_prompt_repeats(tmp_path: Path) -> None:
+    tokenizer = tokenizer_of(tmp_path, "qwen3")
+    prompt = tokenizer.prompt(TALK[:2], thinking=False)
+    later = tokenizer.prompt([*TALK[:2], Message("assistant", "Yes?"), TALK[3]], thinking=False)
+    assert later.ids[: prompt.stable_length] == prompt.ids[: prompt.stable_length]
+    assert len(prompt.ids) - prompt.stable_length == len(tokenizer.raw_prompt("<think>\n\n</think>\n\n").ids)
+
+
+def channels(tokenizer: ChatTokenizer, text: str) -> dict[str, str]:
+    stream, found = AnswerStream(tokenizer), {"answer": "", "thought": "", "control": ""}
+    for token in tokenizer.raw_prompt(text).ids:
+        piece, channel = stream.push(token)
+        found[channel] += piece
+    return found
+
+
+def test_thoughts_are_apart_and_calls_of_tools_are_text(tmp_path: Path) -> None:
+    tokenizer = tokenizer_of(tmp_path, "qwen3")
+    said = "<think>\nOne\n\ntwo.\n</think>\n\n\nThree\n\nfour<tool_call>\n{}\n</tool_call><|im_end|>"
+    found = channels(tokenizer, said)
+    assert found["thought"] == "One\n\ntwo.\n"
+    assert found["answer"] == "Three\n\nfour<tool_call>\n{}\n</tool_call>" and found["control"] == ""
+
+
+def test_a_call_of_llama_s_tools_is_text(tmp_path: Path) -> None:
+    tokenizer = tokenizer_of(tmp_path, "llama")
+    found = channels(tokenizer, "Ü<|python_tag|>sum([1])<think>\n<|eot_id|>")
+    assert found == {"answer": "Ü<|python_tag|>sum([1])<think>\n", "thought": "", "control": ""}

@@ -1,0 +1,62 @@
+"""How many tokens to draft where each takes a pass of the drafter."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.depth import DraftDepth
+from engine.speculation.verify_width import Auto
+
+COUNTS = (1, 2, 3, 4, 6, 8, 11, 15)
+FLAT = RoundCosts(0.1, (5.0,) * 16, step=0.2)
+
+
+def told(kept: list[int], verified: int) -> DraftDepth:
+    depth = DraftDepth()
+    for number in kept:
+        depth.observe(number, verified)
+    return depth
+
+
+def test_good_drafts_are_worth_more_passes() -> None:
+    price = 1 / 5.0
+    depths = [told([kept] * 30, 4).best(FLAT, price, COUNTS) for kept in (0, 1, 2, 3, 4)]
+    assert depths == sorted(depths) and depths[0] == 1 and depths[-1] > 8
+
+
+@given(st.lists(st.integers(0, 4), max_size=20), st.floats(0.01, 1.0), st.floats(0.05, 2.0))
+def test_the_best_of_all_is_chosen(kept: list[int], price: float, step: float) -> None:
+    """By the definition: what the chances to be kept add up to, less what passes and rows cost."""
+    depth, costs = told(kept, 4), RoundCosts(0.0, tuple(3.0 + 0.3 * row for row in range(16)), step=step)
+
+    def worth(count: int) -> float:
+        return sum(depth.chance**place for place in range(count + 1)) - price * (step * count + costs.verify[count])
+
+    assert worth(depth.best(costs, price, COUNTS)) == pytest.approx(max(map(worth, COUNTS)))
+
+
+def test_a_block_that_is_drafted_at_once_is_drafted_whole() -> None:
+    parallel = CostTable((0,), (RoundCosts(0.5, (5.0,) * 16),))
+    assert Auto(parallel).depth(0, (15,)) == 15
+
+
+def test_what_drafts_cost_counts_for_the_rest() -> None:
+    """Dear drafts that are seldom right end in plain decoding; the same drafts, free, don't."""
+    verify = tuple(4.0 + 0.1 * row for row in range(16))
+    chances = ((0.5,),) * 3
+    drafting = []
+    for step in (0.01, 3.0):
+        policy = Auto(CostTable((0,), (RoundCosts(0.05, verify, 0.01, step=step),)))
+        wanted = 0
+        for number in range(40):
+            if policy.wants_draft(0):
+                wanted += 1
+                tree, _ = policy.choose(chances, 0, 4)
+                policy.observe(chances, tree, [1] if number % 2 and tree else [], 0)
+            else:
+                policy.observe((), (), (), 0)
+        drafting.append(wanted)
+    assert drafting[0] > 30 > 15 > drafting[1]
