@@ -78,7 +78,8 @@ def _race_against(screen: ChatScreen, argument: str) -> None:
     from dflash_tui.core.race.race import Race, lanes_against
     from dflash_tui.core.race.report import host_of
 
-    from ..screens.race import Opponent, RaceScreen
+    from ..opponent import Opponent
+    from ..screens.race import RaceScreen
 
     ready, (against, _, question) = screen.chat.reducer.ready, argument.partition(" ")
     if ready is None:

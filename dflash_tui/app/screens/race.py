@@ -25,14 +25,13 @@ from dflash_tui.core.race.clock import LaneClock, RaceClock
 from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_document, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words
-from dflash_tui.core.source import Source, SourceFactory, events_only
 from dflash_tui.core.text.harmless import sanitise
-from engine.commands import Close, Command, Stop
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 
 from ..event_queue import EventQueue
 from ..glyphs import fitting
 from ..notices import tell_saved
+from ..opponent import Opponent
 from ..widgets.token_log import TokenLog
 from .once import LeavesOnce
 
@@ -44,34 +43,6 @@ BAR = 20
 NAME, FIGURES, BRIEF_FIGURES, ROOMY = 22, 36, 22, 90
 """Cells of a lane's mark and name, and of its figures; those with the passes want so wide a screen."""
 SLOWEST, FASTEST = 1e-4, 100.0
-
-
-class Opponent:
-    """A second source, which answers some of the lanes."""
-
-    def __init__(self, source: SourceFactory) -> None:
-        self.ready: EngineReady | None = None
-        """None until it can be asked."""
-        self.failed = False
-        """It has ended, and with it the race, but not the chat."""
-        self._source: Source = source(events_only(self._take))
-        self._hear: Callable[[Event], None] = lambda event: None
-
-    def start(self, hear: Callable[[Event], None]) -> None:
-        """``hear`` gets its events, on its thread."""
-        self._hear = hear
-        self._source.start()
-
-    def send(self, command: Command) -> None:
-        self._source.send(command)
-
-    def end(self) -> None:
-        self.send(Stop())
-        self.send(Close())
-
-    def _take(self, event: Event) -> None:
-        self.failed |= isinstance(event, EngineError) and event.fatal
-        self._hear(event)
 
 
 class RaceScreen(LeavesOnce[RaceResult | None]):
