@@ -230,7 +230,7 @@ class Turn:
         """What a round's tokens, not yet booked, say of what could be looked up before it."""
         if self.match is None:
             return None
-        guess = self.guess(ROWS - 1)
+        guess = self.guess(max(len(emitted), ROWS) - 1)
         right = num_agreed(guess, emitted)
         return Judged(self.match.length, right, right < min(len(guess), len(emitted)), taken)
 

@@ -63,7 +63,7 @@ class HostRounds:
             turn.ingest()  # what the target wrote alone waits, but not for ever
         plan = Plan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
         draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
-        guess = turn.guess(turn.rows(MAX_BLOCK_SIZE) - 1) if plan.lookup else []
+        guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
         agreed = num_agreed(guess, draft.first_ids)
         looked = Looked(turn.match.length, len(guess), agreed) if guess and turn.match is not None else None
         tree, choice = _choose(policy, plan, draft, looked, context)

@@ -10,7 +10,10 @@ from itertools import count
 from typing import NamedTuple
 
 ROWS = 16
-"""Of the widest pass: the anchor and fifteen drafted tokens."""
+"""Of the widest pass over what a drafter drafted: the anchor and fifteen tokens."""
+
+WIDE_ROWS = (32, 64)
+"""Of passes over a copy: the anchor and what was looked up."""
 
 
 CHOICES = 4

@@ -15,7 +15,7 @@ from .calibration import Calibration, MatchCalibration, PooledCalibration
 from .costs import CostTable, RoundCosts
 from .depth import DraftDepth
 from .lookup import LONGEST, Looked
-from .trees import ROWS, Chances, Node, best_first, chain, in_rows
+from .trees import ROWS, WIDE_ROWS, Chances, Node, best_first, chain, in_rows
 
 
 class Choice(NamedTuple):
@@ -51,6 +51,8 @@ class Plan(NamedTuple):
 
     draft: bool
     lookup: bool = False
+    rows: int = ROWS
+    """Of the target's pass, at most, where drafts are looked up alone."""
 
 
 class Judged(NamedTuple):
@@ -144,6 +146,9 @@ TRIES_SHARE = 0.015
 COMEBACK_ROUNDS, COMEBACK = 3, 1.5
 """A try that pays counts as so many rounds; as much as it yielded, up to so many times the plain yield."""
 
+MOST_PATIENCE = 16
+"""Rounds of a copy that are waited for, at most, where wide ones do not pay."""
+
 
 Looks = Literal[0, 1, 2]
 NOT_AT_ALL: Final = 0
@@ -170,6 +175,12 @@ class Auto(Policy):
     """Whether a round can draft and look up."""
     _drafts: bool = True
     """Whether a drafter has a part in this answer."""
+    _most_rows: int = ROWS
+    """Of a pass over what is looked up: a copy that goes on and on doubles them."""
+    _saturated: int = 0
+    """Rounds in a row that were looked up and kept whole."""
+    _patience: int = 1
+    """So many of them before a wide one."""
     _tokens: float = 0.0
     """Of recent drafted rounds, old ones fading; and the milliseconds they cost."""
     _milliseconds: float = 0.0
@@ -193,7 +204,8 @@ class Auto(Policy):
     def begin(self, drafts: bool = True) -> None:
         self._drafts = drafts
         self._resting = self._trying = False
-        self.matches = MatchCalibration()
+        self.matches, self._most_rows = MatchCalibration(), ROWS
+        self._saturated, self._patience = 0, 1
         self._pause, self._next_pause, self._odds = 0, FIRST_PAUSE, 1.0
         self._depth = DraftDepth()
         costs = self.table.costs[0]
@@ -230,7 +242,7 @@ class Auto(Policy):
     def plan(self, context: int, length: int) -> Plan:
         looks = self._looks(context, length)
         if looks == ALONE:
-            return Plan(False, True)
+            return Plan(False, True, self._rows(context, length))
         drafts = self.wants_draft(context)
         return Plan(drafts, looks == BESIDE and not (drafts and (self._trying or not self.fuses)))
 
@@ -250,6 +262,16 @@ class Auto(Policy):
             return ALONE
         drafted = (1 - RATE_MEMORY) * self._tokens
         return ALONE if worth > 0 and (1 - first) * drafted < price * (costs.draft + costs.step) else BESIDE
+
+    def _rows(self, context: int, length: int) -> int:
+        """Of a pass over what is looked up: as many as yield most in a millisecond. (By a price, that of plain decoding
+        or of drafts, a copy would pay for rows that cost more than its other ones.)"""
+        costs = self.table.at(context)
+        most = min(self._most_rows, len(costs.verify))
+        chances = self._looked_up(Looked(length, most - 1))
+        tokens = list(accumulate(accumulate(chances, mul), initial=1.0))
+        fitting = (rows for rows in (ROWS, *WIDE_ROWS) if rows <= most)
+        return max(fitting, key=lambda rows: tokens[rows - 1] / (costs.lookup + costs.verify[rows - 1]), default=ROWS)
 
     def _looked_up(self, looked: Looked, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
         """How likely each token of a looked up chain is once it is reached. ``by_drafter``: of a drafter's chain."""
@@ -309,6 +331,7 @@ class Auto(Policy):
         if judged is not None:
             for place in range(judged.num_right + judged.failed):
                 self.matches.observe(judged.length + place, place < judged.num_right)
+            self._watch_copy(len(tree) + 1, len(path), judged.taken)
         if not chances:
             self._pause = max(self._pause - 1, 0)
             return
@@ -329,6 +352,14 @@ class Auto(Policy):
                 calibration = self.others if node.choice else self.calibration
                 calibration.observe(chances[node.depth - 1][node.choice], row in path)
         self._book((len(path) + 1 + expected) / 2, round_ms, changed, costs)
+
+    def _watch_copy(self, rows: int, num_kept: int, looked_up: bool) -> None:
+        """Wide rounds begin once a copy goes on, later where they kept no more than others might have."""
+        self._saturated = self._saturated + 1 if looked_up and num_kept + 1 == rows else 0
+        if rows > ROWS:
+            self._patience = max(self._patience // 2, 1) if num_kept >= ROWS else min(2 * self._patience, MOST_PATIENCE)
+        goes_on = self._saturated >= self._patience
+        self._most_rows = min(max(2 * rows, ROWS), WIDE_ROWS[-1]) if goes_on else ROWS
 
     def _worth(self, position: Sequence[float]) -> list[float]:
         """Chances as they turned out so far: falling, and no more than 1 in all."""

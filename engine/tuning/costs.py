@@ -16,10 +16,10 @@ from ..decoding.device_rounds import DeviceRounds
 from ..decoding.round_launches import DRAFT_COUNTS, Kind, RoundLaunches
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
-from ..speculation.trees import best_first, in_rows
+from ..speculation.trees import ROWS, WIDE_ROWS, best_first, in_rows
 
-WIDTHS = (1, 2, 4, 8, 12, 16)
-"""Rows timed; what lies between two of them costs evenly more."""
+WIDTHS = (1, 2, 4, 8, 12, ROWS)
+"""Rows timed; what lies between two of them costs evenly more. The host also times wide passes, where they fit."""
 CONTEXTS = (128, 2048, 32_768)
 """The windows of sliding layers are full at the second; from there on costs grow evenly."""
 REPEATS = 3
@@ -33,12 +33,15 @@ TYPICAL = 8
 def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
     """Times rounds on the tokens of ``text``, repeated up to 16 (alike tokens choose the same experts and seem cheap).
     None without room for a block. Forgets the conversation in the caches."""
-    longest = decoder.max_context - WIDTHS[-1] - 1
-    if longest < MAX_ROWS:
+    by_device = isinstance(decoder.rounds, DeviceRounds)
+    wide = () if by_device else (rows for rows in WIDE_ROWS if 2 * rows < decoder.max_context)
+    widths = (*WIDTHS, *wide)
+    longest = decoder.max_context - widths[-1] - 1
+    if longest < ROWS:
         return None
     contexts = sorted({min(context, longest) for context in CONTEXTS})
-    rows = (list(text) * WIDTHS[-1])[: WIDTHS[-1]]
-    timed = _device_costs if isinstance(decoder.rounds, DeviceRounds) else _host_costs
+    rows = (list(text) * widths[-1])[: widths[-1]]
+    timed = _device_costs if by_device else partial(_host_costs, widths=widths)
     started, costs = perf_counter(), [timed(decoder, rows, contexts[0])]
     for context in contexts[1:]:
         if (perf_counter() - started) * (len(costs) + 1) / len(costs) > SECONDS:
@@ -59,17 +62,17 @@ def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts
     ]
     if decoder.drafter is None:
         lookup, *took = _quickest([partial(timer.time, "lookup", text, context), *passes])
-        return _round_costs((), [0.0, lookup, *took])
+        return _round_costs((), [0.0, lookup, *took], WIDTHS)
     counts = _ends(rounds.launches.counts)
     drafts = [
         *(partial(timer.time, draft, text, context, pending=TYPICAL, count=count) for count in counts),
         partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
         partial(timer.time, "told lookup", text, context, pending=MAX_ROWS),
     ]
-    return _round_costs(counts, _quickest([*drafts, *passes]))
+    return _round_costs(counts, _quickest([*drafts, *passes]), WIDTHS)
 
 
-def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
+def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequence[int]) -> RoundCosts:
     drafter, draft_cache = decoder.drafter, decoder.draft_cache
     decoder.cache.pretend(context)
     taps = () if drafter is None else drafter.config.target_layer_ids
@@ -80,9 +83,9 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
         output = decoder.target(rows[:width], context, decoder.cache, taps)
         decoder.target.logits(output.hidden).argmax(dim=-1).tolist()
 
-    passes: list[Callable[[], None]] = [partial(verify, width) for width in WIDTHS]
+    passes: list[Callable[[], None]] = [partial(verify, width) for width in widths]
     if drafter is None or draft_cache is None or features is None:
-        return _round_costs((), [0.0, 0.0, *_quickest([partial(_milliseconds, work) for work in passes])])
+        return _round_costs((), [0.0, 0.0, *_quickest([partial(_milliseconds, work) for work in passes])], widths)
 
     def ingest(count: int) -> None:
         draft_cache.pretend(context - count)
@@ -95,7 +98,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
     most, told = drafter.config.block_size - 1, partial(ingest, MAX_ROWS)
     counts = _ends(range(1, most + 1) if drafter.sequential else (most,))
     works: list[Callable[[], None]] = [*(partial(draft, count) for count in counts), told, told, *passes]
-    return _round_costs(counts, _quickest([partial(_milliseconds, work) for work in works]))
+    return _round_costs(counts, _quickest([partial(_milliseconds, work) for work in works]), widths)
 
 
 def _ends(counts: Sequence[int]) -> list[int]:
@@ -103,13 +106,13 @@ def _ends(counts: Sequence[int]) -> list[int]:
     return sorted({counts[0], counts[-1]})
 
 
-def _round_costs(counts: Sequence[int], took: Sequence[float]) -> RoundCosts:
+def _round_costs(counts: Sequence[int], took: Sequence[float], widths: Sequence[int]) -> RoundCosts:
     """From milliseconds of a draft of each of ``counts``, two at most; of taking in 16 tokens, of looking up, and of a
-    pass of each of ``WIDTHS``."""
+    pass of each of ``widths``."""
     drafts, (ingest, lookup, *passes) = took[: len(counts)], took[len(counts) :]
     step = max(drafts[-1] - drafts[0], 0.0) / (counts[-1] - counts[0]) if len(counts) > 1 else 0.0
     draft = max(drafts[0] - step * counts[0], 0.0) if counts else 0.0
-    return RoundCosts(draft, every_width(dict(zip(WIDTHS, passes, strict=True))), ingest / MAX_ROWS, lookup, step)
+    return RoundCosts(draft, every_width(dict(zip(widths, passes, strict=True))), ingest / MAX_ROWS, lookup, step)
 
 
 def _milliseconds(work: Callable[[], None]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..decoding.text_index import TextIndex
 from ..speculation.lookup import num_agreed
-from ..speculation.trees import ROWS
+from ..speculation.trees import WIDE_ROWS
 from .play import NOTHING, Anchor, Lookup
 
 
@@ -20,7 +20,7 @@ def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[Ancho
             found.append(NOTHING)
         else:
             rest = answer[position:]
-            guess = index.guess(match, min(ROWS - 1, len(rest)))
+            guess = index.guess(match, min(WIDE_ROWS[-1] - 1, len(rest)))
             right = num_agreed(guess, rest)
             agreed = min(right, drafts[position - 1].num_right) if drafts else 0
             found.append(Lookup(match.length, len(guess), right, agreed))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..speculation.costs import CostTable
 from ..speculation.lookup import Looked
-from ..speculation.trees import Node, accepted_path
+from ..speculation.trees import ROWS, Node, accepted_path
 from ..speculation.verify_width import Judged, Policy
 
 
@@ -96,12 +96,12 @@ def play(
         chances = drafts[position].chances if plan.draft else ()
         looked: Looked | None = None
         if plan.lookup and here.size:
-            looked = Looked(here.length, here.size, here.agreed if plan.draft else 0)
+            looked = Looked(here.length, min(here.size, plan.rows - 1), here.agreed if plan.draft else 0)
         tree: Sequence[Node] = ()
         path: list[int] = []
         taken = False
         if plan.draft or looked is not None:
-            tree, choice = policy.choose(chances, context, looked=looked)
+            tree, choice = policy.choose(chances, context, plan.rows, looked)
             taken = bool(choice.looked_up)
             path = list(range(1, min(len(tree), here.num_right) + 1))
             path = path if taken else accepted_path(tree, drafts[position].said)
@@ -113,8 +113,9 @@ def play(
             # A drafter that is never asked need not be told of anything.
             milliseconds += costs.plain if policy.pause(context) is None else costs.rest
         tokens += len(path)
-        right = min(here.num_right, tokens)
-        judged = Judged(here.length, right, right < min(here.size, tokens), taken) if here.length else None
+        known_of = min(here.size, max(tokens, ROWS) - 1)
+        right = min(here.num_right, tokens, known_of)
+        judged = Judged(here.length, right, right < min(known_of, tokens), taken) if here.length else None
         policy.observe(chances, tree, path, context, judged)
         position += tokens
         rounds += 1
