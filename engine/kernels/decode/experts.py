@@ -53,20 +53,21 @@ def expert_gate_up_rows(
     max_rows: int = MAX_ROWS,
     activation: Activation = "gelu_tanh",
 ) -> None:
-    """``out`` [16 * top_k, inter] = act(gate) * up of every pair, for rows x [16, hidden]; beside it, ``dense``."""
-    num_experts, doubled, hidden = gate_up.shape
-    inter, top_k = doubled // 2, assignment.weights.shape[1]
-    assert x.shape[1] == hidden and out.shape == (MAX_ROWS * top_k, inter)
+    """``out`` [16 * top_k, inter] = act(gate) * up of every pair, for rows x [16, hidden]; beside it, ``dense``. There
+    may be more rows, if the assignment is one for as many: see ``wide_experts``."""
+    _, doubled, hidden = gate_up.shape
+    inter, top_k, entries = doubled // 2, assignment.weights.shape[1], len(assignment.experts)
+    assert x.shape[1] == hidden and out.shape == (assignment.weights.numel(), inter)
     assert gate_up.is_contiguous and (dense is None or dense.fits)
     beside = None if dense is None else dense.weight
     columns, depth = (0, 0) if beside is None else beside.shape
     beside_tiles = tiles if dense is None else dense.tiles
     programs = 0 if dense is None else dense.programs
-    _expert_gate_up[(programs + _expert_programs(inter, num_experts, top_k, tiles, max_rows),)](
+    _expert_gate_up[(programs + _expert_programs(inter, entries, top_k, tiles, max_rows),)](
         x, gate_up.values, gate_up.scales, assignment.experts, assignment.pairs, out,
         None if dense is None else dense.act, None if beside is None else beside.values,
         None if beside is None else beside.scales, None if dense is None else dense.out, max_rows,
-        EXPERTS=num_experts, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, SILU=activation == "silu",
+        EXPERTS=entries, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, SILU=activation == "silu",
         BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, DENSE_N=columns, DENSE_K=depth,
         DENSE_FORMAT=gate_up.format if beside is None else beside.format, DENSE_SPLITS=beside_tiles.splits,
         DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth, DENSE_PARTS=beside_tiles.warps,
@@ -79,20 +80,20 @@ def expert_down_rows(
 ) -> None:
     """``out`` [16, top_k, hidden] = each pair's expert output times its weight, in any float dtype; x's dtype halves
     the bytes and rounds like the modules. The launch just before must not write the assignment, which is read early."""
-    num_experts, hidden, inter = down.shape
-    top_k = assignment.weights.shape[1]
-    assert act.shape == (MAX_ROWS * top_k, inter) and out.shape == (MAX_ROWS, top_k, hidden)
+    _, hidden, inter = down.shape
+    (rows, top_k), entries = assignment.weights.shape, len(assignment.experts)
+    assert act.shape == (rows * top_k, inter) and out.shape == (rows, top_k, hidden)
     assert down.is_contiguous
-    _expert_down[(_expert_programs(hidden, num_experts, top_k, tiles, max_rows),)](
+    _expert_down[(_expert_programs(hidden, entries, top_k, tiles, max_rows),)](
         act, down.values, down.scales, assignment.experts, assignment.pairs, assignment.weights, out,
-        EXPERTS=num_experts, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
+        EXPERTS=entries, N=hidden, K=inter, FORMAT=down.format, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         PARTS=tiles.warps, AHEAD=tiles.ahead, num_warps=tiles.warps, num_stages=tiles.stages, maxnreg=tiles.registers,
     )  # fmt: skip
 
 
-def _expert_programs(columns: int, num_experts: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
+def _expert_programs(columns: int, entries: int, top_k: int, tiles: Tiles, max_rows: int) -> int:
     """As many programs as fit on the GPU at once; each takes every so-many-th tile of the experts that run."""
-    return min(tiles.programs, min(num_experts, max_rows * top_k) * cdiv(columns, tiles.columns))
+    return min(tiles.programs, min(entries, max_rows * top_k) * cdiv(columns, tiles.columns))
 
 
 @jit

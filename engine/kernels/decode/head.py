@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -42,17 +42,26 @@ class HeadOutput:
     """fp32 [16]: its logit; any token's probability is exp(logit - peak) * probability."""
 
     @classmethod
-    def allocate(cls, vocab: int, tiles: Tiles, device: torch.device, keep_logits: bool = True) -> HeadOutput:
+    def allocate(
+        cls, vocab: int, tiles: Tiles, device: torch.device, keep_logits: bool = True, rows: int = MAX_ROWS
+    ) -> HeadOutput:
+        """``rows``: of all tiles of a wide pass."""
         count = cdiv(vocab, tiles.columns)
         return cls(
-            torch.zeros(MAX_ROWS, vocab, device=device) if keep_logits else None,
-            torch.zeros(MAX_ROWS, count, device=device),
-            torch.zeros(MAX_ROWS, count, dtype=torch.int32, device=device),
-            torch.zeros(MAX_ROWS, count, device=device),
-            torch.zeros(MAX_ROWS, dtype=torch.int64, device=device),
-            torch.zeros(MAX_ROWS, device=device),
-            torch.zeros(MAX_ROWS, device=device),
+            torch.zeros(rows, vocab, device=device) if keep_logits else None,
+            torch.zeros(rows, count, device=device),
+            torch.zeros(rows, count, dtype=torch.int32, device=device),
+            torch.zeros(rows, count, device=device),
+            torch.zeros(rows, dtype=torch.int64, device=device),
+            torch.zeros(rows, device=device),
+            torch.zeros(rows, device=device),
         )
+
+    def tile(self, number: int) -> HeadOutput:
+        """Of 16 rows of a wide pass."""
+        parts = (getattr(self, each.name) for each in fields(self))
+        rows = slice(number * MAX_ROWS, (number + 1) * MAX_ROWS)
+        return HeadOutput(*(None if part is None else part[rows] for part in parts))
 
 
 def head_rows(

@@ -77,35 +77,44 @@ class DecodePass(RowsPass[KernelLayer]):
         )  # fmt: skip
 
     def _feed_forward(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
-        buffers, tiles, routed = self._buffers, self.tiles, layer.routed
+        buffers, routed = self._buffers, layer.routed
         if routed is None:
             up_tiles = self._for(layer.gate_up).gate_up
             gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", up_tiles, max_rows)
             project(buffers.act, layer.down, buffers.down, self._for(layer.down).down, max_rows)
         else:
             self._run_experts(layer, routed, max_rows)
-        after_feed_forward(
-            buffers.down, buffers.pairs if routed else None, buffers.x, layer.feed_forward_join, layer.head_norms.eps,
-            buffers.normed, features,
-            tiles=tiles.rows, max_rows=max_rows,
-        )  # fmt: skip
+        self._join(layer, features, max_rows)
 
     def _run_experts(self, layer: KernelLayer, routed: RoutedExperts, max_rows: int) -> None:
         """The dense MLP and the experts beside it."""
-        buffers, tiles, found = self._buffers, self.tiles, self._buffers.assignment
-        router = RouterRows(
-            buffers.router_input,
-            routed.router.proj.weight,
-            routed.router.per_expert_scale,
-            routed.router.forced,
-            self.rows,
-            found,
-            tiles.router,
-        )
-        up_tiles = self._for(layer.gate_up).gate_up
-        gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, up_tiles, router, buffers.splits, max_rows)
-        dense = DenseDown(buffers.act, layer.down, buffers.down, self._for(layer.down).down)
+        buffers, found = self._buffers, self._buffers.assignment
+        self._route(layer, routed, routed.router.forced, found, max_rows)
         of_experts, act = self._for(routed.gate_up), buffers.pair_act
         up_tiles = of_experts.expert_gate_up_alone if max_rows == 1 else of_experts.expert_gate_up
+        dense = self._dense_down(layer)
         expert_gate_up_rows(buffers.expert_input, routed.gate_up, found, act, up_tiles, dense, max_rows)
         expert_down_rows(act, routed.down, found, buffers.pairs, self._for(routed.down).expert_down, max_rows)
+
+    def _route(
+        self, layer: KernelLayer, routed: RoutedExperts, forced: Tensor | None, found: Assignment, max_rows: int
+    ) -> None:
+        """The dense MLP's first product, and the choice of experts beside it."""
+        buffers, router = self._buffers, routed.router
+        weight, scale = router.proj.weight, router.per_expert_scale
+        rows = RouterRows(buffers.router_input, weight, scale, forced, self.rows, found, self.tiles.router)
+        up_tiles = self._for(layer.gate_up).gate_up
+        gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, up_tiles, rows, buffers.splits, max_rows)
+
+    def _dense_down(self, layer: KernelLayer) -> DenseDown:
+        buffers = self._buffers
+        return DenseDown(buffers.act, layer.down, buffers.down, self._for(layer.down).down)
+
+    def _join(self, layer: KernelLayer, features: Tensor | None, max_rows: int) -> None:
+        """Adds what the MLP and the experts yield, and norms for the next layer."""
+        buffers = self._buffers
+        after_feed_forward(
+            buffers.down, buffers.pairs if layer.routed else None, buffers.x, layer.feed_forward_join,
+            layer.head_norms.eps, buffers.normed, features,
+            tiles=self.tiles.rows, max_rows=max_rows,
+        )  # fmt: skip

@@ -1,0 +1,145 @@
+"""The target's pass of 32 or 64 rows, for copies. Sixteen rows after the other run what a pass of sixteen does; each
+layer's experts, which are most of its bytes, run for all rows together. A row has the bits that it has in any other
+pass. What else a layer reads, it reads once for each sixteen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ...kernels.decode.experts import expert_down_rows, expert_gate_up_rows
+from ...kernels.decode.head import HeadOutput, head_rows, pick_rows
+from ...kernels.decode.norm import embed_rows
+from ...kernels.decode.router import Assignment
+from ...kernels.decode.tiles import TargetTiles
+from ...kernels.decode.wide_experts import WideAssignment, merge_assignments
+from ...kernels.round.tile_places import TilePlaces, place_tiles
+from ...kernels.toolchain.jit import MAX_ROWS
+from ...kernels.weights.plain import PlainWeight
+from ...kv_cache.cache import Cache
+from .decode_pass import DecodePass
+from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
+from .modules import Gemma4
+
+
+class TilePass(DecodePass):
+    """Sixteen rows of a wide pass."""
+
+    def __init__(
+        self,
+        number: int,
+        target: Gemma4,
+        cache: Cache,
+        places: TilePlaces,
+        taps: Sequence[int],
+        tiles: TargetTiles | None,
+    ):
+        super().__init__(target, cache, places.cursors[number], places.rows[number], taps, tiles)
+        self._number = number
+        moe = target.config.moe
+        assert moe is not None
+        self._nothing = Assignment.allocate(moe.num_experts, moe.top_k, target.device)
+
+    def share(self, rows: WideRows) -> None:
+        """Makes its part of what all tiles have together its own."""
+        here = slice(self._number * MAX_ROWS, (self._number + 1) * MAX_ROWS)
+        self.ids, self.features, self.out = rows.ids[here], rows.features[here], rows.out.tile(self._number)
+        self._buffers.expert_input, self._buffers.pairs = rows.expert_input[here], rows.pairs[here]
+        self._found = rows.assignment.tile(self._number)
+
+    def embed(self) -> None:
+        target, buffers = self._target, self._buffers
+        embed_rows(
+            self.ids, target.embed_tokens.weight, target.embedding_scale, buffers.x, buffers.normed, self._first_norm,
+            target.config.rms_norm_eps, self.norm_style,
+            tiles=self.tiles.rows,
+        )  # fmt: skip
+
+    def attend_and_choose(self, layer: KernelLayer, routed: RoutedExperts) -> None:
+        """All of a layer before its experts, and the dense MLP beside them."""
+        self._attend(layer, MAX_ROWS, None)
+        forced = routed.router.forced
+        forced = None if forced is None else forced[self._number * MAX_ROWS % len(forced) :]
+        self._route(layer, routed, forced, self._found, MAX_ROWS)
+        # The launch that has this product in any other pass, here without an expert: its sums are the same.
+        up_tiles, act = self._for(routed.gate_up).expert_gate_up, self._buffers.pair_act
+        dense = self._dense_down(layer)
+        expert_gate_up_rows(self._buffers.expert_input, routed.gate_up, self._nothing, act, up_tiles, dense)
+
+    def run_experts(self, routed: RoutedExperts, together: WideRows) -> None:
+        """Of all tiles."""
+        found, rows, act = together.assignment.together, len(together.ids), together.pair_act
+        up_tiles, down_tiles = self._for(routed.gate_up).expert_gate_up, self._for(routed.down).expert_down
+        expert_gate_up_rows(together.expert_input, routed.gate_up, found, act, up_tiles, None, rows)
+        expert_down_rows(act, routed.down, found, together.pairs, down_tiles, rows)
+
+    def join(self, index: int, layer: KernelLayer) -> None:
+        self._join(layer, self._feature_columns(index, 0), MAX_ROWS)
+
+    def pick(self) -> None:
+        target = self._target
+        head = PlainWeight(target.head)
+        head_rows(self._buffers.normed, head, target.config.logit_softcap, self.out, self.tiles.head)
+        pick_rows(self.out, self.tiles.rows)
+
+
+class WideRows:
+    """What all tiles have together, each its part."""
+
+    def __init__(self, target: Gemma4, tiles: TargetTiles, taps: Sequence[int], num_tiles: int):
+        config, device, dtype = target.config, target.device, target.dtype
+        assert config.moe is not None
+        rows, hidden, moe = num_tiles * MAX_ROWS, config.hidden_size, config.moe
+
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(rows, *shape, dtype=dtype, device=device)
+
+        self.ids = torch.zeros(rows, dtype=torch.int64, device=device)
+        self.features = zeros(len(taps) * hidden)
+        self.out = HeadOutput.allocate(config.vocab_size, tiles.head, device, rows=rows)
+        self.expert_input, self.pairs = zeros(hidden), zeros(moe.top_k, hidden)
+        self.pair_act = zeros(moe.top_k, moe.intermediate_size).flatten(0, 1)
+        self.assignment = WideAssignment.allocate(num_tiles, moe.num_experts, moe.top_k, device)
+
+
+class WidePass:
+    """Bound to one cache and to the tensors that say which rows run."""
+
+    def __init__(
+        self,
+        target: Gemma4,
+        cache: Cache,
+        cursor: Tensor,
+        rows: Tensor,
+        num_tiles: int,
+        taps: Sequence[int] = (),
+        tiles: TargetTiles | None = None,
+    ):
+        """As ``RowsPass`` says, of ``num_tiles`` times sixteen rows at most."""
+        self._cursor, self._count = cursor, rows
+        self._places = TilePlaces.allocate(num_tiles, target.device)
+        self._tiles = [TilePass(number, target, cache, self._places, taps, tiles) for number in range(num_tiles)]
+        self._layers = kernel_layers(target, cache)
+        self.rows = WideRows(target, self._tiles[0].tiles, taps, num_tiles)
+        for tile in self._tiles:
+            tile.share(self.rows)
+
+    def forward(self) -> None:
+        """Runs the rows of ``rows.ids``: fills ``rows.out`` and ``rows.features``, writes keys and values past the
+        cursor."""
+        place_tiles(self._cursor, self._count, self._places)
+        for tile in self._tiles:
+            tile.embed()
+        for index, layer in enumerate(self._layers):
+            routed = layer.routed
+            assert routed is not None
+            for tile in self._tiles:
+                tile.attend_and_choose(layer, routed)
+            merge_assignments(self.rows.assignment)
+            self._tiles[0].run_experts(routed, self.rows)
+            for tile in self._tiles:
+                tile.join(index, layer)
+        for tile in self._tiles:
+            tile.pick()

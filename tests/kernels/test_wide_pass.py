@@ -1,0 +1,60 @@
+"""The target's pass of 32 and 64 rows, in Triton's interpreter: the bits of passes of sixteen."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+import torch
+
+from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
+from engine.kv_cache.cache import Cache
+from engine.models.gemma4.decode_pass import DecodePass
+from engine.models.gemma4.modules import Gemma4
+from engine.models.gemma4.wide_pass import WidePass
+from tests.engine.small_decoders import prompt_ids
+from tests.kernels.test_decode_pass import LARGE, MOE, PROMPT, target
+from tests.pace import only_in_ci
+
+__all__ = ["target"]
+
+pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+
+CPU = torch.device("cpu")
+TAPS = (0, 1)
+
+
+@MOE
+@torch.inference_mode()
+@pytest.mark.usefixtures("ordered_sums")
+@pytest.mark.parametrize(
+    ("num_tiles", "counts"), [(2, (20,)), only_in_ci(2, (1, 5, 16, 32)), only_in_ci(4, (64, 33))], ids=str
+)
+def test_rows_have_the_bits_of_passes_of_sixteen(num_tiles: int, counts: tuple[int, ...], target: Gemma4) -> None:
+    """Logits, features, keys and values, which rings hold behind their ends, too."""
+    target = deepcopy(target).to(torch.bfloat16)
+    caches = [Cache(target.config.layers, 128, num_tiles * MAX_ROWS, torch.bfloat16, CPU) for _ in range(2)]
+    cursors = [torch.full((1,), PROMPT, dtype=torch.int32) for _ in range(2)]
+    rows = [torch.zeros(1, dtype=torch.int32) for _ in range(2)]
+    wide = WidePass(target, caches[0], cursors[0], rows[0], num_tiles, TAPS, LARGE)
+    narrow = DecodePass(target, caches[1], cursors[1], rows[1], TAPS, LARGE)
+    for cache in caches:
+        target(torch.tensor(prompt_ids(PROMPT)), 0, cache, TAPS)
+    for count in counts:
+        ids = torch.tensor(prompt_ids(count, seed=count))
+        wide.rows.ids[:count] = ids
+        rows[0].fill_(count)
+        wide.forward()
+        for first in range(0, count, MAX_ROWS):
+            part = ids[first : first + MAX_ROWS]
+            narrow.ids[: len(part)] = part
+            rows[1].fill_(len(part))
+            cursors[1].fill_(PROMPT + first)
+            narrow.forward()
+            here = slice(first, first + len(part))
+            assert wide.rows.out.logits is not None and narrow.out.logits is not None
+            assert torch.equal(wide.rows.out.logits[here], narrow.out.logits[: len(part)])
+            assert torch.equal(wide.rows.out.token[here], narrow.out.token[: len(part)])
+            assert torch.equal(wide.rows.features[here], narrow.features[: len(part)])
+    for one, other in zip(caches[0].attention, caches[1].attention, strict=True):
+        assert torch.equal(one.k, other.k) and torch.equal(one.v, other.v)
