@@ -22,6 +22,8 @@ WIDTHS = (1, 2, 4, 8, 12, ROWS)
 """Rows timed; what lies between two of them costs evenly more. The host also times wide passes, where they fit."""
 CONTEXTS = (128, 2048, 32_768)
 """The windows of sliding layers are full at the second; from there on costs grow evenly."""
+CHEAP = 1.7
+"""A pass of 16 rows that takes less times one of 8 leaves something to gain from more: else they gain a seventh."""
 REPEATS = 3
 SECONDS = 1.0
 """What all this may take. Beyond the contexts that there was time for, a round is taken to cost what it does there."""
@@ -33,15 +35,13 @@ TYPICAL = 8
 def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
     """Times rounds on the tokens of ``text``, repeated up to 16 (alike tokens choose the same experts and seem cheap).
     None without room for a block. Forgets the conversation in the caches."""
-    by_device = isinstance(decoder.rounds, DeviceRounds)
-    wide = () if by_device else (rows for rows in WIDE_ROWS if 2 * rows < decoder.max_context)
-    widths = (*WIDTHS, *wide)
+    widths = (*WIDTHS, *_wide(decoder, text))
     longest = decoder.max_context - widths[-1] - 1
     if longest < ROWS:
         return None
     contexts = sorted({min(context, longest) for context in CONTEXTS})
-    rows = (list(text) * widths[-1])[: widths[-1]]
-    timed = _device_costs if by_device else partial(_host_costs, widths=widths)
+    rows = _repeated(text, widths[-1])
+    timed = _device_costs if isinstance(decoder.rounds, DeviceRounds) else partial(_host_costs, widths=widths)
     started, costs = perf_counter(), [timed(decoder, rows, contexts[0])]
     for context in contexts[1:]:
         if (perf_counter() - started) * (len(costs) + 1) / len(costs) > SECONDS:
@@ -49,6 +49,22 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
         costs.append(timed(decoder, rows, context))
     decoder.clear()
     return CostTable(tuple(contexts[: len(costs)]), tuple(costs))
+
+
+def _wide(decoder: Decoder, text: Sequence[int]) -> list[int]:
+    """Rows of passes over a copy that are worth timing: the host's, where they fit and further rows cost little."""
+    fitting = [rows for rows in WIDE_ROWS if 2 * rows < decoder.max_context]
+    if not fitting or isinstance(decoder.rounds, DeviceRounds):
+        return []
+    decoder.cache.pretend(0)
+    half, whole = (torch.tensor(_repeated(text, rows), device=decoder.device) for rows in (ROWS // 2, ROWS))
+    passes = [partial(_milliseconds, partial(decoder.target, rows, 0, decoder.cache, ())) for rows in (half, whole)]
+    half_ms, whole_ms = _quickest(passes)
+    return fitting if whole_ms < CHEAP * half_ms else []
+
+
+def _repeated(text: Sequence[int], rows: int) -> list[int]:
+    return (list(text) * rows)[:rows]
 
 
 def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:

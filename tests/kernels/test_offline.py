@@ -20,7 +20,10 @@ OF_ALL = {
     *("_embed_rows", "_project", "_attend_window", "_attend_one_row", "_attend_full", "_combine_splits"),
     *("_after_attention", "_after_feed_forward", "_head", "_pick", "_attend_chunk", "_norm_rope_split"),
 }
-OF_EXPERTS = {"_gate_up_and_route", "_expert_gate_up", "_expert_down", "_choose", "_place", "_spread"}
+OF_EXPERTS = {
+    *("_gate_up_and_route", "_expert_gate_up", "_expert_down", "_choose", "_place", "_spread"),
+    *("_merge_choices", "_place_tiles"),
+}
 OF_ROUNDS = {
     *("_begin", "_attend_window", "_attend_full", "_combine_splits", "_count_digits", "_draw", "_accept", "_gate_up"),
     *("_pick_choices", "_grow", "_move_accepted", "_store_context", "_choose", "_keep_features"),

@@ -48,7 +48,7 @@ def merge_assignments(wide: WideAssignment) -> None:
     """Makes ``together`` of what the ``tiles`` chose: experts in order of their ids, pairs in order of rows."""
     num_tiles, num_experts = wide.tiles.experts.shape
     slots = len(wide.together.experts)
-    _merge[(num_experts,)](
+    _merge_choices[(num_experts,)](
         wide.tiles.experts, wide.tiles.pairs, wide.together.experts, wide.together.pairs,
         TILES=num_tiles, EXPERTS=num_experts, TOP_K=wide.together.weights.shape[1], BLOCK=power_of_two(num_experts),
         SLOTS=slots, SLOTS_BLOCK=power_of_two(slots), num_warps=8,
@@ -71,7 +71,7 @@ def reference_merged(tiles: Sequence[Assignment]) -> list[tuple[int, list[int]]]
 
 
 @early_kernel
-def _merge(
+def _merge_choices(
     experts: tl.tensor, pairs: tl.tensor, experts_out: tl.tensor, pairs_out: tl.tensor,
     TILES: tl.constexpr, EXPERTS: tl.constexpr, TOP_K: tl.constexpr, BLOCK: tl.constexpr, SLOTS: tl.constexpr,
     SLOTS_BLOCK: tl.constexpr,

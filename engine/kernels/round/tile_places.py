@@ -38,11 +38,13 @@ class TilePlaces:
 def place_tiles(cursor: Tensor, rows: Tensor, places: TilePlaces) -> None:
     """For so many rows from ``cursor`` on, int32 [1] each."""
     num_tiles = places.numbers.shape[1]
-    _place[(num_tiles,)](cursor, rows, places.numbers, TILES=num_tiles, APART=APART, num_warps=1)
+    _place_tiles[(num_tiles,)](cursor, rows, places.numbers, TILES=num_tiles, APART=APART, num_warps=1)
 
 
 @early_kernel
-def _place(cursor: tl.tensor, rows: tl.tensor, places: tl.tensor, TILES: tl.constexpr, APART: tl.constexpr) -> None:
+def _place_tiles(
+    cursor: tl.tensor, rows: tl.tensor, places: tl.tensor, TILES: tl.constexpr, APART: tl.constexpr
+) -> None:
     """Program (tile)."""
     wait_for_inputs()
     let_next_start()

@@ -109,6 +109,10 @@ def test_it_ends_with_the_context_and_with_the_budget(most: int, context: int, f
 def test_the_host_times_passes_of_all_rows_that_fit(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "CONTEXTS", (20,))
     monkeypatch.setattr(costs, "REPEATS", 1)
+    monkeypatch.setattr(costs, "CHEAP", 100.0)
     for context, rows in ((CONTEXT, MOST), (100, 32), (50, 16)):
         table = costs.time_rounds(Decoder(pair.target, pair.drafter, context), PROMPT)
         assert table is not None and len(table.costs[0].verify) == rows
+    monkeypatch.setattr(costs, "CHEAP", 0.0)
+    table = costs.time_rounds(Decoder(pair.target, pair.drafter, CONTEXT), PROMPT)
+    assert table is not None and len(table.costs[0].verify) == 16
