@@ -2,8 +2,8 @@
 
 Random weights in a published shape, with forced routing; the target is made to say the text. What a drafter would make
 of it is not known, so beside lookups it drafts in vain; a fixed block of 16 whose drafts all hold is the time of one
-round. ``TRITON_INTERPRET=1`` and ``--shape tiny --context 100 --tokens 20 --device cpu`` try the script out: one
-routing, at costs that nobody timed.
+round. ``TRITON_INTERPRET=1`` and ``--shape tiny --context 100 --tokens 20 --device cpu --ways both`` try the script
+out: one routing, at costs that nobody timed.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def main() -> int:
     parser.add_argument("--shape", choices=SHAPES, default="26B-A4B")
     parser.add_argument("--context", type=int, default=25_000)
     parser.add_argument("--tokens", type=int, default=2000)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     options = parser.parse_args()
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape)
@@ -101,7 +102,8 @@ def copied(decoder: Decoder, routing: str, options: argparse.Namespace, report: 
     )
     report.line(f"{routing}, the same looked up, ms", f"{here.lookup + here.verify[15]:.3f}")
     texts = set()
-    for name, values in WAYS.items():
+    for name in options.ways:
+        values = WAYS[name]
         decoder.use_policy(Auto(costs, fuses=decoder.rounds.choices == 1))
         decoder.prefix.pretend(prompt[:-1])
         settings = GenerationSettings(max_new_tokens=len(answer), **values)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -59,9 +59,9 @@ class HeadOutput:
 
     def tile(self, number: int) -> HeadOutput:
         """Of 16 rows of a wide pass."""
-        parts = (getattr(self, each.name) for each in fields(self))
         rows = slice(number * MAX_ROWS, (number + 1) * MAX_ROWS)
-        return HeadOutput(*(None if part is None else part[rows] for part in parts))
+        rest = self.tile_best, self.tile_token, self.tile_mass, self.token, self.probability, self.peak
+        return HeadOutput(None if self.logits is None else self.logits[rows], *(part[rows] for part in rest))
 
 
 def head_rows(
