@@ -1,4 +1,4 @@
-"""Reads what a terminal sends. Textual's own reader delays a lone Esc by 100 ms and Alt with a key too, takes such a key
+"""Reads what a terminal sends. Textual's own reader delays a lone Esc and Alt with a key by 100 ms, takes such a key
 that repeats for text, breaks on escape sequences or paste ends split by a slow line, takes sequences *in* a paste for
 keys, is slow on pastes, and goes deaf on bytes that are no UTF-8."""
 

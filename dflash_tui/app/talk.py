@@ -206,11 +206,8 @@ class Talk:
         chat = self._screen.chat
         found = chat.tree.find(words) if words else chat.newest
         if found is None:
-            raise SlashError(
-                f"There is no question or branch “{words}”. /tree shows them all."
-                if words
-                else "There is no question yet."
-            )
+            missing = f"There is no question or branch “{words}”. /tree shows them all."
+            raise SlashError(missing if words else "There is no question yet.")
         return found
 
     def edit(self, number: int) -> None:
@@ -291,7 +288,7 @@ class Talk:
         tree, found = self._screen.chat.tree, marks(self._screen.chat)
         if not found:
             raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")
-        nearest = sorted(found[::-1], key=lambda mark: mark != self._turned)
+        nearest = [*(mark for mark in found if mark == self._turned), *reversed(found)]
         return next((mark for mark in nearest if by and tree.beside(*mark, by)), nearest[0])
 
     def name(self, number: int, text: str) -> None:
