@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.app import SuspendNotSupported
+from textual.widgets._toast import Toast
 
 from dflash_tui.app.screens.picker import SearchScreen
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
@@ -71,6 +72,16 @@ async def test_an_unknown_name_is_explained_and_typed_over(launch: Launch) -> No
         assert "There is no command /nope" in chat.notices() and chat.prompt.text == "/nope"
         await type_in(chat, "hi")
         assert chat.prompt.text == "hi"
+
+
+async def test_brackets_in_a_refusal_are_text(launch: Launch) -> None:
+    def toasts(chat: Driver) -> str:
+        return " ".join(str(toast.render()) for toast in chat.app.screen.query(Toast))
+
+    async with launch(notices=True) as chat:
+        for typed, said in (("/go [/x] [y", "“[/x] [y”"), ("/model ", "name [drafter name]")):
+            await chat.ask(typed)
+            await chat.until(lambda said=said: said in toasts(chat))
 
 
 async def test_escape_closes_the_menu_before_anything_else(launch: Launch) -> None:
