@@ -48,6 +48,9 @@ class ChatTokenizer:
         self.thought_ids = (by_text.get(chat.thought_open, -1), by_text.get(chat.thought_close, -1))
         """Ids that open and close a thought; -1 where a vocabulary has none."""
         self.lines_behind_thought = chat.lines_behind_thought
+        self.header_end_id = by_text.get(chat.header_end, -1)
+        """Id that ends the header of a message, in formats that have one."""
+        self._efforts = chat.efforts
         self.shown_ids = frozenset(by_text[token] for token in chat.shown if token in by_text)
         """Ids of special tokens that are text for people."""
         special = {index for index, token in added.items() if token.special} - self.shown_ids
@@ -103,11 +106,14 @@ class ChatTokenizer:
         return ids
 
     def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
+        said: dict[str, bool | str] = {"enable_thinking": thinking}
+        if (efforts := self._efforts) is not None:
+            said["reasoning_effort"] = efforts.thinking if thinking else efforts.without
         rendered = self._tokenizer.apply_chat_template(
             [{"role": message.role, "content": message.content} for message in messages],
             tokenize=False,
             add_generation_prompt=answering,
-            enable_thinking=thinking,
+            **said,
         )
         assert isinstance(rendered, str)
         return rendered

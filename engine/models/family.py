@@ -97,6 +97,15 @@ def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
+class Efforts:
+    """What a template calls how long to think (``reasoning_effort``), for models that always do."""
+
+    without: str
+    """Where thinking is off."""
+    thinking: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChatFormat:
     """How conversations are written for a family."""
 
@@ -109,6 +118,10 @@ class ChatFormat:
     """Whether line breaks behind a thought belong to its end, and not to the answer."""
     shown: tuple[str, ...] = ()
     """Special tokens that are text for people, such as those of calls of tools."""
+    header_end: str = ""
+    """Where ``thought_open`` begins the header of a message in any channel, as in OpenAI's harmony: the token that ends
+    it. *analysis* is thought, *final* the answer; other headers, those of calls of tools, are text for people."""
+    efforts: Efforts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +201,10 @@ class Family:
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """How names of parameters end that stack all experts, and how those of one expert's tensors do in checkpoints that
     don't stack them ({} is its number): below one another they are its part."""
+    mxfp4: bool = False
+    """Whether experts are published in MXFP4, which products with them read."""
+    transposed: tuple[str, ...] = ()
+    """How names of parameters end whose floats, unlike packed numbers, lie in files by columns: [..., depth, rows]."""
     gguf: GgufNames | None = None
     """For GGUF files, if any hold such models."""
     short_names: tuple[ShortName, ...] = ()

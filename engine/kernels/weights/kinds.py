@@ -11,10 +11,11 @@ from ...commands import WeightFormat
 from .fp8 import Fp8Weight
 from .int4 import Int4Weight
 from .int8 import Int8Weight
+from .mxfp4 import Mxfp4Weight
 from .plain import PlainWeight
 from .weight import Weight
 
-KINDS: tuple[type[Weight], ...] = (PlainWeight, Int8Weight, Fp8Weight, Int4Weight)
+KINDS: tuple[type[Weight], ...] = (PlainWeight, Int8Weight, Fp8Weight, Int4Weight, Mxfp4Weight)
 
 MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
     "bf16": PlainWeight,
@@ -32,12 +33,14 @@ def weight_of(module: nn.Module, stem: str = "weight") -> Weight:
 
 
 def format_of(weight: Weight) -> WeightFormat:
-    """What a target's weight is in: ``MAKERS`` the other way round."""
+    """What a target's weight is in."""
     match weight:
         case Fp8Weight():
             return "fp8"
         case Int4Weight():
             return "int4"
+        case Mxfp4Weight():
+            return "mxfp4"
         case _:
             return "bf16"
 
