@@ -130,8 +130,7 @@ def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, hea
     factor = said.number("factor", 0, 1e6)
     if kind == "linear":
         return RopeConfig(theta, head_dim, scaling=RopeScaling(kind, factor)), 1.0
-    whole = fields.integer("max_position_embeddings", 1, MAX_POSITIONS)
-    trained = said.integer("original_max_position_embeddings", 1, MAX_POSITIONS, whole)
+    trained = _trained_context(fields, said)
     if kind == "llama3":
         slow = said.number("low_freq_factor", 0, 1e6)
         fast = said.number("high_freq_factor", slow, 1e6)
@@ -141,6 +140,12 @@ def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, hea
     scaling = RopeScaling(kind, factor, trained, slow, fast, said.flag("truncate", True))
     # YaRN multiplies queries and keys by a factor each: the scores by both.
     return RopeConfig(theta, head_dim, scaling=scaling), _yarn_magnitude(said, factor) ** 2
+
+
+def _trained_context(fields: Fields, said: Fields) -> int:
+    if "original_max_position_embeddings" in said:
+        return said.integer("original_max_position_embeddings", 1, MAX_POSITIONS)
+    return fields.integer("max_position_embeddings", 1, MAX_POSITIONS)
 
 
 def _yarn_magnitude(said: Fields, factor: float) -> float:

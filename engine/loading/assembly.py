@@ -15,7 +15,7 @@ from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
-from ..kernels.weights.mxfp4 import NOT_A_NUMBER, Mxfp4Weight
+from ..kernels.weights.mxfp4 import HIGHEST, Mxfp4Weight
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .grid import rounded
@@ -137,7 +137,7 @@ class Assembly:
             return pieces["values"].mT.contiguous() if self._stored.transposed else pieces["values"]
         values, scales = pieces["values"], pieces["scales"]
         if self._stored.kind.format == "mxfp4":
-            if (scales == NOT_A_NUMBER).any():
+            if (scales > HIGHEST).any():
                 raise WeightsFailure(f"A scale of {self._name} is not a finite number.", DOWNLOAD_AGAIN)
             return Mxfp4Weight(values, scales)
         outer = len(self._stored.shape) - 1

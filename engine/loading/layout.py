@@ -119,9 +119,7 @@ class Layout:
 def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, weights: WeightFormat | None) -> Layout:
     """The layout of a checkpoint whose target is given on ``meta``. ``weights``: how to hold what may be packed, None:
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
-    names = Names(
-        family.tensor_name, family.skipped_tensors, family.expert_tensors, transposed=family.transposed
-    )
+    names = Names(family.tensor_name, family.skipped_tensors, family.expert_tensors, transposed=family.transposed)
     if files.gguf:
         if family.gguf is None:
             refuse("a GGUF file of a family that the engine reads from safetensors alone", files.config, None)
@@ -311,7 +309,9 @@ class _Finder:
             if found.dtype != "U8" or found.shape != each or depth % GROUP:
                 raise _wrong(f"The {what} of {base} are {found}, the config asks for U8{list(each)}.")
         if tensors:
-            raise _wrong(f"The checkpoint names {base} in two formats: in MXFP4, and as {next(iter(tensors.values()))}.")
+            raise _wrong(
+                f"The checkpoint names {base} in two formats: in MXFP4, and as {next(iter(tensors.values()))}."
+            )
 
     @property
     def _advice(self) -> Any:

@@ -97,6 +97,19 @@ def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
+class Headers:
+    """What begins a message in formats such as OpenAI's harmony: a role, the name of a channel. Other channels than
+    these two, and calls of tools, are text for people, header and all."""
+
+    role: str
+    """Of the model, as its later messages begin; the template has written the first."""
+    end: str
+    """The token behind the header."""
+    thought: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Efforts:
     """What a template calls how long to think (``reasoning_effort``), for models that always do."""
 
@@ -118,9 +131,9 @@ class ChatFormat:
     """Whether line breaks behind a thought belong to its end, and not to the answer."""
     shown: tuple[str, ...] = ()
     """Special tokens that are text for people, such as those of calls of tools."""
-    header_end: str = ""
-    """Where ``thought_open`` begins the header of a message in any channel, as in OpenAI's harmony: the token that ends
-    it. *analysis* is thought, *final* the answer; other headers, those of calls of tools, are text for people."""
+    headers: Headers | None = None
+    """Of formats whose messages begin with one. ``thought_open`` then stands before every channel's name, and
+    ``thought_close`` behind every message but the last."""
     efforts: Efforts | None = None
 
 

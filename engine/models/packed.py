@@ -43,6 +43,14 @@ def packable(model: TargetModel) -> Iterator[str]:
             yield f"layers.{name}"
 
 
+def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
+    """Names of those that a format packs: MXFP4 experts alone."""
+    for name in packable(model) if weights != "bf16" else ():
+        *outer, rows, depth = model.get_parameter(name).shape
+        if outer if weights == "mxfp4" else rows % ROWS == 0 and depth % DEPTH == 0:
+            yield name
+
+
 def packed_weights(model: TargetModel) -> Iterator[Weight]:
     """Those that aren't floats as they are: their values are whole numbers."""
     for name, parameter in model.layers.named_parameters():
@@ -82,14 +90,11 @@ def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) ->
     """A target on ``meta`` with weights in a format, as they are made of bf16, or published: what it will take."""
     with META:
         model = config.build().to(dtype)
-    for name in list(packable(model)) if weights != "bf16" else ():
-        shape = model.get_parameter(name).shape
-        if weights == "mxfp4":
-            if len(shape) == 3:  # of experts alone
-                hold(model, name, Mxfp4Weight.allocate(*shape, device=META))
-        elif shape[-2] % ROWS == 0 and shape[-1] % DEPTH == 0:
-            kind = Fp8Weight if weights == "fp8" else Int4Weight
-            hold(model, name, kind.allocate(*shape, device=META))
+    kinds: dict[WeightFormat, type[Fp8Weight | Int4Weight | Mxfp4Weight]] = {
+        "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
+    }  # fmt: skip
+    for name in list(packed_in(model, weights)):
+        hold(model, name, kinds[weights].allocate(*model.get_parameter(name).shape, device=META))
     return model
 
 

@@ -10,7 +10,6 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-
 SCORES = 1 << 24
 """How many scores are held at a time where they are held: 64 MB."""
 
@@ -49,9 +48,7 @@ def reference_attention(
     return _ungroup_rows(torch.matmul(weights, v.float()).to(q.dtype), q)
 
 
-def sink_attention(
-    q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, *, window: int | None, scale: float
-) -> Tensor:
+def sink_attention(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, *, window: int | None, scale: float) -> Tensor:
     """``reference_attention`` of causal queries with sinks, some queries at a time: PyTorch's kernels know no sinks."""
     n, num_keys = q.shape[0], k.shape[1]
     step = max(1, SCORES // (q.shape[1] * num_keys))

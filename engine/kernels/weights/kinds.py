@@ -21,6 +21,7 @@ MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
     "bf16": PlainWeight,
     "fp8": Fp8Weight.of,
     "int4": Int4Weight.of,
+    "mxfp4": Mxfp4Weight.of,
 }
 """What packs a weight of floats. A CPU's "bf16" is fp32: as it is."""
 

@@ -1,5 +1,5 @@
 """Weights in MXFP4, as gpt-oss publishes its experts: E2M1 floats of 4 bits, 32 neighbours of a row with one scale that
-is a power of two (E8M0). Read as they are, never made here."""
+is a power of two (E8M0). Checkpoints are read as they are."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NUMBERS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0,
 """What the 16 codes stand for: a sign, two bits of exponent, one of mantissa."""
 BIAS = 127
 """A scale of s stands for 2^(s - 127)."""
-NOT_A_NUMBER = 255
-"""The one scale that stands for none."""
+HIGHEST = 252
+"""The largest scale with which every number is finite in fp32; 255 stands for no number at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,22 @@ class Mxfp4Weight(Weight):
         assert depth % GROUP == 0, f"{depth} numbers are no groups of {GROUP}"
         values = torch.empty(*outer, depth // GROUP, GROUP // 2, dtype=torch.uint8, device=device)
         return cls(values, torch.empty(*outer, depth // GROUP, dtype=torch.uint8, device=device))
+
+    @classmethod
+    def of(cls, weight: Tensor) -> Mxfp4Weight:
+        """Rounds a weight [..., rows, depth], for measuring: the largest of each group becomes 4 or 6."""
+        copy = cls.allocate(*weight.shape, device=weight.device)
+        if weight.is_meta:
+            return copy
+        assert copy.scales is not None
+        groups = weight.float().unflatten(-1, (-1, GROUP))
+        exponents = groups.abs().amax(-1).clamp(min=2.0**-100).log2().floor() - 2
+        numbers = groups / exponents.exp2()[..., None]
+        between = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], device=weight.device)
+        codes = (torch.bucketize(numbers.abs(), between) + 8 * (numbers < 0)).to(torch.uint8)
+        copy.values.copy_(codes[..., ::2] | codes[..., 1::2] << 4)
+        copy.scales.copy_(exponents + BIAS)
+        return copy
 
     def restored(self) -> Tensor:
         return self.floats(torch.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..family import ChatFormat, Efforts, Family, KnownPair
+from ..family import ChatFormat, Efforts, Family, Headers, KnownPair, PackedCopy
 from .config import read_gpt_oss
 from .names import tensor_name
 
@@ -20,8 +20,17 @@ GPT_OSS = Family(
         Path(__file__).with_name("chat_template.jinja"),
         thought_open="<|channel|>",
         thought_close="<|end|>",
-        header_end="<|message|>",
+        headers=Headers("<|start|>assistant", end="<|message|>", thought="analysis", answer="final"),
         efforts=Efforts("low", "medium"),
     ),
-    pairs=(KnownPair("openai/gpt-oss-20b", "z-lab/gpt-oss-20b-DFlash", 2880, 24, 0),),
+    pairs=(
+        KnownPair(
+            "openai/gpt-oss-20b",
+            "z-lab/gpt-oss-20b-DFlash",
+            2880,
+            24,
+            21_699_524_288,
+            copies=(PackedCopy("openai/gpt-oss-20b", "mxfp4", 13_761_264_768),),
+        ),
+    ),
 )
