@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from .commands import Ask, Message
 from .decoding.decoder import Prompt
@@ -108,7 +109,7 @@ class ChatTokenizer:
         return ids
 
     def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
-        said: dict[str, bool | str] = {"enable_thinking": thinking}
+        said: dict[str, Any] = {"enable_thinking": thinking}
         if (efforts := self._efforts) is not None:
             said["reasoning_effort"] = efforts.thinking if thinking else efforts.without
         rendered = self._tokenizer.apply_chat_template(

@@ -54,7 +54,7 @@ class Mxfp4Weight(Weight):
         if weight.is_meta:
             return copy
         assert copy.scales is not None
-        groups = weight.float().unflatten(-1, (-1, GROUP))
+        groups = weight.float().reshape(*weight.shape[:-1], -1, GROUP)
         exponents = groups.abs().amax(-1).clamp(min=2.0**-100).log2().floor() - 2
         numbers = groups / exponents.exp2()[..., None]
         between = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], device=weight.device)
