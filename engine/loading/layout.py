@@ -208,7 +208,10 @@ class _Finder:
 
     def _tensors(self, base: str) -> dict[str, TensorHeader]:
         """What there is of a weight, by the endings of the names."""
-        return {ending: self._headers[base + ending] for ending in ENDINGS if base + ending in self._headers}
+        found = {ending: self._headers[base + ending] for ending in ENDINGS if base + ending in self._headers}
+        if found.keys() - {BLOCKS_4, EXPONENTS} and BLOCKS_4 not in found:
+            found.pop(EXPONENTS, None)  # of no weight: one tensor too many
+        return found
 
     def _one(self, name: str, pieces: list[Piece], shape: tuple[int, ...]) -> Stored | None:
         parts: list[Part] = []
