@@ -36,10 +36,10 @@ class DraftAttention(AttentionModule):
     def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
         super().__init__(layer)
         kv_size = layer.num_kv_heads * layer.head_dim
-        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
-        self.k_proj = linear(hidden, kv_size)
-        self.v_proj = linear(hidden, kv_size)
-        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden)
+        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim, layer.biases)
+        self.k_proj = linear(hidden, kv_size, layer.biases)
+        self.v_proj = linear(hidden, kv_size, layer.biases)
+        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden, layer.biases)
         self.q_norm = RMSNorm(layer.head_dim, eps, "qwen")
         self.k_norm = RMSNorm(layer.head_dim, eps, "qwen")
 
@@ -57,7 +57,10 @@ class DraftAttention(AttentionModule):
         norms = HeadNorms(
             self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
         )
-        norm_rope_split(weight.linear(x), norms, frequencies, (cache.k, cache.v), None, end)
+        projected = weight.linear(x)
+        if self.config.biases:
+            projected = projected + torch.cat((self.k_proj.bias, self.v_proj.bias))
+        norm_rope_split(projected, norms, frequencies, (cache.k, cache.v), None, end)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends block rows x [n, hidden] at start .. start + n - 1 over the context and the block, whose own keys and
