@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections.abc import Callable, Sequence
@@ -42,8 +43,8 @@ class Asking:
     limit: int
     """Tokens of an answer."""
     seed: int
-    temperatures: tuple[float, ...] = (0.0, 1.0)
-    """Each has its share of the prompts: greedy is what most people see, the rest is what the target rarely says."""
+    temperatures: tuple[float, ...]
+    """Prompts take turns with these: greedy is what most people see, the rest is what the target says less often."""
     unfinished: bool = True
     """Whether answers count that ``limit`` cut off: what there is of them is the target's own."""
 
@@ -66,12 +67,14 @@ def record_answers(
         if path.exists():
             continue
         recorded: list[Recorded] = []
-        count = len(asking.temperatures)
-        for number, temperature in enumerate(asking.temperatures):
-            part = group[number::count]
+        turns = itertools.cycle(asking.temperatures)
+        planned = [(next(turns), prompt) for prompt in group]
+        for number, temperature in enumerate(sorted(set(asking.temperatures))):
+            part = [prompt for wanted, prompt in planned if wanted == temperature]
             if not part:
                 continue
-            sampler = Sampler(temperature, asking.seed * 1_000_003 + index * count + number, target.device)
+            seed = asking.seed * 1_000_003 + index * len(asking.temperatures) + number
+            sampler = Sampler(temperature, seed, target.device)
             answers = generate(target, [prompt.ids for prompt in part], asking.limit, sampler)
             for prompt, answer in zip(part, answers, strict=True):
                 if (answer.ended or asking.unfinished) and len(answer.ids) >= LEAST:

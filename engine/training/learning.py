@@ -25,6 +25,11 @@ from .rows import RowDataset, Rows, Source, batches, causal_within_documents
 LOGITS_AT_ONCE = 2**30
 """Numbers that the head may put out before its output is computed in parts, twice each: 4 GB in fp32."""
 
+SAVE_SECONDS = 60.0
+"""Time between two saved states."""
+TOLD_EVERY = 10
+"""Steps."""
+
 Probe = Callable[[DFlashDrafter], dict[str, float]]
 """Acceptance lengths of held-out prompts, by domain."""
 
@@ -43,8 +48,6 @@ class Schedule:
     workers: int = 0
     """Processes that pack rows."""
     report_every: int = 100
-    save_seconds: float = 60.0
-    """Time between two saved states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Learner:
         self.target, self.drafter, self.schedule = target, drafter, schedule
         self.optimiser = Optimiser(drafter, schedule.steps)
         self.history: list[Progress] = []
+        self.losses: list[Tensor] = []
+        """Of the steps since the last report."""
 
     def loss(self, rows: Rows, seed: int) -> Tensor:
         """Cross-entropy of the drafted tokens, ``anchors`` blocks per row; the target gets no gradient."""
@@ -105,28 +110,28 @@ class Learner:
         if state.exists():
             self._resume(torch.load(state, map_location=device, weights_only=True))
         done = self.optimiser.done
+        count = schedule.rows * schedule.steps
         dataset = RowDataset(
             source,
             f"drafter/{schedule.seed}",
-            schedule.rows * schedule.steps,
+            count,
             schedule.row_length,
             schedule.rows * done,
         )
         rows = batches(dataset, schedule.rows, schedule.workers, device)
         saved = since = time.perf_counter()
-        losses: list[Tensor] = []
+        timed = done
         for step, loss in self._steps(done, rows):
-            losses.append(loss)
+            self.losses.append(loss)
             if step % schedule.report_every == 0 or step == schedule.steps:
-                value = torch.stack(losses).mean().item()
-                speed = len(losses) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
+                speed = (step - timed) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
+                value = torch.stack(self.losses).mean().item()
                 self.history.append(Progress(step, value, speed, probe(self.copy())))
-                losses.clear()
-                since = time.perf_counter()
-            if step % 10 == 0 or step == schedule.steps:
+                self.losses.clear()
+                since, timed = time.perf_counter(), step
+            if step % TOLD_EVERY == 0 or step == schedule.steps:
                 told(step, schedule.steps, loss.item())
-            # Between two reports nothing is saved: what a report is the mean of isn't kept.
-            if not losses and (time.perf_counter() - saved > schedule.save_seconds or step == schedule.steps):
+            if time.perf_counter() - saved > SAVE_SECONDS or step == schedule.steps:
                 self._save(state)
                 saved = time.perf_counter()
         return self.history
@@ -152,6 +157,7 @@ class Learner:
         state = {
             "drafter": self.drafter.state_dict(),
             "optimiser": self.optimiser.state(),
+            "losses": list(self.losses),
             "history": [asdict(each) for each in self.history],
         }
         beside = path.with_suffix(".partial")
@@ -161,6 +167,7 @@ class Learner:
     def _resume(self, state: dict[str, Any]) -> None:
         self.drafter.load_state_dict(state["drafter"])
         self.optimiser.resume(state["optimiser"])
+        self.losses = list(state["losses"])
         self.history = [Progress(**each) for each in state["history"]]
 
 

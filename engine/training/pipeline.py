@@ -31,8 +31,12 @@ from .shape import DrafterShape, drafter_json, mask_token
 PhaseName = Literal["prompts", "answers", "drafter", "report"]
 PHASES: tuple[PhaseName, ...] = ("prompts", "answers", "drafter", "report")
 ALL = "all"
+TEMPERATURES = (0.0, 0.0, 0.8)
+"""Of the answers: two of three are greedy."""
 PROBED = 24
 """Held-out prompts that training is followed by."""
+LEAST_PROMPTS = 2
+"""One to train on, and one held out."""
 TOGETHER = 256
 """Held-out prompts answered together."""
 
@@ -120,7 +124,13 @@ class Pipeline:
             )
             prompts = asked(texts, self.tokenizer)
         room = self.target.config.max_context - plan.answer_tokens
-        prompts = [prompt for prompt in prompts if len(prompt.ids) <= min(room, plan.row_length // 2)]
+        longest = min(room, plan.row_length // 2)
+        prompts = [prompt for prompt in prompts if len(prompt.ids) <= longest]
+        if len(prompts) < LEAST_PROMPTS:
+            raise UsageFailure(
+                f"Only {len(prompts)} prompts have at most {longest} tokens, half a row of text.",
+                f"Give it {LEAST_PROMPTS} or more, shorter ones, or make rows longer.",
+            )
         if self.held_out_file is None:
             return split(prompts, plan.held_out, plan.seed)
         apart = read_prompts(self.held_out_file, self.tokenizer)
@@ -131,7 +141,7 @@ class Pipeline:
         def told(done: int, total: int, tokens: int) -> None:
             self.told("answers", done, total, f"{tokens} tokens in the last batch")
 
-        asking = Asking(self.plan.batch, self.plan.answer_tokens, self.plan.seed)
+        asking = Asking(self.plan.batch, self.plan.answer_tokens, self.plan.seed, TEMPERATURES)
         record_answers(self.target, prompts, asking, self.work, told)
 
     def drafter(self, held_out: Sequence[Prompt]) -> None:

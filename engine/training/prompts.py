@@ -20,6 +20,8 @@ MARK = "MARK"
 """Stands for a question, to find what a template writes before and behind one."""
 INVENTED = "invented"
 GIVEN = "given"
+INVENTING = 0.9
+"""The temperature that questions are drawn at."""
 LONGEST_QUESTION = 160
 """Tokens. An invented question that doesn't end by then isn't one."""
 
@@ -76,7 +78,7 @@ class Inventor:
         """Different questions, at most ``size``; the same for an index every time."""
         before, behind = self.tokenizer.around(MARK)
         stops = {*self.target.config.stop_token_ids, behind[0]}
-        sampler = Sampler(1.0, self.seed * 1_000_003 + index, self.target.device)
+        sampler = Sampler(INVENTING, self.seed * 1_000_003 + index, self.target.device)
         turns = generate(self.target, [before] * size, LONGEST_QUESTION, sampler, sorted(stops))
         texts = [self.tokenizer.decode(turn.ids).strip() for turn in turns if turn.ended]
         return list(dict.fromkeys(text for text in texts if text))
