@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import cast
 
 import torch
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, create_block_mask, create_mask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
+Attend = Callable[..., Tensor]
 Predicate = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(batch, head, query index, key index) -> may this query see this key?"""
 
@@ -27,13 +29,11 @@ class MaskedAttention:
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
         if isinstance(self.mask, Tensor):
             return scaled_dot_product_attention(q, k, v, self.mask, scale=scale, enable_gqa=True)
-        attend = flex_attention if torch.compiler.is_compiling() else _compiled()
-        out = attend(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
-        assert isinstance(out, Tensor)
-        return out
+        # What is being compiled takes it in as it is; uncompiled it would compute every score.
+        attend = cast(Attend, flex_attention if torch.compiler.is_compiling() else _compiled())
+        return attend(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
 
 
 @cache
-def _compiled() -> Callable[..., Tensor]:
-    """Uncompiled it would compute every score; callers that are being compiled take it in as it is."""
-    return torch.compile(flex_attention, dynamic=False)
+def _compiled() -> Attend:
+    return cast(Attend, torch.compile(flex_attention, dynamic=False))
