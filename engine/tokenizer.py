@@ -79,6 +79,23 @@ class ChatTokenizer:
         stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
         return Prompt(tuple(ids), stable)
 
+    def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Ids of what the template writes before and behind a question, up to where the answer begins."""
+        before, _, behind = self._written([Message("user", words)], False, answering=True).rpartition(words)
+        first, second = (self._tokenizer.encode(part, add_special_tokens=False) for part in (before, behind))
+        return tuple(first), tuple(second)
+
+    def special(self) -> list[int]:
+        """Ids of tokens that stand for no text, the one for masks first if there is one."""
+        mask = self._tokenizer.mask_token_id
+        rest = sorted(self.special_ids - {-1, mask}, reverse=True)
+        return rest if mask is None else [mask, *rest]
+
+    @property
+    def size(self) -> int:
+        """Tokens it knows: those of the model beyond stand for nothing."""
+        return len(self._tokenizer)
+
     def count(self, ask: Ask) -> int:
         """Tokens of the prompt that a question makes. Any thread may ask."""
         prompt = self.raw_prompt(ask.prompt) if ask.prompt else self.prompt(ask.messages, ask.settings.thinking)

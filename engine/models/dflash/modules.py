@@ -133,7 +133,7 @@ class DFlashDrafter(Drafter):
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         start, end = cache.length, cache.length + features.shape[0]
-        rope = None if self.attention_backend == TRITON.name else self._rope(start, end)
+        rope = None if self.attention_backend == TRITON.name else self._rope(start, end, cache)
         context = self.hidden_norm(self.fc(features))
         cache.note_written(end)
         for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
@@ -146,7 +146,7 @@ class DFlashDrafter(Drafter):
 
     def hidden(self, block: Tensor, cache: Cache) -> Tensor:
         """Normed hidden states [n, hidden] of an embedded block [n, hidden] that starts at the cursor."""
-        rope = self._rope(cache.length, cache.length + block.shape[0])
+        rope = self._rope(cache.length, cache.length + block.shape[0], cache)
         x = block
         for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
             x = layer(x, cache.length, layer_cache, rope)
@@ -177,5 +177,5 @@ class DFlashDrafter(Drafter):
         scaled: Tensor = target.embed_tokens(ids) * scale
         return scaled
 
-    def _rope(self, start: int, end: int) -> RopeTable:
-        return rope_table(torch.arange(start, end, device=self.norm.weight.device), self.frequencies)
+    def _rope(self, start: int, end: int, cache: Cache) -> RopeTable:
+        return rope_table(cache.positions(start, end), self.frequencies)
