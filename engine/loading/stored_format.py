@@ -13,7 +13,7 @@ from ..files.gguf import gguf_file, read_gguf
 from ..files.headers import Headers, read_headers
 from ..files.json_fields import read_json
 from ..files.shards import INDEX, SINGLE_FILE
-from .refusals import refuse_config, refuse_gguf, refuse_tensors
+from .refusals import MXFP4_BLOCKS, refuse_config, refuse_gguf, refuse_tensors
 
 BESIDE_GGUF = (
     "config.json",
@@ -39,7 +39,7 @@ class StoredFormat:
     def __str__(self) -> str:
         if self.weights == "int4":
             return f"INT4 in groups of {self.group}"
-        return {"bf16": "bf16", "fp8": "FP8"}[self.weights]
+        return {"bf16": "bf16", "fp8": "FP8", "mxfp4": "MXFP4"}[self.weights]
 
 
 def stored_format(folder: Path, room: int | None = None) -> StoredFormat:
@@ -90,6 +90,8 @@ def format_of(headers: Headers) -> StoredFormat:
             sizes["int4"] += header.nbytes
         elif header.dtype == "F8_E4M3":
             sizes["fp8"] += header.nbytes
+        elif name.endswith(MXFP4_BLOCKS) and header.dtype == "U8":
+            sizes["mxfp4"] += header.nbytes
     if not sizes:
         return StoredFormat("bf16")
     weights = sizes.most_common(1)[0][0]
