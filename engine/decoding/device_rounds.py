@@ -48,6 +48,8 @@ class EnqueuedRound:
     plan: Plan
     ingests: bool
     """Whether all that was committed before it enters the drafter's context."""
+    tells: bool
+    """Whether all that it commits enters it, too."""
     drafted: int
     """The moment at which its draft was done: when it began, if there is none and no drafter takes anything in."""
 
@@ -123,6 +125,9 @@ class DeviceRounds:
     def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: Plan) -> int:
         """Tokens that the drafter drafts in the coming round: a number that there are launches for."""
         most, counts = block_of(turn, settings) - 1, self.launches.counts
+        if plan.is_wide:
+            self._draft_at_most(plan.rows - 1)
+            return 0
         if policy is not None and plan.draft and len(counts) > 1:
             most = policy.depth(turn.cache.length, counts)
         self._draft_at_most(most)
@@ -138,33 +143,39 @@ class DeviceRounds:
         plan = Plan(turn.drafter is not None)
         if policy is not None:
             plan = policy.plan(context, 0 if turn.match is None else turn.match.length)
+            plan = plan._replace(rows=min(plan.rows, launches.widest))
         drafts = plan.draft or plan.lookup
-        ingests = turn.drafter is not None and (drafts or self._waiting >= INGEST_BATCH)
+        waits = plan.draft or self._waiting >= (1 if plan.lookup else INGEST_BATCH)
+        ingests, tells = turn.drafter is not None and waits, turn.drafter is not None and plan.is_wide
         chosen_by = policy.numbers(context) if drafts and policy is not None else None
         count = self._count(turn, settings, policy, plan)
         draft, verify = self._pieces(plan, ingests, chosen_by is not None)
-        judge = launches.of(verify, greedy)
+        judge = launches.of(verify, greedy, plan.rows)
         readback = self._free.pop()
         readback.stopwatch.mark(BEGUN)
         if drafts:
             readback.send(choice_numbers(chosen_by), launches.numbers)
         if draft is not None:
             launches.of(draft, True, count)()
-        self._waiting = MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
+        self._waiting = 0 if tells else MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
         drafted = BEGUN if draft is None else DRAFTED  # a mark holds the GPU up for a microsecond: none says nothing
         if draft is not None:
             readback.stopwatch.mark(DRAFTED)
         judge()
+        if tells:
+            launches.of("tell", True, plan.rows)()
         readback.stopwatch.mark(VERIFIED)
         readback.enqueue(launches.state.record)
         readback.stopwatch.mark(READ)
         pause = policy.pause(context) if policy is not None and not drafts else None
         return EnqueuedRound(
-            readback, settings, context, policy, chosen_by, pause, verify == "tree", plan, ingests, drafted
+            readback, settings, context, policy, chosen_by, pause, verify == "tree", plan, ingests, tells, drafted
         )
 
     def _pieces(self, plan: Plan, ingests: bool, chooses: bool) -> tuple[Kind | None, Kind]:
         """Of a round: what is launched before the target's pass, and what with it."""
+        if plan.is_wide:
+            return "told wide lookup" if ingests else "wide lookup", "wide"
         if plan.lookup:
             return "draft lookup" if plan.draft else "told lookup" if ingests else "lookup", "verify"
         if plan.draft:
@@ -182,7 +193,7 @@ class DeviceRounds:
             chances = record.chances if oldest.plan.draft else ()
             judged = turn.judged(record.emitted, record.match is not None)
             oldest.policy.observe(chances, record.tree, record.path, oldest.context, judged)
-        self._commit(turn, record, oldest.ingests)
+        self._commit(turn, record, oldest)
         finish, watch = turn.book(record.emitted), oldest.readback.stopwatch
         return Round(
             emitted=record.emitted,
@@ -204,12 +215,14 @@ class DeviceRounds:
             num_agreed=record.num_agreed,
         )
 
-    def _commit(self, turn: Turn, record: RoundRecord, ingests: bool) -> None:
+    def _commit(self, turn: Turn, record: RoundRecord, done: EnqueuedRound) -> None:
         """Keeps the host's books of the caches: what the round wrote, what it committed, what the drafter took in."""
         start = turn.cache.length
-        if turn.draft_cache is not None and ingests:
+        if turn.draft_cache is not None and done.ingests:
             turn.draft_cache.follow(start, written=start + record.drafted_rows)
         turn.prefix.follow(record.committed, written=start + len(record.tree) + 1)
+        if turn.draft_cache is not None and done.tells:
+            turn.draft_cache.follow(turn.cache.length, written=turn.cache.length)
 
 
 def block_of(turn: Turn, settings: GenerationSettings) -> int:

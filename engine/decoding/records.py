@@ -22,6 +22,7 @@ from ..kernels.round.state import (
     LOOKED_UP,
     MATCH_DISTANCE,
     MATCH_LENGTH,
+    MOST_LANES,
     NUMBERS,
     PARENTS,
     PATH,
@@ -30,6 +31,7 @@ from ..kernels.round.state import (
     TARGET_PROBABILITIES,
     TOKENS,
     WIDTH,
+    list_at,
 )
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.lookup import Found
@@ -75,16 +77,17 @@ class RoundRecord:
             return None
         looked_up = _number(record, LOOKED_UP) if plan.lookup else 0
         accepted, emitted, drafted = _number(record, ACCEPTED), _number(record, EMITTED), looked_up or drafted_rows - 1
-        tokens = _ints(record, ROWS, MAX_ROWS)
+        lanes = MOST_LANES if plan.is_wide else MAX_ROWS
+        tokens = _ints(record, list_at(ROWS, lanes), lanes)
         if is_tree:
             given = _reals(record, CHOICE_PROBABILITIES, drafted * CHOICES)
             chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
             tree = placed(_ints(record, PARENTS + 1, width - 1), _ints(record, NUMBERS + 1, width - 1), chances)
             draft_ids, path = _ints(record, DRAFTS, drafted), _ints(record, PATH, MAX_ROWS)
         else:
-            chances = tuple((each,) for each in _reals(record, DRAFT_PROBABILITIES, drafted))
+            chances = tuple((each,) for each in _reals(record, list_at(DRAFT_PROBABILITIES, lanes), drafted))
             tree = chain(width - 1)
-            draft_ids, path = tokens[1 : drafted + 1], tuple(range(MAX_ROWS))
+            draft_ids, path = tokens[1 : drafted + 1], tuple(range(lanes))
         judged = min(accepted + 1, width - 1 if is_chain(tree) else drafted)
         match = Found(_number(record, MATCH_LENGTH), _number(record, MATCH_DISTANCE)) if looked_up else None
         edge_chance, edge_cost_ms = _reals(record, CHANCE, 1)[0], _reals(record, COST_MS, 1)[0]
@@ -97,9 +100,9 @@ class RoundRecord:
             edge_cost_ms=edge_cost_ms,
             path=path[1 : accepted + 1],
             committed=tuple(tokens[row] for row in path[:emitted]),
-            emitted=_ints(record, TOKENS, emitted),
-            probabilities=_reals(record, PROBABILITIES, emitted),
-            target_probabilities=_reals(record, TARGET_PROBABILITIES, judged),
+            emitted=_ints(record, list_at(TOKENS, lanes), emitted),
+            probabilities=_reals(record, list_at(PROBABILITIES, lanes), emitted),
+            target_probabilities=_reals(record, list_at(TARGET_PROBABILITIES, lanes), judged),
             told=verified(tree, chances, tokens),
             match=match,
             num_agreed=_number(record, AGREED) if looked_up else 0,

@@ -19,17 +19,24 @@ from ..kernels.round.keep_features import keep_features
 from ..kernels.round.lookup import LookupText, choose_chain, look_up
 from ..kernels.round.move_accepted import RowStores, move_accepted
 from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
-from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, RoundState, begin_round
+from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, WIDE_RECORD_SIZE, RoundState, begin_round
+from ..kernels.round.tile_places import TilePlaces, place_accepted
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.int8 import Int8Weight
-from ..models.drafter import DraftPass, RoundRows
+from ..models.drafter import Committed, DraftPass, RoundRows
+from ..models.target import WidePass
+from ..speculation.trees import WIDE_ROWS
 from .cuda_graphs import Launch, captured
 from .decoder import Decoder
 
-Kind = Literal["draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup"]
+Kind = Literal[
+    "draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup", "wide lookup",
+    "told wide lookup", "wide", "tell",
+]  # fmt: skip
 """Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting;
-look a chain up: without a drafter, with one that is told what was written, and with one that drafts beside it."""
+look a chain up: without a drafter, with one that is told what was written, and with one that drafts beside it. Of wide
+rounds: look a longer chain up, verify it, tell the drafter at once of what was accepted."""
 
 DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, MAX_ROWS - 1)
 """Drafted tokens, where each takes a pass of its own: the next of these are drafted."""
@@ -52,12 +59,22 @@ class RoundLaunches:
         drafts = drafter is not None and decoder.draft_cache is not None
         # Where rows bring experts of their own, chains pay more.
         drafts_trees = drafts and target.config.moe is None and drafter is not None and not drafter.sequential
-        self.state = RoundState.allocate(device, TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE)
-        self.ids = torch.zeros(MAX_ROWS + 1, dtype=torch.int64, device=device)
+        self.widest = MAX_ROWS if drafts_trees else target.widest_pass
+        """Rows of the widest round."""
+        record_size = TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE if self.widest == MAX_ROWS else WIDE_RECORD_SIZE
+        self.state = RoundState.allocate(device, record_size)
+        self.ids = torch.zeros(self.widest + 1, dtype=torch.int64, device=device)
         """The anchor and the drafts; the drafter writes from place 1 on, one more than there are rows."""
         taps = () if drafter is None else drafter.config.target_layer_ids
         self.target = target.decode_pass(decoder.cache, self.state.cursor, self.state.width, taps, tiles)
         self.target.ids = self.ids[:MAX_ROWS]
+        self.wide: WidePass | None = None
+        if self.widest > MAX_ROWS:
+            self.wide = target.wide_pass(decoder.cache, self.state.cursor, self.state.width, taps, tiles)
+            self.wide.ids = self.ids[: self.widest]
+            self.target.out = self.wide.out.tile(0)  # never at the same time
+            self._accepted = TilePlaces.allocate(self.widest // MAX_ROWS, device)
+            self._guess_chance = torch.zeros(self.widest, device=device)
         self.tree = DraftTree.allocate(Choices.allocate(device)) if drafts_trees else None
         """Of the round that runs, where a policy chooses trees."""
         self._stores = RowStores(decoder.cache.attention, self.target.features) if drafts_trees else None
@@ -67,7 +84,7 @@ class RoundLaunches:
         if drafter is not None and decoder.draft_cache is not None:
             state, choices = self.state, None if self.tree is None else self.tree.choices
             rows = RoundRows(state.cursor, state.draft_width, state.ingest_start, state.ingest_rows)
-            tokens, features = self.ids[1:], self.target.features[:MAX_ROWS]
+            tokens, features = self.ids[1 : MAX_ROWS + 1], self.target.features[:MAX_ROWS]
             self.drafter = drafter.draft_pass(
                 target, decoder.draft_cache, features, tokens, rows, draft_tiles, head, choices
             )
@@ -77,7 +94,7 @@ class RoundLaunches:
         self.numbers = torch.zeros(NUM_NUMBERS, device=device)
         """``choice_numbers`` of the round."""
         self.sampling = SamplingSettings.allocate(device)
-        self.sampled = SampledRows.allocate(device)
+        self.sampled = SampledRows.allocate(device, self.widest)
         self.sample_scratch = SampleScratch(target.config.vocab_size, device)
         self.counts = DRAFT_COUNTS if drafter is not None and drafter.sequential else DRAFT_COUNTS[-1:]
         """Numbers of drafted tokens that there are launches for: all, where a block is drafted at once."""
@@ -115,6 +132,18 @@ class RoundLaunches:
         alone: list[Kind] = ["lookup"] if self.drafter is None else ["lookup", "told lookup", "ingest"]
         for kind in alone:
             self.of(kind, True)
+        if self.wide is not None:
+            self._prepare_wide()
+
+    def _prepare_wide(self) -> None:
+        self.of("wide lookup", True)
+        for rows in WIDE_ROWS:
+            self.of("wide", True, rows)
+            self.of("wide", False, rows)
+        if self.drafter is not None:
+            self.of("told wide lookup", True)
+            for rows in WIDE_ROWS:
+                self.of("tell", True, rows)
 
     def rehearse(self) -> None:
         """Launches all that rounds launch, once, while nothing is to be done."""
@@ -123,13 +152,16 @@ class RoundLaunches:
             launch()
 
     def of(self, kind: Kind, greedy: bool, count: int = DRAFT_COUNTS[-1]) -> Launch:
-        """A piece, captured when it is first wanted. ``count``: one of ``counts``, for a piece that drafts."""
-        piece = kind, greedy, count if kind in ("draft", "grow", "draft lookup") else 0
+        """A piece, captured when it is first wanted. ``count``: one of ``counts``, for a piece that drafts; the rows of
+        a wide pass, or those that it may have accepted."""
+        piece = kind, greedy, count if kind in ("draft", "grow", "draft lookup", "wide", "tell") else 0
         if piece not in self._captured:
             drafts: dict[Kind, Launch] = {
                 "draft": partial(self.draft, count), "grow": self.grow, "ingest": self.ingest,
                 "lookup": partial(self.look_up, False), "told lookup": partial(self.look_up, True),
-                "draft lookup": self.draft_and_look_up,
+                "draft lookup": self.draft_and_look_up, "wide lookup": partial(self.look_up, False, self.widest),
+                "told wide lookup": partial(self.look_up, True, self.widest), "tell": partial(self.tell, count),
+                "wide": partial(self.verify_wide, count, greedy),
             }  # fmt: skip
             launch = drafts.get(kind) or partial(self.verify, kind, greedy)
             was_done = self.state.done.clone()
@@ -140,7 +172,7 @@ class RoundLaunches:
         return self._captured[piece]
 
     def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
-        """Sets up a round to be timed behind ``context`` positions: ``width`` tokens of a text of 16 to verify,
+        """Sets up a round to be timed behind ``context`` positions: ``width`` tokens of a text of 16 or more to verify,
         ``pending`` rows to ingest. The caches then hold nobody's conversation."""
         state = self.state
         state.stops.fill_(-1)
@@ -150,7 +182,8 @@ class RoundLaunches:
         state.anchor.fill_(text[0])
         state.pending.fill_(min(context, pending))
         state.width.fill_(width)
-        self.ids[:MAX_ROWS] = torch.tensor(text[:MAX_ROWS])
+        rows = text[: self.widest]
+        self.ids[: len(rows)] = torch.tensor(rows)
 
     def ingest(self) -> None:
         """Tells the drafter of what the target wrote alone."""
@@ -163,14 +196,16 @@ class RoundLaunches:
         self.propose(count)
         choose_width(self.state, self.numbers, self.drafter_probability)
 
-    def look_up(self, tells: bool) -> None:
-        """Looks a chain up, and chooses how much of it to verify. ``tells`` the drafter what was written before."""
+    def look_up(self, tells: bool, lanes: int = MAX_ROWS) -> None:
+        """Looks a chain up, and chooses how much of it to verify. ``tells`` the drafter what was written before.
+        ``lanes``: of the chain's rows, 64 for a wide round."""
         self._begin(alone=False, ingests=tells)
         if tells:
             assert self.drafter is not None
             self.drafter.ingest()
         look_up(self.state, self.text)
-        choose_chain(self.state, self.numbers, self.ids, self.text, self.drafter_probability, drafted=False)
+        chance = self.drafter_probability if lanes == MAX_ROWS else self._guess_chance
+        choose_chain(self.state, self.numbers, self.ids, self.text, chance, drafted=False, lanes=lanes)
 
     def draft_and_look_up(self) -> None:
         """Drafts and looks a chain up, and chooses one of them, and how much of it to verify."""
@@ -209,14 +244,43 @@ class RoundLaunches:
             accept_tree(self.state, self.ids, tree, self.target.out, sampled, self.text.ids)
             move_accepted(self._stores, tree.path)
 
+    def verify_wide(self, rows: int, greedy: bool) -> None:
+        """The target's pass over a chain of up to ``rows``, and what follows from it."""
+        assert self.wide is not None
+        self.wide.forward(rows)
+        sampled, out = self.say_wide(rows, greedy), self.wide.out
+        accept_rows(self.state, self.ids, out, sampled, self._guess_chance, self.text.ids, self.widest)
+
+    def tell(self, rows: int) -> None:
+        """Tells the drafter of what a wide pass of so many rows has accepted."""
+        assert self.wide is not None and self.drafter is not None
+        place_accepted(self.state, self._accepted)
+        parts = zip(self.wide.features.split(MAX_ROWS), self._accepted.cursors, self._accepted.rows, strict=True)
+        for part in list(parts)[: rows // MAX_ROWS]:
+            self.drafter.ingest(Committed(*part))
+
+    def say_wide(self, rows: int, greedy: bool) -> SampledRows | None:
+        """``say`` for a chain's pass of up to ``rows``."""
+        assert self.wide is not None
+        if greedy:
+            return None
+        places = self.wide.places
+        for number in range(rows // MAX_ROWS):
+            drafted = self.ids[number * MAX_ROWS + 1 :]
+            where = places.cursors[number], places.rows[number], drafted
+            out, sampled = self.wide.out.tile(number), self.sampled.tile(number)
+            sample_rows(out, self.sampling, *where, sampled, self.sample_scratch)
+        return self.sampled
+
     def say(self, tree: DraftTree | None, greedy: bool) -> SampledRows | None:
         """What the target says behind each row of its pass; None where that is what it finds most likely."""
         if greedy:
             return None
         drafted, rows = (self.ids[1:], None) if tree is None else (tree.choices.tokens[:, 0], tree.rows)
         where = self.state.cursor, self.state.width, drafted
-        sample_rows(self.target.out, self.sampling, *where, self.sampled, self.sample_scratch, rows)
-        return self.sampled
+        sampled = self.sampled.tile(0)
+        sample_rows(self.target.out, self.sampling, *where, sampled, self.sample_scratch, rows)
+        return sampled
 
     def _begin(self, alone: bool, ingests: bool) -> None:
         begin_round(self.state, self.target.ids, self._block, self._mask_token, alone=alone, ingests=ingests)

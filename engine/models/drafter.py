@@ -41,6 +41,16 @@ class RoundRows:
     ingest_rows: Tensor
 
 
+class Committed(NamedTuple):
+    """Rows of a pass that enter the drafter's context: the first ``count``, int32 [1] on the device as ``start``."""
+
+    features: Tensor
+    """[16, taps * hidden]."""
+    start: Tensor
+    """The position of the first."""
+    count: Tensor
+
+
 class DraftPass(Protocol):
     """Ingestion and drafting as launches for a CUDA graph: nothing allocated, read back or data-dependent."""
 
@@ -57,8 +67,9 @@ class DraftPass(Protocol):
     def trials(self) -> Trials[DraftTiles]:
         """How to time other tiles for it."""
 
-    def ingest(self) -> None:
-        """Takes committed rows of the features into the context."""
+    def ingest(self, committed: Committed | None = None) -> None:
+        """Takes committed rows into the context: by default of the features that it is bound to, as the round's rows
+        say."""
 
     def draft(self, count: int) -> None:
         """Drafts what follows the anchor of ``block``: fills ``out``. At least ``count`` tokens are wanted."""

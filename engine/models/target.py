@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..kernels.decode.head import HeadOutput
 from ..kernels.decode.tiles import TargetTiles
 from ..kernels.decode.trials import Trials
+from ..kernels.round.tile_places import TilePlaces
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kv_cache.cache import Cache
@@ -46,6 +47,23 @@ class DecodePass(Protocol):
 
     def trials(self) -> Trials[TargetTiles]:
         """How to launch each product with other tiles, to time them."""
+
+
+class WidePass(Protocol):
+    """A pass of more rows as launches for a CUDA graph. All rows have the bits that they have among 16."""
+
+    ids: Tensor
+    """int64 [64]: tokens of the rows."""
+    features: Tensor
+    """[64, taps * hidden]."""
+    out: HeadOutput
+    """Of 64 rows."""
+    places: TilePlaces
+    """Where each 16 of its rows stand, once it ran."""
+
+    def forward(self, rows: int) -> None:
+        """Runs the first ``rows`` of ``ids``, 32 or 64: fills ``out`` and ``features``, writes keys and values past the
+        cursor."""
 
 
 class Router(Protocol):
@@ -94,6 +112,11 @@ class TargetModel(nn.Module, ABC):
         """One of each layer with experts."""
         return ()
 
+    @property
+    def widest_pass(self) -> int:
+        """Rows of its widest pass: 64 where rows share what most of a pass reads, if the family has such a one."""
+        return MAX_ROWS
+
     def use_attention(self, backends: Sequence[Backend]) -> None:
         """One backend per layer."""
         self.attention_backend = use_attention(self, backends)
@@ -125,4 +148,10 @@ class TargetModel(nn.Module, ABC):
     ) -> DecodePass:
         """A decode pass bound to one cache, if ``has_decode_pass``. ``cursor`` and ``rows``, int32 [1] on the device:
         committed positions, and live rows of the 16. ``tiles`` are for measuring."""
+        raise NotImplementedError
+
+    def wide_pass(
+        self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
+    ) -> WidePass:
+        """A wide pass as ``decode_pass``, if ``widest_pass`` is one."""
         raise NotImplementedError

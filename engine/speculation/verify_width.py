@@ -54,6 +54,10 @@ class Plan(NamedTuple):
     rows: int = ROWS
     """Of the target's pass, at most, where drafts are looked up alone."""
 
+    @property
+    def is_wide(self) -> bool:
+        return self.rows > ROWS
+
 
 class Judged(NamedTuple):
     """What a round's text says of the chain that could be looked up before it, whether it was or not."""

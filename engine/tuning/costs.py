@@ -41,7 +41,7 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
         return None
     contexts = sorted({min(context, longest) for context in CONTEXTS})
     rows = _repeated(text, widths[-1])
-    timed = _device_costs if isinstance(decoder.rounds, DeviceRounds) else partial(_host_costs, widths=widths)
+    timed = partial(_device_costs if isinstance(decoder.rounds, DeviceRounds) else _host_costs, widths=widths)
     started, costs = perf_counter(), [timed(decoder, rows, contexts[0])]
     for context in contexts[1:]:
         if (perf_counter() - started) * (len(costs) + 1) / len(costs) > SECONDS:
@@ -52,9 +52,12 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
 
 
 def _wide(decoder: Decoder, text: Sequence[int]) -> list[int]:
-    """Rows of passes over a copy that are worth timing: the host's, where they fit and further rows cost little."""
+    """Rows of passes over a copy that are worth timing: where they fit, the device's that there are, and the host's
+    where further rows cost little."""
     fitting = [rows for rows in WIDE_ROWS if 2 * rows < decoder.max_context]
-    if not fitting or isinstance(decoder.rounds, DeviceRounds):
+    if isinstance(decoder.rounds, DeviceRounds):
+        return [rows for rows in fitting if rows <= decoder.rounds.launches.widest]
+    if not fitting:
         return []
     decoder.cache.pretend(0)
     half, whole = (torch.tensor(_repeated(text, rows), device=decoder.device) for rows in (ROWS // 2, ROWS))
@@ -67,7 +70,7 @@ def _repeated(text: Sequence[int], rows: int) -> list[int]:
     return (list(text) * rows)[:rows]
 
 
-def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts:
+def _device_costs(decoder: Decoder, text: list[int], context: int, widths: Sequence[int]) -> RoundCosts:
     rounds = decoder.rounds
     assert isinstance(rounds, DeviceRounds)
     timer, (draft, verify) = RoundTimer(rounds.launches), rounds.launches.when_chosen
@@ -75,17 +78,18 @@ def _device_costs(decoder: Decoder, text: list[int], context: int) -> RoundCosts
     passes = [
         partial(timer.time, "plain", text, context),
         *(partial(timer.time, verify, text, context, width) for width in WIDTHS[1:]),
+        *(partial(timer.time_wide, text, context, rows) for rows in widths[len(WIDTHS) :]),
     ]
     if decoder.drafter is None:
         lookup, *took = _quickest([partial(timer.time, "lookup", text, context), *passes])
-        return _round_costs((), [0.0, lookup, *took], WIDTHS)
+        return _round_costs((), [0.0, lookup, *took], widths)
     counts = _ends(rounds.launches.counts)
     drafts = [
         *(partial(timer.time, draft, text, context, pending=TYPICAL, count=count) for count in counts),
         partial(timer.time, "ingest", text, context, pending=MAX_ROWS),
         partial(timer.time, "told lookup", text, context, pending=MAX_ROWS),
     ]
-    return _round_costs(counts, _quickest([*drafts, *passes]), WIDTHS)
+    return _round_costs(counts, _quickest([*drafts, *passes]), widths)
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequence[int]) -> RoundCosts:
@@ -179,6 +183,19 @@ class RoundTimer:
         self.launches.pose(text, context, width, pending)
         if self.launches.tree is not None:
             self.launches.tree.pose(in_rows(best_first(TYPICAL_CHANCES, width)))
+        return self.milliseconds(launch)
+
+    def time_wide(self, text: Sequence[int], context: int, rows: int) -> float:
+        """Of a wide pass over so many tokens, all accepted, of which the drafter is told."""
+        verify = self.launches.of("wide", True, rows)
+        tell = None if self.launches.drafter is None else self.launches.of("tell", True, rows)
+        self.launches.pose(text, context, rows, 0)
+
+        def launch() -> None:
+            verify()
+            if tell is not None:
+                tell()
+
         return self.milliseconds(launch)
 
     def milliseconds(self, launch: Launch) -> float:

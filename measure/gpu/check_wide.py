@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -50,9 +51,9 @@ class Rows:
         self.context = context
         self.cursors, self.counts = ([self.number(value) for _ in range(2)] for value in (context, 0))
         self.narrow = DecodePass(target, caches[0], self.cursors[0], self.counts[0], taps)
-        self.wide = WidePass(target, caches[1], self.cursors[1], self.counts[1], num_tiles, taps)
+        self.wide, self.most = WidePass(target, caches[1], self.cursors[1], self.counts[1], taps), most
         self.ids = torch.randint(target.config.vocab_size, (most,), device=self.device)
-        self.wide.rows.ids.copy_(self.ids)
+        self.wide.ids[:most] = self.ids
         self.narrow.ids.copy_(self.ids[:MAX_ROWS])
 
     def number(self, value: int) -> Tensor:
@@ -61,8 +62,8 @@ class Rows:
     def same_bits(self, count: int) -> bool:
         """Of so many rows."""
         self.counts[1].fill_(count)
-        self.wide.forward()
-        wide, out, same = self.wide.rows, self.narrow.out, True
+        self.wide.forward(self.most)
+        wide, out, same = self.wide, self.narrow.out, True
         assert wide.out.logits is not None and out.logits is not None
         for first in range(0, count, MAX_ROWS):
             rows = min(count - first, MAX_ROWS)
@@ -80,7 +81,7 @@ class Rows:
         self.cursors[0].fill_(self.context)
         self.counts[0].fill_(MAX_ROWS)
         self.counts[1].fill_(len(self.ids))
-        passes = self.narrow.forward, self.wide.forward
+        passes = self.narrow.forward, partial(self.wide.forward, self.most)
         narrow, wide = (time_launches([each], self.device) / 1e3 for each in passes)
         return narrow, wide
 
@@ -91,12 +92,13 @@ def main() -> int:
     parser.add_argument("--shape", choices=SHAPES, default="26B-A4B")
     parser.add_argument("--weights", choices=("bf16", "fp8", "int4"), default="bf16")
     parser.add_argument("--context", type=int, default=25_000)
+    parser.add_argument("--layers", type=int, help="of the target; default: all")
     parser.add_argument("--tiles", type=int, nargs="+", default=[2, 4], help="of 16 rows")
     parser.add_argument("--rows", type=int, nargs="+", default=COUNTS, help="whose bits are compared")
     options = parser.parse_args()
     report, device = Report(), torch.device(options.device)
     weights: WeightFormat = options.weights
-    shape = read_shape(options.shape)
+    shape = read_shape(options.shape, options.layers)
     target, moe = random_pair(shape, device, weights=weights)[0], shape.target.moe
     assert isinstance(target, Gemma4) and moe is not None, "a shape with experts"
     for num_tiles in options.tiles:

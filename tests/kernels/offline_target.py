@@ -22,6 +22,7 @@ from engine.models.family import TargetConfig
 from engine.models.gemma4.modules import Gemma4
 from engine.models.gemma4.wide_pass import WidePass
 from engine.models.packed import shape_of
+from engine.speculation.trees import WIDE_ROWS
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 META = torch.device("meta")
@@ -32,7 +33,7 @@ PROMPTS = (32, 4096)
 
 def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") -> list[Launch]:
     """What passes of this target launch on a card: of 16 rows, of one row, of a prompt, of a tree where it is dense,
-    of 64 rows where it is Gemma's mixture of experts; and its head in 8 bits. Once per piece of machine code."""
+    of 32 and 64 rows where it is Gemma's mixture of experts; and its head in 8 bits. Once per piece of machine code."""
     config = read_shape(name).target
     # All layers of a kind launch alike: the first ones, up to and with the first full one, are enough.
     first_full = max(1, next(index for index, layer in enumerate(config.attention) if layer.window is None))
@@ -47,7 +48,9 @@ def launches_of(name: str, card: Card = HOPPER, weights: WeightFormat = "bf16") 
         passes.forward()
         passes.forward(max_rows=1)
         if isinstance(target, Gemma4) and config.moe is not None:
-            WidePass(target, cache, cursor, rows, 4, (1,)).forward()
+            wide = WidePass(target, cache, cursor, rows, (1,))
+            for rows_of_pass in WIDE_ROWS:
+                wide.forward(rows_of_pass)
         if config.moe is None:  # trees of drafts are for targets whose wide passes are cheap
             passes.forward(tree=TreeRows.allocate(META))
         for rows in PROMPTS:

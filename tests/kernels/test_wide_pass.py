@@ -36,15 +36,15 @@ def test_rows_have_the_bits_of_passes_of_sixteen(num_tiles: int, counts: tuple[i
     caches = [Cache(target.config.layers, 128, num_tiles * MAX_ROWS, torch.bfloat16, CPU) for _ in range(2)]
     cursors = [torch.full((1,), PROMPT, dtype=torch.int32) for _ in range(2)]
     rows = [torch.zeros(1, dtype=torch.int32) for _ in range(2)]
-    wide = WidePass(target, caches[0], cursors[0], rows[0], num_tiles, TAPS, LARGE)
+    wide = WidePass(target, caches[0], cursors[0], rows[0], TAPS, LARGE)
     narrow = DecodePass(target, caches[1], cursors[1], rows[1], TAPS, LARGE)
     for cache in caches:
         target(torch.tensor(prompt_ids(PROMPT)), 0, cache, TAPS)
     for count in counts:
         ids = torch.tensor(prompt_ids(count, seed=count))
-        wide.rows.ids[:count] = ids
+        wide.ids[:count] = ids
         rows[0].fill_(count)
-        wide.forward()
+        wide.forward(num_tiles * MAX_ROWS)
         for first in range(0, count, MAX_ROWS):
             part = ids[first : first + MAX_ROWS]
             narrow.ids[: len(part)] = part
@@ -52,9 +52,9 @@ def test_rows_have_the_bits_of_passes_of_sixteen(num_tiles: int, counts: tuple[i
             cursors[1].fill_(PROMPT + first)
             narrow.forward()
             here = slice(first, first + len(part))
-            assert wide.rows.out.logits is not None and narrow.out.logits is not None
-            assert torch.equal(wide.rows.out.logits[here], narrow.out.logits[: len(part)])
-            assert torch.equal(wide.rows.out.token[here], narrow.out.token[: len(part)])
-            assert torch.equal(wide.rows.features[here], narrow.features[: len(part)])
+            assert wide.out.logits is not None and narrow.out.logits is not None
+            assert torch.equal(wide.out.logits[here], narrow.out.logits[: len(part)])
+            assert torch.equal(wide.out.token[here], narrow.out.token[: len(part)])
+            assert torch.equal(wide.features[here], narrow.features[: len(part)])
     for one, other in zip(caches[0].attention, caches[1].attention, strict=True):
         assert torch.equal(one.k, other.k) and torch.equal(one.v, other.v)

@@ -43,6 +43,14 @@ class WideAssignment:
         """What a tile's router fills; the weights are those of ``together``, too."""
         return Assignment(self.tiles.experts[number], self.tiles.pairs[number], self.tiles.weights[number])
 
+    def first(self, num_tiles: int) -> WideAssignment:
+        """That of the first tiles alone."""
+        of_tiles, (_, num_experts), top_k = self.tiles, self.tiles.experts.shape, self.tiles.weights.shape[-1]
+        tiles = Assignment(of_tiles.experts[:num_tiles], of_tiles.pairs[:num_tiles], of_tiles.weights[:num_tiles])
+        most, together = num_experts + num_tiles * top_k, self.together
+        weights = together.weights[: num_tiles * MAX_ROWS]
+        return WideAssignment(tiles, Assignment(together.experts[:most], together.pairs[:most], weights))
+
 
 def merge_assignments(wide: WideAssignment) -> None:
     """Makes ``together`` of what the ``tiles`` chose: experts in order of their ids, pairs in order of rows."""

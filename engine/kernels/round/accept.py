@@ -36,6 +36,7 @@ from .state import (
     TREE_RECORD_SIZE,
     WIDTH,
     RoundState,
+    list_at,
 )
 from .tree_rows import TreeRows
 
@@ -100,11 +101,14 @@ def accept_rows(
     sampled: SampledRows | None,
     drafter_probability: Tensor,
     text: Tensor | None = None,
+    lanes: int = MAX_ROWS,
 ) -> None:
     """Accepts a chain while it is what the target says, up to a stop token; moves the cursor; fills the record. ``ids``
     int64 [17]: the rows, the last unread. ``sampled`` is None at temperature 0 (the head's best token).
-    ``drafter_probability`` fp32 [16]. ``text`` int32 takes the tokens, each at its position."""
-    _launch(state, ids, head, sampled, drafter_probability, None, text)
+    ``drafter_probability`` fp32 [16]. ``text`` int32 takes the tokens, each at its position. ``lanes``: 64 of a wide
+    round, whose tensors have so many rows in the place of 16."""
+    assert len(ids) > lanes and len(drafter_probability) >= lanes
+    _launch(state, ids, head, sampled, drafter_probability, None, text, lanes)
 
 
 def accept_tree(
@@ -117,7 +121,7 @@ def accept_tree(
 ) -> None:
     """``accept_rows`` for a tree, whose ``path`` it fills; ``sampled`` must have been asked for the first choices."""
     assert state.record.shape == (TREE_RECORD_SIZE,)
-    _launch(state, ids, head, sampled, tree.choices.probabilities, tree, text)
+    _launch(state, ids, head, sampled, tree.choices.probabilities, tree, text, MAX_ROWS)
 
 
 def _launch(
@@ -128,6 +132,7 @@ def _launch(
     drafter_probability: Tensor,
     tree: DraftTree | None,
     text: Tensor | None,
+    lanes: int,
 ) -> None:
     assert head.logits is not None
     said = head if sampled is None else sampled
@@ -138,7 +143,7 @@ def _launch(
         None if tree is None else tree.parents, None if tree is None else tree.path.rows,
         None if tree is None else tree.path.count, None if tree is None else tree.path.before, text,
         VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, CHOICES=CHOICES,
-        KEEPS_TEXT=text is not None, num_warps=1,
+        KEEPS_TEXT=text is not None, LANES=lanes, num_warps=1,
     )  # fmt: skip
 
 
@@ -154,13 +159,14 @@ def _path_rows(right: tl.tensor, depth: tl.tensor, wanted: tl.tensor) -> tl.tens
 def _end_round(
     state: tl.tensor, before: tl.tensor, waiting: tl.tensor, last: tl.tensor, stop: tl.tensor, width: tl.tensor,
     accepted: tl.tensor, token: tl.tensor, row: tl.tensor, by_drafter: tl.tensor, given: tl.tensor, of_draft: tl.tensor,
+    LANES: tl.constexpr,
 ) -> tl.tensor:  # fmt: skip
-    """Moves the cursor behind the accepted of ``token`` [16] and one more, up to a stop token; fills the record.
+    """Moves the cursor behind the accepted of ``token`` [LANES] and one more, up to a stop token; fills the record.
     Returns their number, at least 1 also in an idle round, which stores only its width."""
-    lane = tl.arange(0, 16)
+    lane = tl.arange(0, LANES)
     record = state + AT_RECORD
     ends = tl.max((token[:, None] == stop[None, :]).to(tl.int32), 1) > 0
-    first_stop = tl.min(tl.where(ends & (lane <= accepted), lane, 16), 0)
+    first_stop = tl.min(tl.where(ends & (lane <= accepted), lane, LANES), 0)
     emitted = tl.minimum(accepted, first_stop) + 1
     position = before + emitted
     tl.store(record + WIDTH, width)
@@ -168,15 +174,15 @@ def _end_round(
         tl.store(state + AT_CURSOR, position)
         tl.store(state + AT_ANCHOR, tl.sum(tl.where(lane == emitted - 1, token, 0), 0).to(tl.int32))
         tl.store(state + AT_PENDING, waiting + emitted)
-        tl.store(state + AT_DONE, ((first_stop < 16) | (position + 1 >= last)).to(tl.int32))
+        tl.store(state + AT_DONE, ((first_stop < LANES) | (position + 1 >= last)).to(tl.int32))
         tl.store(record + ACCEPTED, tl.minimum(accepted, emitted))
         tl.store(record + EMITTED, emitted)
         tl.store(record + CURSOR, position)
-        tl.store(record + ROWS + lane, row.to(tl.int32))
-        tl.store(record + TOKENS + lane, token.to(tl.int32))
-        tl.store(record + DRAFT_PROBABILITIES + lane, by_drafter.to(tl.int32, bitcast=True))
-        tl.store(record + PROBABILITIES + lane, given.to(tl.int32, bitcast=True))
-        tl.store(record + TARGET_PROBABILITIES + lane, of_draft.to(tl.int32, bitcast=True))
+        tl.store(record + list_at(ROWS, LANES) + lane, row.to(tl.int32))
+        tl.store(record + list_at(TOKENS, LANES) + lane, token.to(tl.int32))
+        tl.store(record + list_at(DRAFT_PROBABILITIES, LANES) + lane, by_drafter.to(tl.int32, bitcast=True))
+        tl.store(record + list_at(PROBABILITIES, LANES) + lane, given.to(tl.int32, bitcast=True))
+        tl.store(record + list_at(TARGET_PROBABILITIES, LANES) + lane, of_draft.to(tl.int32, bitcast=True))
     return emitted
 
 
@@ -187,15 +193,16 @@ def _accept(
     paths: tl.tensor, parents: tl.tensor, path_rows: tl.tensor, path_count: tl.tensor, path_before: tl.tensor,
     text: tl.tensor,
     VOCAB: tl.constexpr, GREEDY: tl.constexpr, TREE: tl.constexpr, CHOICES: tl.constexpr, KEEPS_TEXT: tl.constexpr,
+    LANES: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     let_next_start()
-    lane = tl.arange(0, 16)
+    lane = tl.arange(0, LANES)
     # Every load before the first store, those that need another's result behind the others; behind the last row there
     # is something to read, too.
     width = tl.load(state + AT_WIDTH)
     row = tl.load(ids + lane)
-    stop = tl.load(state + AT_STOPS + lane).to(tl.int64)
+    stop = tl.load(state + AT_STOPS + tl.arange(0, 16)).to(tl.int64)
     before = tl.load(state + AT_CURSOR)
     waiting = tl.load(state + AT_PENDING)
     last = tl.load(state + AT_END)
@@ -231,9 +238,11 @@ def _accept(
     else:
         of_draft = tl.load(draft_probability + path)
     if not TREE:
-        accepted = tl.min(tl.where(judged & (draft == said), 16, lane), 0)
+        accepted = tl.min(tl.where(judged & (draft == said), LANES, lane), 0)
     token = tl.where(lane < accepted, draft, said)
-    emitted = _end_round(state, before, waiting, last, stop, width, accepted, token, row, by_drafter, given, of_draft)
+    emitted = _end_round(
+        state, before, waiting, last, stop, width, accepted, token, row, by_drafter, given, of_draft, LANES
+    )
     if KEEPS_TEXT:
         tl.store(text + before + 1 + lane, token.to(tl.int32), mask=lane < tl.where(width > 0, emitted, 0))
     if TREE:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ...speculation import lookup
+from ...speculation.trees import WIDE_ROWS
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
 from .state import (
@@ -26,7 +27,7 @@ from .state import (
     RoundState,
     constant,
 )
-from .verify_width import ACCEPTED, CONFIDENCE, MATCHES, NUM_NUMBERS, PRICE, VERIFY_MS, chance_of, times
+from .verify_width import ACCEPTED, CONFIDENCE, FURTHER_MS, MATCHES, NUM_NUMBERS, PRICE, VERIFY_MS, chance_of, times
 
 SHORTEST, LONGEST = constant(lookup.SHORTEST), constant(lookup.LONGEST)
 PLACES = constant(2**24)
@@ -40,7 +41,7 @@ class LookupText:
     """The text on the device."""
 
     ids: Tensor
-    """int32 [context + 16]: the token of every position up to the anchor's; anything behind it. Rounds write theirs."""
+    """int32 [context + 64]: the token of every position up to the anchor's; anything behind it. Rounds write theirs."""
     best: Tensor
     """int32 [128]: what each program of a search found."""
 
@@ -49,7 +50,7 @@ class LookupText:
         def numbers(count: int) -> Tensor:
             return torch.zeros(count, dtype=torch.int32, device=device)
 
-        return cls(numbers(max_context + MAX_ROWS), numbers(PROGRAMS))
+        return cls(numbers(max_context + WIDE_ROWS[-1]), numbers(PROGRAMS))
 
 
 def look_up(state: RoundState, text: LookupText) -> None:
@@ -61,15 +62,25 @@ def look_up(state: RoundState, text: LookupText) -> None:
 
 
 def choose_chain(
-    state: RoundState, numbers: Tensor, ids: Tensor, text: LookupText, probability: Tensor, *, drafted: bool
+    state: RoundState,
+    numbers: Tensor,
+    ids: Tensor,
+    text: LookupText,
+    probability: Tensor,
+    *,
+    drafted: bool,
+    lanes: int = MAX_ROWS,
 ) -> None:
     """Behind ``look_up``: puts the chain that is worth more into ``ids`` int64 [16 or more], from place 1 on, narrows
     ``state.width`` to the rows worth verifying, and fills the record. ``drafted``: a drafter's chain stands there
-    already, with its ``probability`` fp32 [16]; that of a looked up one is what its match is worth."""
-    assert numbers.shape == (NUM_NUMBERS,)
+    already, with its ``probability`` fp32 [16]; that of a looked up one is what its match is worth. ``lanes``: 64 for a
+    wide round, which no draft has a part in, and whose tensors are so much longer."""
+    assert numbers.shape == (NUM_NUMBERS,) and len(ids) > lanes <= len(probability)
+    assert lanes == MAX_ROWS or not drafted
     _choose_chain[(1,)](
         state.numbers, numbers, ids, text.ids, text.best, probability,
-        SHORTEST=SHORTEST, LONGEST=LONGEST, PLACES=PLACES, PROGRAMS=PROGRAMS, HAS_DRAFT=drafted, num_warps=1,
+        SHORTEST=SHORTEST, LONGEST=LONGEST, PLACES=PLACES, PROGRAMS=PROGRAMS, HAS_DRAFT=drafted, LANES=lanes,
+        num_warps=1,
     )  # fmt: skip
 
 
@@ -114,32 +125,37 @@ def _worth(kept: tl.tensor, live: tl.tensor, price: tl.tensor, after: tl.tensor)
 def _choose_chain(
     state: tl.tensor, numbers: tl.tensor, ids: tl.tensor, text: tl.tensor, best_in: tl.tensor, probability: tl.tensor,
     SHORTEST: tl.constexpr, LONGEST: tl.constexpr, PLACES: tl.constexpr, PROGRAMS: tl.constexpr,
-    HAS_DRAFT: tl.constexpr,
+    HAS_DRAFT: tl.constexpr, LANES: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     let_next_start()
     width = tl.load(state + AT_WIDTH)
     if width > 0:
-        lane = tl.arange(0, 16)
+        lane = tl.arange(0, LANES)
         newest = tl.load(state + AT_CURSOR)
-        stop = tl.load(state + AT_STOPS + lane)
+        stop = tl.load(state + AT_STOPS + tl.arange(0, 16))
         found = tl.max(tl.load(best_in + tl.arange(0, PROGRAMS)), 0)
         price = tl.load(numbers + PRICE)
-        before = tl.load(numbers + VERIFY_MS + lane)
-        after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
+        if LANES == 16:
+            before = tl.load(numbers + VERIFY_MS + lane)
+            after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
+        else:
+            before = tl.load(numbers + tl.where(lane < 16, VERIFY_MS + lane, FURTHER_MS - 16 + lane))
+            place = tl.where(lane < 15, VERIFY_MS + 1 + lane, FURTHER_MS - 15 + lane)
+            after = tl.load(numbers + place, mask=lane < LANES - 1, other=0.0)
         length, distance = found // PLACES, newest + 1 - found % PLACES
         matches = length >= SHORTEST
         distance = tl.where(matches, distance, 1)
         guess = tl.load(text + newest + 1 - distance + lane % distance)
         ends = tl.max((guess[:, None] == stop[None, :]).to(tl.int32), 1) > 0
-        count = tl.minimum(tl.min(tl.where(ends, lane + 1, 16), 0), tl.maximum(width - 1, 0))
+        count = tl.minimum(tl.min(tl.where(ends, lane + 1, LANES), 0), tl.maximum(width - 1, 0))
         count = tl.where(matches, count, 0)
         looked = lane < count
         chance = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
 
         none = 1.0 - price * tl.load(numbers + VERIFY_MS)
-        drafted_worth = tl.zeros((16,), tl.float32) + float("-inf")
-        drafted_kept = tl.zeros((16,), tl.float32)
+        drafted_worth = tl.zeros((LANES,), tl.float32) + float("-inf")
+        drafted_kept = tl.zeros((LANES,), tl.float32)
         num_agreed = 0
         if HAS_DRAFT:
             live = lane < width - 1
@@ -159,7 +175,7 @@ def _choose_chain(
         worth = tl.where(takes, looked_worth, drafted_worth)
         kept = tl.where(takes, looked_kept, drafted_kept)
         best = tl.max(worth, 0)
-        first_best = tl.min(tl.where(worth == best, lane, 16), 0)
+        first_best = tl.min(tl.where(worth == best, lane, LANES), 0)
         chosen = tl.where((best > none) & (rows > 0), first_best + 1, 0)
         at_edge = lane == tl.minimum(chosen, rows - 1)
         edge_chance = tl.sum(tl.where(at_edge, kept, 0.0), 0)

@@ -55,9 +55,15 @@ class SampledRows:
     """fp32 [16]: of the token drafted behind each row."""
 
     @classmethod
-    def allocate(cls, device: torch.device) -> SampledRows:
-        token = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
-        return cls(token, torch.zeros(MAX_ROWS, device=device), torch.zeros(MAX_ROWS, device=device))
+    def allocate(cls, device: torch.device, rows: int = MAX_ROWS) -> SampledRows:
+        """``rows``: of all tiles of a wide pass."""
+        token = torch.zeros(rows, dtype=torch.int64, device=device)
+        return cls(token, torch.zeros(rows, device=device), torch.zeros(rows, device=device))
+
+    def tile(self, number: int) -> SampledRows:
+        """Of 16 rows of a wide pass."""
+        rows = slice(number * MAX_ROWS, (number + 1) * MAX_ROWS)
+        return SampledRows(self.token[rows], self.probability[rows], self.draft_probability[rows])
 
 
 class SampleScratch:

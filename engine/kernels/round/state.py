@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...speculation.trees import CHOICES
+from ...speculation.trees import CHOICES, WIDE_ROWS
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, tl
+from ..toolchain.jit import MAX_ROWS, constexpr_function, tl
 
 
 def constant(value: float) -> Any:
@@ -36,6 +36,16 @@ ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (consta
 """Where a record's lists of 16 begin: the rows (anchor and drafts), the emitted tokens, what the drafter gave each
 draft, what the target gave its own token at each place, what the target gave each draft. The last three are fp32."""
 RECORD_SIZE = 6 * 16
+MOST_LANES = WIDE_ROWS[-1]
+"""Places of the lists in a record of a wide round: see ``list_at``."""
+WIDE_RECORD_SIZE = 16 + 5 * MOST_LANES
+
+
+@constexpr_function
+def list_at(part: int, lanes: int) -> int:
+    """Where a list begins that begins at ``part`` in a record whose lists have 16 places, if they have ``lanes``."""
+    return 16 + (part // 16 - 1) * lanes
+
 
 PATH, PARENTS, NUMBERS, DRAFTS, CHOICE_PROBABILITIES = (constant(RECORD_SIZE + 16 * part) for part in range(5))
 """Where trees are drafted a record has further lists: the rows of the accepted path (entry 0 is the anchor's), the row
@@ -121,7 +131,8 @@ class RoundState:
 
     @property
     def record(self) -> Tensor:
-        """[96]: what the host wants to know of the round; ``TREE_RECORD_SIZE`` where trees are drafted."""
+        """[96]: what the host wants to know of the round; ``TREE_RECORD_SIZE`` where trees are drafted,
+        ``WIDE_RECORD_SIZE`` where there are wide rounds."""
         return self.numbers[int(AT_RECORD) :]
 
 

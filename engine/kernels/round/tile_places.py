@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, tl
+from .state import AT_CURSOR, AT_PENDING, AT_WIDTH, RoundState
 
 APART = 4
 """Numbers between one tile's and the next one's: each at 16 bytes, as kernels expect."""
@@ -56,4 +57,26 @@ def _place_tiles(
     tl.store(at + TILES * APART, count)
 
 
-assert MAX_ROWS == 16, "the kernel above is written for tiles of 16 rows"
+def place_accepted(state: RoundState, places: TilePlaces) -> None:
+    """For the rows that a wide round has committed: they enter the drafter's context and wait no more. None after the
+    end."""
+    num_tiles = places.numbers.shape[1]
+    _place_accepted[(1,)](state.numbers, places.numbers, TILES=num_tiles, APART=APART, num_warps=1)
+
+
+@early_kernel
+def _place_accepted(state: tl.tensor, places: tl.tensor, TILES: tl.constexpr, APART: tl.constexpr) -> None:
+    wait_for_inputs()
+    let_next_start()
+    tile = tl.arange(0, TILES)
+    live = tl.load(state + AT_WIDTH) > 0
+    waiting = tl.load(state + AT_PENDING)
+    end = tl.load(state + AT_CURSOR)
+    first = tile * 16
+    tl.store(places + tile * APART, end - waiting + first)
+    count = tl.minimum(tl.maximum(waiting - first, 0), 16)
+    tl.store(places + (TILES + tile) * APART, tl.where(live, count, 0))
+    tl.store(state + AT_PENDING, tl.where(live, 0, waiting))
+
+
+assert MAX_ROWS == 16, "the kernels above are written for tiles of 16 rows"

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ...speculation import calibration, verify_width
 from ...speculation.lookup import LONGEST
+from ...speculation.trees import WIDE_ROWS
 from ...speculation.verify_width import ChoiceNumbers
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
@@ -28,17 +29,21 @@ OTHERS_ACCEPTED, OTHERS_CONFIDENCE = (constant(2 + 2 * _BINS + MAX_ROWS + part *
 """Where the sums of the calibration of choices behind the first begin."""
 MATCHES = constant(2 + 4 * _BINS + MAX_ROWS)
 """Where the chances of looked up tokens begin, by the length of the match, from 0 on."""
-NUM_NUMBERS = 2 + 4 * _BINS + MAX_ROWS + LONGEST + 1
+FURTHER_MS = constant(2 + 4 * _BINS + MAX_ROWS + LONGEST + 1)
+"""Where the costs of passes over 17 to 64 rows begin; infinite ones where there is none."""
+NUM_NUMBERS = 2 + 4 * _BINS + WIDE_ROWS[-1] + LONGEST + 1
 
 
 def choice_numbers(by: ChoiceNumbers | None) -> Tensor:
-    """What the choice is made by, fp32 [91] on the host; None verifies the whole chain of first choices."""
+    """What the choice is made by, fp32 [139] on the host; None verifies the whole chain of first choices."""
     if by is None:
         return torch.full((NUM_NUMBERS,), float(WHOLE))
     first, others = by.calibration, by.others
     way = float(TRIAL if by.trying else WORTH)
-    sums = [*first.accepted, *first.confidence, *by.verify, *others.accepted, *others.confidence, *by.matches]
-    return torch.tensor([way, by.price, *sums], dtype=torch.float32)
+    narrow, further = by.verify[:MAX_ROWS], by.verify[MAX_ROWS:]
+    without = [float("inf")] * (WIDE_ROWS[-1] - MAX_ROWS - len(further))
+    sums = [*first.accepted, *first.confidence, *narrow, *others.accepted, *others.confidence, *by.matches]
+    return torch.tensor([way, by.price, *sums, *further, *without], dtype=torch.float32)
 
 
 def choose_width(state: RoundState, numbers: Tensor, drafter_probability: Tensor) -> None:

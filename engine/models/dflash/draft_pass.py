@@ -25,7 +25,7 @@ from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
-from ..drafter import RoundRows
+from ..drafter import Committed, RoundRows
 from ..target import TargetModel
 from .modules import DFlashDrafter, DraftLayer
 from .tile_trials import draft_trials
@@ -72,7 +72,8 @@ class DraftPass:
         self.out = replace(out, token=tokens)
         """Row i is about the i-th drafted token."""
         self._drafter, self._target, self._rows, self._tiles = drafter, target, rows, tiles
-        self._features, self._choices = features, choices
+        self._choices = choices
+        self._waiting = Committed(features, rows.ingest_start, rows.ingest_rows)
         self._weights = DraftWeights.of(drafter, in_8_bits)
         parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
         self._layers = [_layer(*part) for part in parts]
@@ -92,14 +93,15 @@ class DraftPass:
         softcap, dtype = self._drafter.config.logit_softcap, self._buffers.x.dtype
         return draft_trials(self._weights, self._head, softcap, dtype)
 
-    def ingest(self) -> None:
-        """Appends committed rows to the context: ``features`` become every layer's keys and values."""
-        drafter, buffers, tiles, rows = self._drafter, self._buffers, self._tiles, self._rows
+    def ingest(self, committed: Committed | None = None) -> None:
+        """Appends committed rows to the context: their features become every layer's keys and values."""
+        drafter, buffers, tiles = self._drafter, self._buffers, self._tiles
+        features, start, count = committed or self._waiting
         eps, norm = drafter.config.rms_norm_eps, drafter.hidden_norm.weight
-        project(self._features, self._weights.context, buffers.context_sums, tiles.context)
+        project(features, self._weights.context, buffers.context_sums, tiles.context)
         add_and_norm(buffers.context_sums, None, norm, eps, buffers.context, "qwen")
         project(buffers.context, self._weights.context_kv, buffers.context_kv, tiles.context_kv)
-        store_context(buffers.context_kv, self._stores, self._drafter.frequencies, rows.ingest_start, rows.ingest_rows)
+        store_context(buffers.context_kv, self._stores, self._drafter.frequencies, start, count)
 
     def draft(self, count: int) -> None:
         """Drafts the whole block in one pass, whose own keys lie past the cursor."""

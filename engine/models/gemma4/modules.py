@@ -13,13 +13,15 @@ from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.moe import route
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kernels.toolchain.jit import MAX_ROWS
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
+from ...speculation.trees import WIDE_ROWS
 from ..attention_backends import TRITON
 from ..family import AFTER_NORM
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
-from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
+from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput, WidePass
 from .config import Gemma4Config
 
 
@@ -122,6 +124,10 @@ class Gemma4(TargetModel):
     def routers(self) -> list[Router]:
         return [module for module in self.modules() if isinstance(module, Router)]
 
+    @property
+    def widest_pass(self) -> int:
+        return MAX_ROWS if self.config.moe is None else WIDE_ROWS[-1]
+
     def prepare(self) -> None:
         self.frequencies = {layer.rope: inverse_frequencies(layer.rope, self.device) for layer in self.config.attention}
 
@@ -155,3 +161,10 @@ class Gemma4(TargetModel):
         from . import decode_pass
 
         return decode_pass.DecodePass(self, cache, cursor, rows, taps, tiles)
+
+    def wide_pass(
+        self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
+    ) -> WidePass:
+        from . import wide_pass
+
+        return wide_pass.WidePass(self, cache, cursor, rows, taps, tiles)

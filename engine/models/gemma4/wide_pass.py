@@ -19,9 +19,13 @@ from ...kernels.round.tile_places import TilePlaces, place_tiles
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
+from ...speculation.trees import WIDE_ROWS
+from ..family import AFTER_NORM
 from .decode_pass import DecodePass
 from .kernel_layers import KernelLayer, RoutedExperts, kernel_layers
 from .modules import Gemma4
+
+MOST_TILES = WIDE_ROWS[-1] // MAX_ROWS
 
 
 class TilePass(DecodePass):
@@ -42,11 +46,15 @@ class TilePass(DecodePass):
         assert moe is not None
         self._nothing = Assignment.allocate(moe.num_experts, moe.top_k, target.device)
 
-    def share(self, rows: WideRows) -> None:
-        """Makes its part of what all tiles have together its own."""
+    def share(self, rows: WideRows, first: TilePass) -> None:
+        """Makes its part of what all tiles have together its own, and the first one's what only one needs at a time."""
         here = slice(self._number * MAX_ROWS, (self._number + 1) * MAX_ROWS)
         self.ids, self.features, self.out = rows.ids[here], rows.features[here], rows.out.tile(self._number)
-        self._buffers.expert_input, self._buffers.pairs = rows.expert_input[here], rows.pairs[here]
+        own, of_first = self._buffers, first._buffers
+        own.expert_input, own.pairs = rows.expert_input[here], rows.pairs[here]
+        own.qkv, own.mixed, own.output, own.act = of_first.qkv, of_first.mixed, of_first.output, of_first.act
+        own.router_input, own.splits, own.pair_act = of_first.router_input, of_first.splits, of_first.pair_act
+        self._scratch, self._nothing = first._scratch, first._nothing
         self._found = rows.assignment.tile(self._number)
 
     def embed(self) -> None:
@@ -68,18 +76,22 @@ class TilePass(DecodePass):
         dense = self._dense_down(layer)
         expert_gate_up_rows(self._buffers.expert_input, routed.gate_up, self._nothing, act, up_tiles, dense)
 
-    def run_experts(self, routed: RoutedExperts, together: WideRows) -> None:
+    def run_experts(self, routed: RoutedExperts, together: WideRows, assignment: WideAssignment) -> None:
         """Of all tiles."""
-        found, rows, act = together.assignment.together, len(together.ids), together.pair_act
+        found = assignment.together
+        pairs, rows = found.weights.numel(), len(found.weights)
+        act = together.pair_act[:pairs]
         up_tiles, down_tiles = self._for(routed.gate_up).expert_gate_up, self._for(routed.down).expert_down
         expert_gate_up_rows(together.expert_input, routed.gate_up, found, act, up_tiles, None, rows)
-        expert_down_rows(act, routed.down, found, together.pairs, down_tiles, rows)
+        expert_down_rows(act, routed.down, found, together.pairs[:rows], down_tiles, rows)
 
     def join(self, index: int, layer: KernelLayer) -> None:
         self._join(layer, self._feature_columns(index, 0), MAX_ROWS)
 
     def pick(self) -> None:
         target = self._target
+        if (columns := self._feature_columns(AFTER_NORM, 0)) is not None:
+            columns.copy_(self._buffers.normed)
         head = PlainWeight(target.head)
         head_rows(self._buffers.normed, head, target.config.logit_softcap, self.out, self.tiles.head)
         pick_rows(self.out, self.tiles.rows)
@@ -88,10 +100,10 @@ class TilePass(DecodePass):
 class WideRows:
     """What all tiles have together, each its part."""
 
-    def __init__(self, target: Gemma4, tiles: TargetTiles, taps: Sequence[int], num_tiles: int):
+    def __init__(self, target: Gemma4, tiles: TargetTiles, taps: Sequence[int]):
         config, device, dtype = target.config, target.device, target.dtype
         assert config.moe is not None
-        rows, hidden, moe = num_tiles * MAX_ROWS, config.hidden_size, config.moe
+        rows, hidden, moe = MOST_TILES * MAX_ROWS, config.hidden_size, config.moe
 
         def zeros(*shape: int) -> Tensor:
             return torch.zeros(rows, *shape, dtype=dtype, device=device)
@@ -101,7 +113,7 @@ class WideRows:
         self.out = HeadOutput.allocate(config.vocab_size, tiles.head, device, rows=rows)
         self.expert_input, self.pairs = zeros(hidden), zeros(moe.top_k, hidden)
         self.pair_act = zeros(moe.top_k, moe.intermediate_size).flatten(0, 1)
-        self.assignment = WideAssignment.allocate(num_tiles, moe.num_experts, moe.top_k, device)
+        self.assignment = WideAssignment.allocate(MOST_TILES, moe.num_experts, moe.top_k, device)
 
 
 class WidePass:
@@ -113,33 +125,47 @@ class WidePass:
         cache: Cache,
         cursor: Tensor,
         rows: Tensor,
-        num_tiles: int,
         taps: Sequence[int] = (),
         tiles: TargetTiles | None = None,
     ):
-        """As ``RowsPass`` says, of ``num_tiles`` times sixteen rows at most."""
+        """As ``RowsPass`` says, of 64 rows at most."""
         self._cursor, self._count = cursor, rows
-        self._places = TilePlaces.allocate(num_tiles, target.device)
-        self._tiles = [TilePass(number, target, cache, self._places, taps, tiles) for number in range(num_tiles)]
+        self.places = TilePlaces.allocate(MOST_TILES, target.device)
+        self._tiles = [TilePass(number, target, cache, self.places, taps, tiles) for number in range(MOST_TILES)]
         self._layers = kernel_layers(target, cache)
-        self.rows = WideRows(target, self._tiles[0].tiles, taps, num_tiles)
-        for tile in self._tiles:
-            tile.share(self.rows)
+        self._rows = WideRows(target, self._tiles[0].tiles, taps)
+        self.features, self.out = self._rows.features, self._rows.out
+        self._share()
 
-    def forward(self) -> None:
-        """Runs the rows of ``rows.ids``: fills ``rows.out`` and ``rows.features``, writes keys and values past the
-        cursor."""
-        place_tiles(self._cursor, self._count, self._places)
-        for tile in self._tiles:
+    @property
+    def ids(self) -> Tensor:
+        return self._rows.ids
+
+    @ids.setter
+    def ids(self, ids: Tensor) -> None:
+        self._rows.ids = ids
+        self._share()
+
+    def forward(self, rows: int) -> None:
+        """Runs the first 32 or 64 of ``ids``, as many as count of them: fills ``out`` and ``features``, writes keys and
+        values past the cursor."""
+        tiles = self._tiles[: rows // MAX_ROWS]
+        assignment = self._rows.assignment.first(len(tiles))
+        place_tiles(self._cursor, self._count, self.places)
+        for tile in tiles:
             tile.embed()
         for index, layer in enumerate(self._layers):
             routed = layer.routed
             assert routed is not None
-            for tile in self._tiles:
+            for tile in tiles:
                 tile.attend_and_choose(layer, routed)
-            merge_assignments(self.rows.assignment)
-            self._tiles[0].run_experts(routed, self.rows)
-            for tile in self._tiles:
+            merge_assignments(assignment)
+            tiles[0].run_experts(routed, self._rows, assignment)
+            for tile in tiles:
                 tile.join(index, layer)
-        for tile in self._tiles:
+        for tile in tiles:
             tile.pick()
+
+    def _share(self) -> None:
+        for tile in self._tiles:
+            tile.share(self._rows, self._tiles[0])

@@ -25,7 +25,7 @@ from ....kernels.weights.plain import PlainWeight
 from ....kernels.weights.weight import Weight
 from ....kv_cache.borrowed import BorrowedCache
 from ....layer_config import AttentionConfig
-from ...drafter import RoundRows
+from ...drafter import Committed, RoundRows
 from ...merged_weights import side_by_side
 from ...target import TargetModel
 from .config import MtpConfig
@@ -76,7 +76,8 @@ class DraftPass:
         self.block = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
         out = HeadOutput.allocate(target.config.vocab_size, self.tiles.head, device, keep_logits=False)
         self.out = replace(out, token=tokens)
-        self._drafter, self._target, self._cache, self._rows, self._features = drafter, target, cache, rows, features
+        self._drafter, self._target, self._cache, self._rows = drafter, target, cache, rows
+        self._waiting = Committed(features, rows.ingest_start, rows.ingest_rows)
         self._layers = _layers(drafter)
         self._keys = {layer: _keys(layer, cache) for layer in dict.fromkeys(config.layers)}
         alone = [replace(layer, window=None) for layer in self._keys]
@@ -91,9 +92,10 @@ class DraftPass:
         """None: an assistant takes a DFlash drafter's tiles."""
         return {}
 
-    def ingest(self) -> None:
+    def ingest(self, committed: Committed | None = None) -> None:
         """Keeps what stands behind the newest committed row."""
-        keep_last(self._features, self._rows.ingest_rows, self._cache.row)
+        features, _, count = committed or self._waiting
+        keep_last(features, count, self._cache.row)
 
     def draft(self, count: int) -> None:
         """Drafts ``count`` tokens, one behind the other."""
