@@ -151,6 +151,7 @@ class DeviceRounds:
         count = self._count(turn, settings, policy, plan)
         draft, verify = self._pieces(plan, ingests, chosen_by is not None)
         judge = launches.of(verify, greedy, plan.rows)
+        tell = launches.of("tell", True, plan.rows) if tells else None
         readback = self._free.pop()
         readback.stopwatch.mark(BEGUN)
         if drafts:
@@ -162,8 +163,8 @@ class DeviceRounds:
         if draft is not None:
             readback.stopwatch.mark(DRAFTED)
         judge()
-        if tells:
-            launches.of("tell", True, plan.rows)()
+        if tell is not None:
+            tell()
         readback.stopwatch.mark(VERIFIED)
         readback.enqueue(launches.state.record)
         readback.stopwatch.mark(READ)
