@@ -50,7 +50,11 @@ COMPILING_INTERVAL = 0.1
 
 MAX_CPU_THREADS = 4
 
-VARIED = "Read 120 measurements from a file, line by line; print the mean of every column, then say why it differs."
+VARIED = (
+    "Read 120 measurements from a file, line by line; print the mean of every column, then say why it differs. "
+    "My grandmother's garden had roses, tall old pear trees and one stone bench where we sat each summer evening; "
+    "import numpy as np, while 3 > 2 else return (x + 7) * 4 / 9, und dann gehen wir schnell nach Hause!"
+)
 """Costs are timed on its tokens: so many different ones that they choose experts as those of other texts do."""
 
 Emit = Callable[[Event], None]

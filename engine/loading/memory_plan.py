@@ -290,7 +290,7 @@ def plan_of(
         target_bytes=bytes_of(model),
         drafter_bytes=drafter_bytes,
         draftings=draftings,
-        work=_work(config, drafter, compute_dtype(device).itemsize) if device.type == "cuda" else 0,
+        work=_work(model, drafter, compute_dtype(device).itemsize) if device.type == "cuda" else 0,
         available=available,
         device=device,
         device_rounds=device_rounds,
@@ -323,9 +323,10 @@ def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
     )
 
 
-def _work(config: TargetConfig, drafter: DrafterConfig | None, itemsize: int) -> int:
+def _work(target: TargetModel, drafter: DrafterConfig | None, itemsize: int) -> int:
     """What a piece of a prompt holds at a time, most of it while the experts run (``prefill_pass.py``), and the logits
-    of a round."""
+    of a round, with those that sampling sixteen rows goes through."""
+    config = target.config
     widest = max((layer.num_heads * layer.head_dim for layer in config.attention), default=0)
     taps = 0 if drafter is None else len(drafter.target_layer_ids)
     row = (5 + taps) * config.hidden_size + 2 * widest
@@ -334,7 +335,8 @@ def _work(config: TargetConfig, drafter: DrafterConfig | None, itemsize: int) ->
     else:
         row += config.moe.top_k * (2 * config.hidden_size + config.moe.intermediate_size)
     borrowed = 0 if drafter is None or not drafter.borrows else _borrowed(drafter, itemsize)
-    return GPU_PREFILL_CHUNK * row * itemsize + 2 * MAX_ROWS * config.vocab_size * 4 + borrowed
+    logits = (target.widest_pass + MAX_ROWS) * config.vocab_size * 4
+    return GPU_PREFILL_CHUNK * row * itemsize + logits + borrowed
 
 
 def _borrowed(drafter: DrafterConfig, itemsize: int) -> int:

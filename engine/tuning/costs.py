@@ -4,6 +4,7 @@ long contexts are timed on empty caches with the cursor moved."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from time import perf_counter
@@ -19,7 +20,7 @@ from ..speculation.costs import CostTable, RoundCosts
 from ..speculation.trees import ROWS, WIDE_ROWS, best_first, in_rows
 
 WIDTHS = (1, 2, 4, 8, 12, ROWS)
-"""Rows timed; what lies between two of them costs evenly more. The host also times wide passes, where they fit."""
+"""Rows timed; what lies between two of them costs evenly more. Wide passes are timed at the first context alone."""
 CONTEXTS = (128, 2048, 32_768)
 """The windows of sliding layers are full at the second; from there on costs grow evenly."""
 CHEAP = 1.7
@@ -33,22 +34,29 @@ TYPICAL = 8
 
 @torch.inference_mode()
 def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
-    """Times rounds on the tokens of ``text``, repeated up to 16 (alike tokens choose the same experts and seem cheap).
-    None without room for a block. Forgets the conversation in the caches."""
+    """Times rounds on the tokens of ``text``, repeated up to 16 or to the rows of a wide pass (alike tokens choose the
+    same experts and seem cheap). None without room for a block. Forgets the conversation in the caches."""
     widths = (*WIDTHS, *_wide(decoder, text))
     longest = decoder.max_context - widths[-1] - 1
     if longest < ROWS:
         return None
     contexts = sorted({min(context, longest) for context in CONTEXTS})
     rows = _repeated(text, widths[-1])
-    timed = partial(_device_costs if isinstance(decoder.rounds, DeviceRounds) else _host_costs, widths=widths)
-    started, costs = perf_counter(), [timed(decoder, rows, contexts[0])]
+    timed = _device_costs if isinstance(decoder.rounds, DeviceRounds) else _host_costs
+    started, costs = perf_counter(), [timed(decoder, rows, contexts[0], widths)]
     for context in contexts[1:]:
         if (perf_counter() - started) * (len(costs) + 1) / len(costs) > SECONDS:
             break
-        costs.append(timed(decoder, rows, context))
+        costs.append(_widened(timed(decoder, rows, context, WIDTHS), costs[0]))
     decoder.clear()
     return CostTable(tuple(contexts[: len(costs)]), tuple(costs))
+
+
+def _widened(costs: RoundCosts, first: RoundCosts) -> RoundCosts:
+    """With wide passes, which cost more than at the first context what their rows cost more in passes of sixteen."""
+    more = max(costs.verify[-1] - first.verify[ROWS - 1], 0.0) / ROWS
+    further = [timed + more * rows for rows, timed in enumerate(first.verify[ROWS:], ROWS + 1)]
+    return replace(costs, verify=(*costs.verify, *further))
 
 
 def _wide(decoder: Decoder, text: Sequence[int]) -> list[int]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from dataclasses import replace
 from time import perf_counter
 
 import torch
@@ -26,19 +27,24 @@ from engine.kernels.round.accept import DraftTree
 from engine.kernels.round.sample import SampledRows
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import ROWS, WIDE_ROWS
 from engine.speculation.verify_width import Auto
 from engine.tuning.costs import time_rounds
 from measure.gpu.report import Report
 
-UNTIMED = CostTable((0,), (RoundCosts(0.55, tuple(2.5 + 0.25 * row for row in range(MAX_ROWS)), 0.01, 0.02),))
+UNTIMED = CostTable((0,), (RoundCosts(0.55, tuple(2.5 + 0.25 * row for row in range(WIDE_ROWS[-1])), 0.01, 0.02),))
 """About an H200's."""
 
+NARROW = "both, 16 rows at most"
 WAYS = {
     "plain": {"speculation": False},
     "drafter, auto": {"draft_by": "drafter"},
     "lookup alone": {"draft_by": "lookup"},
+    NARROW: {"draft_by": "both"},
     "both": {"draft_by": "both"},
 }
+BETTER, WANTED_TOK_S = 1.6, 3000
+"""What wide rounds must gain on a fixed block of 16 whose drafts all hold; what an H200 should write in a second."""
 
 
 class TextLaunches(RoundLaunches):
@@ -46,13 +52,20 @@ class TextLaunches(RoundLaunches):
 
     def __init__(self, decoder: Decoder):
         super().__init__(decoder)
-        self.spoken = torch.zeros(decoder.max_context + 2 * MAX_ROWS, dtype=torch.int64, device=decoder.device)
+        self.spoken = torch.zeros(decoder.max_context + 2 * self.widest, dtype=torch.int64, device=decoder.device)
         """By position."""
-        self._ahead = torch.arange(1, MAX_ROWS + 1, device=decoder.device)
+        self._ahead = torch.arange(1, self.widest + 1, device=decoder.device)
 
     def say(self, tree: DraftTree | None, greedy: bool) -> SampledRows | None:
         sampled = super().say(tree, greedy)
         said = (self.target.out if sampled is None else sampled).token
+        said.copy_(self.spoken[self.state.cursor + self._ahead[:MAX_ROWS]])
+        return sampled
+
+    def say_wide(self, rows: int, greedy: bool) -> SampledRows | None:
+        sampled = super().say_wide(rows, greedy)
+        assert self.wide is not None
+        said = (self.wide.out if sampled is None else sampled).token
         said.copy_(self.spoken[self.state.cursor + self._ahead])
         return sampled
 
@@ -68,7 +81,7 @@ def main() -> int:
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape)
     target, drafter = random_pair(shape, device, weights="bf16")
-    decoder = Decoder(target, drafter, options.context + options.tokens + 4 * MAX_ROWS)
+    decoder = Decoder(target, drafter, options.context + options.tokens + 2 * WIDE_ROWS[-1])
     for cache in decoder.prefix.caches:
         for layer in cache.attention:
             layer.k.normal_(std=0.25)
@@ -92,7 +105,7 @@ def copied(decoder: Decoder, routing: str, options: argparse.Namespace, report: 
     prompt = tuple(rng.randrange(decoder.target.config.vocab_size) for _ in range(context))
     answer = prompt[context // 5 : context // 5 + options.tokens]
     launches.spoken[context : context + len(answer)] = torch.tensor(answer)
-    text = [rng.randrange(min(1000, decoder.target.config.vocab_size)) for _ in range(MAX_ROWS)]
+    text = [rng.randrange(min(1000, decoder.target.config.vocab_size)) for _ in range(WIDE_ROWS[-1])]
     costs = time_rounds(decoder, text) if on_gpu else UNTIMED
     assert costs is not None
     here = costs.at(context)
@@ -100,11 +113,13 @@ def copied(decoder: Decoder, routing: str, options: argparse.Namespace, report: 
         f"{routing}, a round of 16 with a draft, ms",
         f"{here.round(15):.3f} = {16e3 / here.round(15):.0f} tok/s at most",
     )
-    report.line(f"{routing}, the same looked up, ms", f"{here.lookup + here.verify[15]:.3f}")
-    texts = set()
+    for rows in (rows for rows in (ROWS, *WIDE_ROWS) if rows <= len(here.verify)):
+        report.line(f"{routing}, {rows} rows looked up, ms", f"{here.lookup + here.verify[rows - 1]:.3f}")
+    narrow = replace(costs, costs=tuple(replace(each, verify=each.verify[:ROWS]) for each in costs.costs))
+    texts, speed = set(), 0.0
     for name in options.ways:
         values = WAYS[name]
-        decoder.use_policy(Auto(costs, fuses=decoder.rounds.choices == 1))
+        decoder.use_policy(Auto(narrow if name == NARROW else costs, fuses=decoder.rounds.choices == 1))
         decoder.prefix.pretend(prompt[:-1])
         settings = GenerationSettings(max_new_tokens=len(answer), **values)  # type: ignore[arg-type]
         done, marks = [], []
@@ -113,11 +128,15 @@ def copied(decoder: Decoder, routing: str, options: argparse.Namespace, report: 
                 done.append(each)
                 marks.append(perf_counter())
         text = tuple(token for each in done[1:] for token in each.emitted)
-        texts.add(text[: len(answer) - MAX_ROWS])
+        texts.add(text[: len(answer) - WIDE_ROWS[-1]])
         speed = len(text) / (marks[-1] - marks[0])
         looked = sum(each.match is not None for each in done)
-        said = f"{speed:.0f} tok/s, {len(text) / (len(done) - 1):.2f} tokens a round, {looked} of {len(done)} looked up"
-        report.line(f"{routing}, {name}", said)
+        wide = sum(each.verify_width > ROWS for each in done)
+        said = f"{speed:.0f} tok/s, {len(text) / (len(done) - 1):.2f} tokens a round"
+        report.line(f"{routing}, {name}", f"{said}, {looked} of {len(done)} looked up, {wide} of them wide")
+    if on_gpu and options.ways[-1] == "both":
+        gain = speed * here.round(ROWS - 1) / (1e3 * ROWS)
+        report.line(f"{routing}, both, of a fixed 16", f"{gain:.2f} times (aim {WANTED_TOK_S} tok/s)", gain >= BETTER)
     report.line(f"{routing}, texts", "the same" if len(texts) == 1 else "DIFFER", len(texts) == 1)
 
 

@@ -131,11 +131,15 @@ class WidePass:
         """As ``RowsPass`` says, of 64 rows at most."""
         self._cursor, self._count = cursor, rows
         self.places = TilePlaces.allocate(MOST_TILES, target.device)
-        self._tiles = [TilePass(number, target, cache, self.places, taps, tiles) for number in range(MOST_TILES)]
+        self._tiles: list[TilePass] = []
         self._layers = kernel_layers(target, cache)
-        self._rows = WideRows(target, self._tiles[0].tiles, taps)
+        for number in range(MOST_TILES):
+            tile = TilePass(number, target, cache, self.places, taps, tiles)
+            if number == 0:
+                self._rows = WideRows(target, tile.tiles, taps)
+            self._tiles.append(tile)
+            tile.share(self._rows, self._tiles[0])  # before there is another one with memory of its own
         self.features, self.out = self._rows.features, self._rows.out
-        self._share()
 
     @property
     def ids(self) -> Tensor:
@@ -144,7 +148,8 @@ class WidePass:
     @ids.setter
     def ids(self, ids: Tensor) -> None:
         self._rows.ids = ids
-        self._share()
+        for tile in self._tiles:
+            tile.share(self._rows, self._tiles[0])
 
     def forward(self, rows: int) -> None:
         """Runs the first 32 or 64 of ``ids``, as many as count of them: fills ``out`` and ``features``, writes keys and
@@ -165,7 +170,3 @@ class WidePass:
                 tile.join(index, layer)
         for tile in tiles:
             tile.pick()
-
-    def _share(self) -> None:
-        for tile in self._tiles:
-            tile.share(self._rows, self._tiles[0])
