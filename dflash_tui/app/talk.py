@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.conversation.beside import Beside
-from dflash_tui.core.conversation.chat import Exchange
+from dflash_tui.core.conversation.chat import Exchange, Queued
 from dflash_tui.core.conversation.folds import below_answer, folds
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.transcript import marks, question_spans, retell
@@ -106,8 +106,7 @@ class Talk:
             who = "The engine has ended and" if self._screen.source.capabilities.local else "The server"
             raise SlashError(f"{who} can't answer. The message above says what to do.")
         if screen.chat.busy:
-            screen.chat.queued.append(text)
-            screen.attaching.keep(text, files)
+            screen.chat.queued.append(Queued(text, files))
             self._draw_queue()
             return
         edited, tree = self._edited, screen.chat.tree
@@ -163,11 +162,11 @@ class Talk:
             self.return_queue()
         self._draw_queue()
 
-    def _ask_queued(self, text: str) -> None:
+    def _ask_queued(self, queued: Queued) -> None:
         try:
-            self.ask(text, self._screen.attaching.kept(text))
+            self.ask(*queued)
         except SlashError as error:
-            self._prompt.give_back(text)
+            self._prompt.give_back(queued.text)
             self._screen.notify(str(error), severity="error", timeout=8, markup=False)
 
     def return_queue(self) -> None:
@@ -175,7 +174,7 @@ class Talk:
         waiting = self._screen.chat.take_queued()
         self._draw_queue()
         if len(waiting) == 1 and not self._prompt.text:
-            self._prompt.fill(waiting[0])
+            self._prompt.fill(waiting[0].text)
         elif waiting:
             what = "1 question was" if len(waiting) == 1 else f"{len(waiting)} questions were"
             self.note(f"{what} not asked; ↑ brings back one after the other")
@@ -183,12 +182,12 @@ class Talk:
     def take_queued(self) -> str | None:
         """The newest question that waits, which waits no more."""
         queued = self._screen.chat.queued
-        text = queued.pop() if queued else None
+        text = queued.pop().text if queued else None
         self._draw_queue()
         return text
 
     def _draw_queue(self) -> None:
-        self._screen.query_one(QueuedQuestions).show(self._screen.chat.queued)
+        self._screen.query_one(QueuedQuestions).show([each.text for each in self._screen.chat.queued])
 
     # Versions
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
 
-from ..attachments.attachment import without_files
+from ..attachments.attachment import Attachment, without_files
 from ..files.running import RunResult
 from ..sessions.sessions import Conversation, SessionLog
 from ..sessions.turn import Turn
@@ -61,6 +61,13 @@ class Exchange:
     """Of code blocks of the answer."""
 
 
+class Queued(NamedTuple):
+    """A question that waits for the answer before it."""
+
+    text: str
+    files: tuple[Attachment, ...] = ()
+
+
 class Chat:
     """Turns the user's wishes into commands and the engine's events into state. Questions wait for loading models, a
     stop for its question to begin."""
@@ -78,7 +85,7 @@ class Chat:
         self.system: str | None = None
         self.stored: dict[int, Turn] = {}
         """Turns of an older conversation that have not been looked at yet."""
-        self.queued: list[str] = []
+        self.queued: list[Queued] = []
         """Questions to ask when the answer that runs has ended by itself, oldest first."""
         self._send = send
         self._log = log
@@ -159,13 +166,13 @@ class Chat:
 
     # Questions that wait
 
-    def next_queued(self) -> str | None:
+    def next_queued(self) -> Queued | None:
         """Take the next queued question; None while an answer runs or after one that was stopped or failed."""
         if self.busy or not self.queued or not self._ended_well:
             return None
         return self.queued.pop(0)
 
-    def take_queued(self) -> list[str]:
+    def take_queued(self) -> list[Queued]:
         """Empty the queue."""
         taken, self.queued = self.queued, []
         return taken

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.conversation.chat import Chat
+from dflash_tui.core.conversation.chat import Chat, Queued
 from dflash_tui.core.conversation.tree import Tree
 from dflash_tui.core.sessions.session_lines import StepText
 from dflash_tui.core.sessions.sessions import Conversation
@@ -192,10 +192,10 @@ def test_a_full_context_keeps_the_conversation(chat: Chat) -> None:
 @pytest.mark.parametrize("reason", ["stopped", "error", "context"])
 def test_waiting_questions_stay_when_the_answer_did_not_end_by_itself(chat: Chat, reason: str) -> None:
     chat.ask("one")
-    chat.queued.append("two")
+    chat.queued.append(Queued("two"))
     answer(chat, "1", reason)
     assert chat.next_queued() is None
-    assert (chat.take_queued(), chat.queued) == (["two"], [])
+    assert (chat.take_queued(), chat.queued) == ([Queued("two")], [])
 
 
 def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:
