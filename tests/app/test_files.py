@@ -101,10 +101,13 @@ async def test_dropped_files_are_attached_and_pasted_text_attaches_none(launch: 
 async def test_a_question_that_waits_keeps_its_files(launch: Launch, here: Path) -> None:
     async with launch(answer="word " * 60, round_seconds=0.02) as chat:
         await chat.ask("one")
-        await chat.ask("two @notes.txt")
+        for animal in ("Cats", "Dogs"):  # the same words, another file by now
+            (here / "notes.txt").write_text(f"{animal} sleep.")
+            await chat.ask("two @notes.txt")
         (here / "notes.txt").unlink()
-        await chat.until(lambda: len(chat.sent(Ask)) == 2 and not chat.screen.chat.busy)
-        assert "Cats" in chat.sent(Ask)[1].messages[-1].content
+        await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
+        asked = [ask.messages[-1].content for ask in chat.sent(Ask)[1:]]
+        assert "Cats sleep." in asked[0] and "Dogs sleep." in asked[1]
 
 
 async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
