@@ -256,10 +256,10 @@ class Talk:
         chat = self._screen.chat
         if number not in chat.tree:
             raise SlashError(f"There is no question {number} in this conversation any more.")
-        if all(each.number != number for each in chat.tree.path):
+        if chat.tree.on_path(number) is None:
             self.go(number, below=True)
-        place = next(place for place, each in enumerate(chat.tree.path) if each.number == number)
-        self._log.show_character(self._starts[place])
+        if (place := chat.tree.on_path(number)) is not None:
+            self._log.show_character(self._starts[place])
 
     def turn_over(self, number: int, part: Part, by: int) -> None:
         """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
@@ -294,14 +294,14 @@ class Talk:
         """Call the branch that begins at a question so."""
         chat = self._screen.chat
         chat.name(text, number)
-        place = next((place for place, each in enumerate(chat.tree.path) if each.number == number), None)
+        place = chat.tree.on_path(number)
         if place is not None and not chat.busy:
             self._retell(place)
 
     def show_run(self, number: int) -> None:
         """A block of this answer has run: what came of it, below the answer."""
-        path = self._screen.chat.tree.path
-        place = next((place for place, each in enumerate(path) if each.number == number), None)
+        tree = self._screen.chat.tree
+        path, place = tree.path, tree.on_path(number)
         if place is None:
             return
         if self._screen.chat.busy:

@@ -185,14 +185,16 @@ def test_files_go_with_a_question(talk: Callable, tmp_path: Path) -> None:
     assert [file.text for file in load_session(path).turns[0].beside.files] == ["red\n"]
 
 
-class Narrow(ScriptPlayer):
-    """A token is a word, and three long questions don't fit."""
+class Other(ScriptPlayer):
+    """A context of 80 tokens, each of them a word, and a drafter of another kind."""
 
     capabilities = Capabilities(count=lambda ask: sum(len(message.content.split()) for message in ask.messages))
 
     def __init__(self, emit: Emit) -> None:
         def told(event: Happening) -> None:
-            emit(replace(event, max_context=80) if isinstance(event, EngineReady) else event)
+            if isinstance(event, EngineReady):
+                event = replace(event, max_context=80, drafter="tiny-assistant")
+            emit(event)
 
         super().__init__(SCRIPTS["plain"], EngineOptions(), told)
 
@@ -200,12 +202,20 @@ class Narrow(ScriptPlayer):
 def test_what_no_longer_fits_goes_on_in_a_new_chat_and_nothing_is_lost(talk: Callable, tmp_path: Path) -> None:
     """An edited question too, whose place is in the conversation before."""
     one, two, three, four = (f"{name}{' more' * 20}" for name in ("one", "two", "three", "four"))
-    _, out, err, path = talk(one, two, "three", f"/edit 3 {three}", "new", four, source=Narrow)
+    _, out, err, path = talk(one, two, "three", f"/edit 3 {three}", "new", four, source=Other)
     assert "drop, summary or new: " in out and "Traceback" not in err
     (new,) = (each for each in path.parent.glob("*.jsonl") if each != path)
     assert [turn.question for turn in load_session(path).turns] == [one, two, "three"]
     kept = load_session(new).tree
     assert [(turn.question, turn.parent, turn.answer) for turn in kept] == [(three, 0, HELLO), (four, 4, HELLO)]
+
+
+def test_a_race_names_its_lanes_and_is_no_part_of_the_conversation(talk: Callable) -> None:
+    _, out, _, path = talk("/race", "hi", "/race", "/block 8", "/race what else?", source=Other)
+    assert "Ask something first" in out
+    for lane in ("one token at a time: ", "MTP, auto: ", "MTP, block 16: ", "MTP, block 8: ", "MTP, block 4: "):
+        assert f"\n{lane}" in out
+    assert [turn.question for turn in load_session(path).turns] == ["hi"]
 
 
 def test_rounds_and_figures_are_sentences(talk: Callable) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from engine.commands import Adjust, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
@@ -26,7 +26,8 @@ from ..attachments.attachment import Attachment, without_files
 from ..files.running import RunResult
 from ..sessions.sessions import Conversation, SessionLog
 from ..sessions.turn import Turn
-from ..source import Happening, Rewind
+from ..settings.presets import Preset
+from ..source import Feature, Happening, Rewind
 from .beside import NOTHING, Beside, messages_of
 from .folds import behind_question
 from .reducer import Reducer, TurnState
@@ -98,6 +99,8 @@ class Chat:
         self._ended_well = False
         self.unasked: int | None = None
         """A question that waited for a model which couldn't be had."""
+        self._listed: tuple[list[Exchange], int, list[TurnState]] = ([], 0, [])
+        """Of this path, when so many turns were known: its turns."""
         self._follow_tree()
 
     def _follow_tree(self) -> None:
@@ -147,9 +150,13 @@ class Chat:
 
     @property
     def turns(self) -> list[TurnState]:
-        """The path's turns, oldest first, as far as they were run or told here."""
-        states = (self.reducer.turn_of(exchange.number) for exchange in self.tree.path)
-        return [state for state in states if state is not None]
+        """The path's turns, oldest first, as far as they were run or told here. Every frame looks at them."""
+        path, known, turns = self._listed
+        if path is not self.tree.path or known != len(self.reducer.turns):
+            states = (self.reducer.turn_of(exchange.number) for exchange in self.tree.path)
+            turns = [state for state in states if state is not None]
+            self._listed = (self.tree.path, len(self.reducer.turns), turns)
+        return turns
 
     def state_of(self, number: int) -> TurnState | None:
         """A turn as it was decoded; None where only its text was kept."""
@@ -301,6 +308,21 @@ class Chat:
     def speculate(self, speculation: bool, by: DraftBy = "both") -> None:
         """From the next question on."""
         self.settings = replace(self.settings, speculation=speculation, draft_by=by)
+
+    def take_preset(
+        self, preset: Preset | None, at_start: GenerationSettings, require: Callable[[Feature], None]
+    ) -> None:
+        """Its system prompt and settings from the next question on; None: ``at_start`` and no system prompt.
+        ``require`` raises for what the source lacks; then nothing changes."""
+        wanted = at_start if preset is None else preset.applied(self.settings)
+        if preset is not None and preset.system is not None:
+            require("system")
+        for name, value in wanted.to_dict().items():
+            if value != getattr(self.settings, name):
+                require(cast(Feature, name))  # features have the names of settings
+        if preset is None or preset.system is not None:
+            self.system = None if preset is None else preset.system
+        self.settings = wanted
 
     # Other conversations
 
