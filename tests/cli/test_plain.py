@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -146,7 +147,9 @@ def test_code_is_saved_and_run_only_when_somebody_agrees(talk: Callable, tmp_pat
     _, out, _, _ = talk("hi", "/save", "/save 7", "/run", "no", "/run", "yes", "/markdown said.md", "/export json")
     assert (tmp_path / "out" / "hello.py").read_text() == "print('hello')\n"
     assert "There is no code block 7" in out and "It was not run." in out and "hello\n(exit code 0" in out
-    assert "Hello" in (tmp_path / "out" / "said.md").read_text() and (tmp_path / "out" / "answer.json").exists()
+    assert "Hello" in (tmp_path / "out" / "said.md").read_text()
+    sections = json.loads((tmp_path / "out" / "answer.json").read_text())["sections"]
+    assert [section["kind"] for section in sections] == ["answer", "run"] and sections[1]["output"] == "hello\n"
 
 
 def test_piped_lines_are_questions_and_mistakes_an_exit_code(talk: Callable) -> None:

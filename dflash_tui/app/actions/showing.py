@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.export.document import Document, collect, origin_of
+from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import FORMATS, render
+from dflash_tui.core.export.of_chat import chat_document
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.traces.bundled import find_trace
 from dflash_tui.core.traces.format import SUFFIX
 from dflash_tui.core.traces.reader import TraceError
-from dflash_tui.core.traces.writer import turn_events, write_conversation
-from dflash_tui.core.version import installed_version
+from dflash_tui.core.traces.writer import write_conversation
 
 from ..notices import tell_saved
 from ..screens.picker import TracePicker
@@ -102,24 +100,11 @@ def export(screen: ChatScreen, argument: Argument) -> None:
     wanted = next((each for each in FORMATS if words and each == words[0]), None)
     if wanted is None:
         raise argument.wrong()
-    turns = screen.chat.turns
-    rest = words[1:]
-    if rest[:1] == [LAST]:
-        turns, rest = turns[-1:], rest[1:]
-    document = _document(screen, turns)
-    name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
+    last = words[1:2] == [LAST]
+    document = chat_document(screen.chat, last=last)
+    name = " ".join(words[1 + last :]) or f"{'answer' if len(document.answers) == 1 else 'chat'}.{wanted}"
     content = render(document, wanted)
     tell_saved(screen, lambda: save_text(content, screen.out_dir, name))
-
-
-def _document(screen: ChatScreen, turns: Sequence[TurnState]) -> Document:
-    collector = collect(event for turn in turns for event in turn_events(turn))
-    answers = collector.answers()
-    if not answers:
-        raise SlashError("There is no answer to export yet.")
-    created = datetime.now().astimezone().isoformat(timespec="seconds")
-    origin = origin_of(screen.chat.reducer.ready, created, f"dflash-chat {installed_version()}")
-    return Document(answers[0].question.strip().partition("\n")[0] or "dflash-chat", answers, origin)
 
 
 def lesson(screen: ChatScreen, argument: Argument) -> None:

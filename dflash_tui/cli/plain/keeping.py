@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.conversation.blocks import chosen_block, chosen_program, newest_blocks
 from dflash_tui.core.conversation.slash import Argument, SlashError
-from dflash_tui.core.export.document import Document, collect, origin_of
 from dflash_tui.core.export.formats import FORMATS, render
+from dflash_tui.core.export.of_chat import chat_document
 from dflash_tui.core.files.desktop import copy_locally, open_file, why_not_opened
 from dflash_tui.core.files.running import SECONDS, start
 from dflash_tui.core.files.saving import save_block, save_text
 from dflash_tui.core.sessions.archive import conversation_markdown, open_session
 from dflash_tui.core.traces.format import SUFFIX
-from dflash_tui.core.traces.writer import turn_events, write_conversation
-from dflash_tui.core.version import installed_version
+from dflash_tui.core.traces.writer import write_conversation
 
 from .command import Command
 
@@ -94,16 +93,9 @@ def export(plain: PlainChat, argument: Argument) -> None:
     wanted = next((each for each in FORMATS if words and each == words[0]), None)
     if wanted is None:
         raise argument.wrong()
-    turns, rest = plain.chat.turns, words[1:]
-    if rest[:1] == [LAST]:
-        turns, rest = turns[-1:], rest[1:]
-    answers = collect(event for turn in turns for event in turn_events(turn)).answers()
-    if not answers:
-        raise SlashError("There is no answer to export yet.")
-    created = datetime.now().astimezone().isoformat(timespec="seconds")
-    origin = origin_of(plain.chat.reducer.ready, created, f"dflash-chat {installed_version()}")
-    document = Document(answers[0].question.strip().partition("\n")[0] or "dflash-chat", answers, origin)
-    name = " ".join(rest) or f"{'answer' if len(turns) == 1 else 'chat'}.{wanted}"
+    last = words[1:2] == [LAST]
+    document = chat_document(plain.chat, last=last)
+    name = " ".join(words[1 + last :]) or f"{'answer' if len(document.answers) == 1 else 'chat'}.{wanted}"
     plain.say(f"Saved to {save_text(render(document, wanted), plain.out_dir, name)}")
 
 
