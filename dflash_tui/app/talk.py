@@ -310,6 +310,7 @@ class Talk:
             self._log.append(below_answer(path[-1].runs[-1:]))
         else:
             self._retell(place)
+            self._log.show_character(self._starts[place + 1], low=True)
 
     def unfold(self, place: int | None = None) -> None:
         """Show what stands behind the line number ``place`` of the transcript that is folded, the last one without.

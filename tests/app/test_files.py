@@ -131,6 +131,18 @@ async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
         assert "line 7 ␛[31m" in chat.log.text, "and when it is told anew"
 
 
+async def test_what_an_older_block_wrote_comes_into_view(launch: Launch) -> None:
+    async with launch(answer=CODE + "word\n" * 60, size=(80, 24)) as chat:
+        await chat.ask_and_wait("one")
+        await chat.ask_and_wait("two")
+        chat.screen.chat.tree[2].answer = "no code"
+        await chat.ask("/run")
+        await chat.pilot.press("y")
+        await chat.until(lambda: "▸ block 1 ran" in chat.log.text)
+        seen = chat.log.rows[chat.log.scroll_offset.y :][: chat.log.size.height]
+        assert any("▸ block 1 ran" in row.text for row in seen) and any("22 more lines" in row.text for row in seen)
+
+
 async def test_escape_stops_a_program(launch: Launch) -> None:
     async with launch(answer="```python\nwhile True: pass\n```") as chat:
         await chat.ask_and_wait()
