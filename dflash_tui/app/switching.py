@@ -90,9 +90,11 @@ class Switching:
         wanted, self._wanted = self._wanted, None
         if wanted is None:
             return
+        back = wanted is self._choices.now
         self._choices.settle(wanted)
-        drafter = f" with {ready.drafter}" if ready.drafter else ""
-        self._screen.talk.note(f"{ready.target}{drafter} answers from here on · /model {BEFORE} goes back")
+        who = f"{ready.target} with {ready.drafter}" if ready.drafter else ready.target
+        how = "answers again" if back else f"answers from here on · /model {BEFORE} goes back"
+        self._screen.talk.note_above(f"{who} {how}")
 
     def fail(self, failure: EngineError) -> bool:
         """Called when the source has ended; True where the model before is on its way back."""

@@ -60,18 +60,22 @@ class Talk:
         return self._screen.query_one(Prompt)
 
     def note(self, text: str) -> None:
-        """A remark of the program's own in the transcript."""
+        """A remark of the program's own."""
         self._log.append([Span(f"{self._screen.said(text)}\n\n", "note")])
+
+    def note_above(self, text: str) -> None:
+        """A remark of models that are ready now: above the question that has waited for them."""
+        waited = self._screen.chat.busy and bool(self._starts)  # a recording's question is not shown from here
+        self._cut_to(len(self._starts) - waited)
+        self.note(text)
+        if waited:
+            self._show_question(self._screen.chat.tree.here)
 
     def introduce(self, banner: str) -> None:
         """What a pair says of itself, above a question that waited for it; and what to ask it."""
         tree = self._screen.chat.tree
         if banner and not any(exchange.answer for exchange in tree.path):
-            self._log.clear()
-            self._starts.clear()
-            self.note(banner)
-            for exchange in tree.path:
-                self._show_question(exchange.number)
+            self.note_above(banner)
         self._offer_starters()
 
     def _offer_starters(self) -> None:
@@ -120,10 +124,6 @@ class Talk:
         beside = Beside(files)
         if screen.room.require(text, beside, tree.path_to(parent), fits):
             fits(beside)
-
-    def give_back(self, text: str) -> None:
-        """A question that was not asked after all."""
-        self._prompt.give_back(text)
 
     def ask_again(self, number: int, settings: GenerationSettings | None = None) -> None:
         """Another version of an answer, with ``settings`` for it alone. Raises ``SlashError`` while an answer runs."""
