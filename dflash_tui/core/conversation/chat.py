@@ -105,6 +105,7 @@ class Chat:
 
     def _follow_tree(self) -> None:
         self.reducer.place_of = lambda turn: self.tree.place(turn, "answer") if turn in self.tree else (1, 1)
+        self.reducer.asked = lambda: self._asked is not None
 
     @property
     def busy(self) -> bool:

@@ -11,7 +11,7 @@ from dflash_tui.core.sessions.session_lines import StepText
 from dflash_tui.core.sessions.sessions import Conversation
 from dflash_tui.core.sessions.turn import Turn
 from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted, TurnStatistics
+from engine.events import EngineError, EngineReady, Notice, TurnFinished, TurnStarted, TurnStatistics
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
 
@@ -65,6 +65,18 @@ def test_a_question_waits_for_the_models(sent: list[Command]) -> None:
     chat.apply(READY)
     assert [type(command) for command in sent] == [Ask]
     assert isinstance(sent[0], Ask) and sent[0].settings.block_size == 4
+
+
+def test_no_notice_stands_between_a_question_that_waited_and_its_answer(sent: list[Command]) -> None:
+    chat = Chat(GenerationSettings(), sent.append)
+    chat.ask("early")
+    chat.apply(Notice("It has no drafter."))
+    chat.apply(READY)
+    chat.apply(Notice("It is slow here."))
+    assert not chat.reducer.take_spans().text
+    answer(chat, "1")
+    told = chat.reducer.take_spans().text
+    assert told.index("no drafter") < told.index("slow here") and told.count("slow") == 1
 
 
 def test_a_waiting_question_can_be_taken_back(sent: list[Command]) -> None:
