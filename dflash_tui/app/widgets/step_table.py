@@ -310,9 +310,8 @@ def _draft_cells(scene: Scene, column: Column) -> list[Cell]:
 
 
 def _row_of(further: Further) -> str:
-    return FURTHER_ROWS[
-        -1 if further.token.source == "lookup" else min(further.token.choice, len(FURTHER_ROWS) - 1) - 1
-    ]
+    *choices, found = FURTHER_ROWS
+    return found if further.token.source == "lookup" else choices[min(further.token.choice, len(choices)) - 1]
 
 
 def _further_cell(scene: Scene, further: tuple[Further, ...], row: str) -> Cell:
