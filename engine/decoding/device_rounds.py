@@ -13,8 +13,9 @@ from ..commands import AUTO, GenerationSettings
 from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..speculation.choice import Choice, ChoiceNumbers, Plan
 from ..speculation.trees import CHOICES
-from ..speculation.verify_width import Choice, ChoiceNumbers, Plan, Policy
+from ..speculation.verify_width import Policy
 from .cuda_graphs import Readback
 from .decoder import Turn
 from .records import RoundRecord

@@ -10,9 +10,10 @@ from ..commands import AUTO, MAX_BLOCK_SIZE, GenerationSettings
 from ..events import FinishReason
 from ..models.target import TargetOutput
 from ..sampling.sampling import Samples, num_accepted
+from ..speculation.choice import Choice, Plan
 from ..speculation.lookup import Looked
 from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
-from ..speculation.verify_width import Choice, Plan, Policy
+from ..speculation.verify_width import Policy
 from .rounds import Poll, Round, verified
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ from ..kernels.round.state import (
 )
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation import trees
+from ..speculation.choice import Plan
 from ..speculation.lookup import Found
 from ..speculation.trees import CHOICES, Node, chain, extended, is_chain, placed
-from ..speculation.verify_width import Plan
 from .rounds import Verified, verified
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..commands import GenerationSettings
 from ..events import FinishReason, Verdict
+from ..speculation.choice import Choice
 from ..speculation.lookup import Found
 from ..speculation.trees import Node, is_chain
-from ..speculation.verify_width import Choice
 
 if TYPE_CHECKING:
     from .decoder import Turn

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..speculation.choice import Judged
 from ..speculation.costs import CostTable
 from ..speculation.lookup import Looked
 from ..speculation.trees import LOOKED_UP, Node, accepted_path
-from ..speculation.verify_width import Judged, Policy
+from ..speculation.verify_width import Policy
 
 
 class Anchor(NamedTuple):
