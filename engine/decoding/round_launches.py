@@ -31,12 +31,12 @@ from .cuda_graphs import Launch, captured
 from .decoder import Decoder
 
 Kind = Literal[
-    "draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup", "wide lookup",
-    "told wide lookup", "wide", "tell",
+    "draft", "verify", "grow", "tree", "plain", "ingest", "lookup", "told lookup", "draft lookup", "grow lookup",
+    "wide lookup", "told wide lookup", "wide", "tell",
 ]  # fmt: skip
 """Pieces of rounds: draft and verify a chain or (the next two) a tree; the target alone, without drafter or resting;
-look a chain up: without a drafter, with one that is told what was written, and with one that drafts beside it. Of wide
-rounds: look a longer chain up, verify it, tell the drafter at once of what was accepted."""
+look a chain up: without a drafter, with one that is told what was written, and with one that drafts a chain or a tree
+beside it. Of wide rounds: look a longer chain up, verify it, tell the drafter at once of what was accepted."""
 
 DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, MAX_ROWS - 1)
 """Drafted tokens, where each takes a pass of its own: the next of these are drafted."""
@@ -107,12 +107,17 @@ class RoundLaunches:
     @property
     def fuses(self) -> bool:
         """Whether a round can draft and look up: what drafts one token after the other drafts fewer than are found."""
-        return self.tree is None and len(self.counts) == 1
+        return len(self.counts) == 1
 
     @property
     def when_chosen(self) -> tuple[Kind, Kind]:
         """The pieces of a round in which a policy chooses: a draft, and what verifies it."""
         return ("draft", "verify") if self.tree is None else ("grow", "tree")
+
+    @property
+    def when_both(self) -> tuple[Kind, Kind]:
+        """Of a round that drafts and looks up."""
+        return ("draft lookup", "verify") if self.tree is None else ("grow lookup", "tree")
 
     def prepare(self) -> None:
         """Captures every piece that a turn may need, so that none waits for it."""
@@ -125,7 +130,7 @@ class RoundLaunches:
         drafts: list[Kind] = []
         if self.drafter is not None:
             drafts += ["draft", draft]
-            drafts += ["draft lookup"] if self.fuses else []
+            drafts += [self.when_both[0]] if self.fuses else []
         for kind in drafts:
             for count in self.counts:
                 self.of(kind, True, count)
@@ -154,12 +159,14 @@ class RoundLaunches:
     def of(self, kind: Kind, greedy: bool, count: int = DRAFT_COUNTS[-1]) -> Launch:
         """A piece, captured when it is first wanted. ``count``: one of ``counts``, for a piece that drafts; the rows of
         a wide pass, or those that it may have accepted."""
-        piece = kind, greedy, count if kind in ("draft", "grow", "draft lookup", "wide", "tell") else 0
+        counted = kind in ("draft", "grow", "draft lookup", "grow lookup", "wide", "tell")
+        piece = kind, greedy, count if counted else 0
         if piece not in self._captured:
             drafts: dict[Kind, Launch] = {
-                "draft": partial(self.draft, count), "grow": self.grow, "ingest": self.ingest,
+                "draft": partial(self.draft, count), "grow": partial(self.grow, False), "ingest": self.ingest,
                 "lookup": partial(self.look_up, False), "told lookup": partial(self.look_up, True),
-                "draft lookup": self.draft_and_look_up, "wide lookup": partial(self.look_up, False, self.widest),
+                "draft lookup": self.draft_and_look_up, "grow lookup": partial(self.grow, True),
+                "wide lookup": partial(self.look_up, False, self.widest),
                 "told wide lookup": partial(self.look_up, True, self.widest), "tell": partial(self.tell, count),
                 "wide": partial(self.verify_wide, count, greedy),
             }  # fmt: skip
@@ -213,11 +220,13 @@ class RoundLaunches:
         look_up(self.state, self.text)
         choose_chain(self.state, self.numbers, self.ids, self.text, self.drafter_probability, drafted=True)
 
-    def grow(self) -> None:
-        """Drafts, and chooses the tree to verify."""
+    def grow(self, looks: bool) -> None:
+        """Drafts, and chooses the tree to verify. ``looks`` a chain up, too, which enters the tree."""
         assert self.tree is not None
         self.propose(DRAFT_COUNTS[-1])
-        grow_tree(self.state, self.numbers, self.ids, self.tree)
+        if looks:
+            look_up(self.state, self.text)
+        grow_tree(self.state, self.numbers, self.ids, self.tree, self.text if looks else None)
 
     def propose(self, count: int) -> None:
         """Ingests and drafts a block, so many tokens at least."""
@@ -255,9 +264,9 @@ class RoundLaunches:
         """Tells the drafter of what a wide pass of so many rows has accepted."""
         assert self.wide is not None and self.drafter is not None
         place_accepted(self.state, self._accepted)
-        parts = zip(self.wide.features.split(MAX_ROWS), self._accepted.cursors, self._accepted.rows, strict=True)
-        for part in list(parts)[: rows // MAX_ROWS]:
-            self.drafter.ingest(Committed(*part))
+        for number in range(rows // MAX_ROWS):
+            features = self.wide.features[number * MAX_ROWS :][:MAX_ROWS]
+            self.drafter.ingest(Committed(features, self._accepted.cursors[number], self._accepted.rows[number]))
 
     def say_wide(self, rows: int, greedy: bool) -> SampledRows | None:
         """``say`` for a chain's pass of up to ``rows``."""

@@ -42,13 +42,13 @@ class RoundRows:
 
 
 class Committed(NamedTuple):
-    """Rows of a pass that enter the drafter's context: the first ``count``, int32 [1] on the device as ``start``."""
+    """Rows of a pass that enter the drafter's context: the first ``rows``, int32 [1] on the device as ``start``."""
 
     features: Tensor
     """[16, taps * hidden]."""
     start: Tensor
     """The position of the first."""
-    count: Tensor
+    rows: Tensor
 
 
 class DraftPass(Protocol):

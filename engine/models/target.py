@@ -88,6 +88,8 @@ class TargetModel(nn.Module, ABC):
     layers: nn.ModuleList
     embedding_scale: float = 1.0
     """What embeddings are multiplied by, once; a drafter that borrows them does the same."""
+    widest_pass: int = MAX_ROWS
+    """Rows of the widest pass of device rounds: 64 where ``wide_pass`` is to be used, set before they begin."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,11 +113,6 @@ class TargetModel(nn.Module, ABC):
     def routers(self) -> Sequence[Router]:
         """One of each layer with experts."""
         return ()
-
-    @property
-    def widest_pass(self) -> int:
-        """Rows of its widest pass: 64 where rows share what most of a pass reads, if the family has such a one."""
-        return MAX_ROWS
 
     def use_attention(self, backends: Sequence[Backend]) -> None:
         """One backend per layer."""
@@ -153,5 +150,5 @@ class TargetModel(nn.Module, ABC):
     def wide_pass(
         self, cache: Cache, cursor: Tensor, rows: Tensor, taps: Sequence[int] = (), tiles: TargetTiles | None = None
     ) -> WidePass:
-        """A wide pass as ``decode_pass``, if ``widest_pass`` is one."""
+        """A wide pass as ``decode_pass``, where the family has one."""
         raise NotImplementedError

@@ -81,6 +81,7 @@ def main() -> int:
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape)
     target, drafter = random_pair(shape, device, weights="bf16")
+    target.widest_pass = MAX_ROWS if shape.target.moe is None else WIDE_ROWS[-1]
     decoder = Decoder(target, drafter, options.context + options.tokens + 2 * WIDE_ROWS[-1])
     for cache in decoder.prefix.caches:
         for layer in cache.attention:
@@ -119,7 +120,7 @@ def copied(decoder: Decoder, routing: str, options: argparse.Namespace, report: 
     texts, speed = set(), 0.0
     for name in options.ways:
         values = WAYS[name]
-        decoder.use_policy(Auto(narrow if name == NARROW else costs, fuses=decoder.rounds.choices == 1))
+        decoder.use_policy(Auto(narrow if name == NARROW else costs, fuses=decoder.rounds.fuses))
         decoder.prefix.pretend(prompt[:-1])
         settings = GenerationSettings(max_new_tokens=len(answer), **values)  # type: ignore[arg-type]
         done, marks = [], []

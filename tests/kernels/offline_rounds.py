@@ -28,6 +28,7 @@ from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
+from engine.speculation.trees import WIDE_ROWS
 from tests.kernels.offline import Launch, compile_launch, distinct, record, table
 
 CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
@@ -43,6 +44,7 @@ def launches(card: Card = HOPPER) -> list[Launch]:
         target = Gemma4(replace(target_config, layers=target_config.layers[:1])).to(torch.bfloat16)
         drafter = DFlashDrafter(drafter_config).to(torch.bfloat16)
     target.prepare()
+    target.widest_pass = WIDE_ROWS[-1]
     drafter.prepare()
     embedding = Int8Weight.allocate(target_config.vocab_size, target_config.hidden_size, device=torch.device("meta"))
     with record(card) as made:
@@ -58,6 +60,7 @@ def launches(card: Card = HOPPER) -> list[Launch]:
         _run_tree(launches)
         _run_assistant(target_config)
         _run_lookup(launches)
+        _run_wide(launches)
     return distinct(made)
 
 
@@ -67,7 +70,8 @@ def _run_tree(launches: RoundLaunches) -> None:
     head, sampled, target = launches.target.out, launches.sampled, launches.target
     tree = DraftTree.allocate(Choices.allocate(torch.device("meta")))
     pick_choices(head, tree.choices, target.tiles.head)
-    grow_tree(state, launches.numbers, launches.ids, tree)
+    for text in (None, launches.text):
+        grow_tree(state, launches.numbers, launches.ids, tree, text)
     settings, scratch, drafts = launches.sampling, launches.sample_scratch, tree.choices.tokens[:, 0]
     sample_rows(head, settings, state.cursor, state.width, drafts, sampled, scratch, tree.rows)
     for says in (None, sampled):
@@ -97,6 +101,16 @@ def _run_lookup(launches: RoundLaunches) -> None:
         choose_chain(
             launches.state, launches.numbers, launches.ids, text, launches.drafter_probability, drafted=drafted
         )
+
+
+def _run_wide(launches: RoundLaunches) -> None:
+    """What a round of 64 rows launches beside the target's pass."""
+    assert launches.wide is not None
+    launches.wide.forward = lambda rows: None  # type: ignore[method-assign]
+    launches.look_up(True, launches.widest)
+    for greedy in (True, False):
+        launches.verify_wide(launches.widest, greedy)
+    launches.tell(launches.widest)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,9 @@ from ...kernels.decode.tiles import TargetTiles
 from ...kernels.reference.moe import route
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
-from ...kernels.toolchain.jit import MAX_ROWS
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
-from ...speculation.trees import WIDE_ROWS
 from ..attention_backends import TRITON
 from ..family import AFTER_NORM
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
@@ -123,10 +121,6 @@ class Gemma4(TargetModel):
     @property
     def routers(self) -> list[Router]:
         return [module for module in self.modules() if isinstance(module, Router)]
-
-    @property
-    def widest_pass(self) -> int:
-        return MAX_ROWS if self.config.moe is None else WIDE_ROWS[-1]
 
     def prepare(self) -> None:
         self.frequencies = {layer.rope: inverse_frequencies(layer.rope, self.device) for layer in self.config.attention}
