@@ -4,6 +4,7 @@ heads is a multiple of kv_heads. The result is [n, heads * d] in q's dtype."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Protocol
 
 import torch
@@ -67,8 +68,18 @@ def _mask(q: Tensor, k: Tensor, causal: bool, window: int | None) -> Tensor | No
     n, num_keys = q.shape[0], k.shape[1]
     if (n == 1 or not causal) and (window is None or num_keys <= window):
         return None
-    keys = torch.arange(num_keys, device=k.device)
-    return visible_keys(keys[-n:], keys, causal=causal, window=window).repeat(q.shape[1] // k.shape[0], 1)
+    make = _last_masks if k.device.type == "cpu" else _mask_of
+    return make(n, num_keys, q.shape[1] // k.shape[0], causal, window, k.device)
+
+
+@torch.inference_mode(False)  # training can't save a tensor of inference
+def _mask_of(n: int, num_keys: int, group: int, causal: bool, window: int | None, device: torch.device) -> Tensor:
+    keys = torch.arange(num_keys, device=device)
+    return visible_keys(keys[-n:], keys, causal=causal, window=window).repeat(group, 1)
+
+
+_last_masks = lru_cache(maxsize=4)(_mask_of)
+"""Layers of a kind have the same in a pass. A GPU's are too large to keep."""
 
 
 def _group_rows(q: Tensor, kv_heads: int) -> Tensor:

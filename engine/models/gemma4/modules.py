@@ -37,10 +37,10 @@ class Attention(AttentionModule):
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
-        n, head_dim = x.shape[0], self.config.head_dim
-        q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, head_dim)), rope)
-        raw_k = self.k_proj(x).view(n, -1, head_dim)
-        raw_v = raw_k if self.v_proj is None else self.v_proj(x).view(n, -1, head_dim)
+        projections = [self.q_proj, self.k_proj, *([] if self.v_proj is None else [self.v_proj])]
+        raw_q, raw_k, *rest = (each.unflatten(-1, (-1, self.config.head_dim)) for each in self.read(x, *projections))
+        raw_v = rest[0] if rest else raw_k
+        q = apply_rope(self.q_norm(raw_q), rope)
         k, v = cache.extend(start, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps))
         mixed = self.attend(q, k, v, causal=True, window=self.config.window, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)

@@ -35,11 +35,11 @@ class Attention(AttentionModule):
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
-        n, head_dim = x.shape[0], self.config.head_dim
-        q, k = (projection(x).view(n, -1, head_dim) for projection in (self.q_proj, self.k_proj))
+        head_dim = self.config.head_dim
+        rows = self.read(x, self.q_proj, self.k_proj, self.v_proj)
+        q, k, v = (each.unflatten(-1, (-1, head_dim)) for each in rows)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
-        v = self.v_proj(x).view(n, -1, head_dim)
         k, v = cache.extend(start, apply_rope(k, rope), v)
         mixed = self.attend(apply_rope(q, rope), k, v, causal=True, window=None, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)
