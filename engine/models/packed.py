@@ -10,11 +10,13 @@ from torch import Tensor, nn
 from ..commands import WeightFormat
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import format_of, weight_of
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
+from .layers import merge_projections
 from .target import TargetModel
 
 META = torch.device("meta")
@@ -71,6 +73,15 @@ def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
     """Packs all that is ``packable``, one weight after the other."""
     for name in list(packable(model)):
         hold(model, name, make(model.get_parameter(name).detach()))
+
+
+def hold_target_in_8_bits(model: TargetModel) -> None:
+    """Makes a target on a CPU multiply by whole numbers of 8 bits, its head by a copy. Stacked experts stay floats."""
+    for name in list(packable(model)):
+        if model.get_parameter(name).ndim == 2:
+            hold(model, name, Int8Weight.of(model.get_parameter(name).detach()))
+    model.packed_head = Int8Weight.of(model.head)
+    merge_projections(model, model.read_together)
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:

@@ -142,7 +142,7 @@ class Gemma4(TargetModel):
         return TargetOutput(normed, features)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return capped_logits(hidden, self.head, self.config.logit_softcap)
+        return capped_logits(hidden, self.head_weight, self.config.logit_softcap)
 
     def prefill_pass(self, cache: Cache) -> PrefillPass:
         """Where every layer attends with Triton, kernels do the rest of a prompt as well."""

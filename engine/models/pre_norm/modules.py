@@ -133,7 +133,7 @@ class PreNormTarget(TargetModel):
         return TargetOutput(self.norm(x), features)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return capped_logits(hidden, self.head, None)
+        return capped_logits(hidden, self.head_weight, None)
 
     def prefill_pass(self, cache: Cache) -> PrefillPass:
         """Where every layer attends with Triton, kernels do the rest of a prompt as well."""
