@@ -9,10 +9,12 @@ import torch
 from transformers import AutoTokenizer
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
-from engine.commands import Message
+from engine.commands import EngineOptions, Message
 from engine.decoding.decoder import Decoder
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
+from engine.kernels.weights.integers import multiplies_integers
+from engine.loading.weight_choice import choose_weights
 from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
 from measure.engine.smollm2 import NEAR, Both, answers, differences, load, questions
@@ -41,6 +43,17 @@ def test_weights_are_unpacked_exactly(both: Both) -> None:
     names = dict(both.target.named_parameters())
     assert len(names) == 272
     assert [name for name, part in names.items() if not torch.equal(part, expected[f"model.{name}"])] == []
+
+
+def test_a_cpu_holds_it_in_8_bits_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its file says four bits, so 8 lose little; what is said of it names the file's format."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folders = find_pair("SmolLM2", None, Fetching(offline=True))
+    found = choose_weights(EngineOptions("SmolLM2"), folders, 512, torch.device("cpu"))
+    assert found.in_8_bits is multiplies_integers() and found.is_plain is not found.in_8_bits
+    assert found.stored.blocks == "Q4_1"
+    asked = choose_weights(EngineOptions("SmolLM2", weights="bf16"), folders, 512, torch.device("cpu"))
+    assert not asked.in_8_bits and asked.plan.weights == "bf16"
 
 
 def test_texts_become_the_ids_of_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,13 +23,9 @@ def multiplies_integers() -> bool:
 def integer_product(x: Tensor, values: Tensor, scales: Tensor) -> Tensor:
     """fp32 [n, rows] of fp32 rows x [n, depth], rounded to ``STEPS``, and int8 values [rows, depth], where those of a
     row are worth ``scales`` [rows]."""
-    n, weight = len(x), values.t()
     step = torch.linalg.vector_norm(x, torch.inf, dim=-1, keepdim=True).add_(1e-30).div_(STEPS)
     levels = (x / step).round_()
     coarse = (levels / 128).round_()
     parts = torch.cat((coarse, levels.sub_(coarse, alpha=128))).to(torch.int8)
-    if n == 1:  # PyTorch is four times as fast with one row as with two
-        sums = [torch._int_mm(part, weight).float() for part in parts.split(1)]
-    else:
-        sums = list(torch._int_mm(parts, weight).float().split(n))
-    return sums[1].add_(sums[0], alpha=128).mul_(scales).mul_(step)
+    of_coarse, of_fine = torch._int_mm(parts, values.t()).float().chunk(2)
+    return of_fine.add_(of_coarse, alpha=128).mul_(scales).mul_(step)
