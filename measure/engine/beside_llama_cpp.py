@@ -1,5 +1,5 @@
-"""``python -m measure.engine.beside_llama_cpp``: SmolLM2 on a CPU, held in 8 bits and in fp32, and llama.cpp with the same
-file, in turns. Tokens per second of decoding, greedy; on a busy machine only their ratios say much."""
+"""``python -m measure.engine.beside_llama_cpp``: SmolLM2 on a CPU, held in 8 bits and in fp32, and llama.cpp with the
+same file, in turns. Tokens per second of decoding, greedy; on a busy machine only their ratios say much."""
 
 from __future__ import annotations
 
