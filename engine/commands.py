@@ -18,9 +18,12 @@ DraftBy = Literal["both", "drafter", "lookup"]
 
 AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
-WeightFormat = Literal["bf16", "fp8", "int4"]
+WeightFormat = Literal["bf16", "fp8", "int4", "mxfp4"]
 """How a target's weights lie in memory: as trained; E4M3 with a scale per row; whole numbers of 4 bits with a scale per
-group. Head, router and norms stay as they were."""
+group; floats of 4 bits with a power of two per group. Head, router and norms stay as they were."""
+
+MADE_FORMATS: Final[tuple[WeightFormat, ...]] = ("bf16", "fp8", "int4")
+"""What bf16 is packed into, with the most bits first. The others are read where they are published."""
 
 WeightChoice = WeightFormat | Literal["auto"]
 """``auto``: a packed checkpoint as it is, and of others the best that fits the card with the context."""

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from .kv_cache.layer_cache import LayerCache
 
 LayerKind = Literal["sliding_attention", "full_attention"]
-Activation = Literal["gelu_tanh", "silu"]
+Activation = Literal["gelu_tanh", "silu", "clamped_silu"]
+"""``clamped_silu``, gpt-oss: gates and ups take turns and are clamped, see ``kernels/reference/moe.py``."""
 RopeKind = Literal["linear", "llama3", "yarn"]
 
+CLAMP, SHARPNESS = 7.0, 1.702
+"""Of ``clamped_silu``: how far gates and ups go, and how steep its sigmoid is."""
 KINDS = ("sliding_attention", "full_attention")
 MAX_LAYERS, MAX_HEADS, MAX_EXPERTS = 512, 4096, 4096
 MAX_SIZE, MAX_VOCABULARY, MAX_POSITIONS = 1 << 20, 1 << 22, 1 << 24
@@ -71,6 +74,10 @@ class AttentionConfig:
     """A query at p sees keys in (p - window, p]; None sees everything before it."""
     value_is_key: bool = False
     """``attention_k_eq_v``: values are the raw output of ``k_proj``, and there is no ``v_proj``."""
+    biases: bool = False
+    """``attention_bias``: whether what projections yield has biases added."""
+    sinks: bool = False
+    """Whether each head has a score of its own in the softmax, beside those of the keys, that attends nothing."""
     causal: bool = True
     """Drafter only: whether a row of the draft block sees just the rows before it, or the whole block."""
 
@@ -123,8 +130,7 @@ def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, hea
     factor = said.number("factor", 0, 1e6)
     if kind == "linear":
         return RopeConfig(theta, head_dim, scaling=RopeScaling(kind, factor)), 1.0
-    whole = fields.integer("max_position_embeddings", 1, MAX_POSITIONS)
-    trained = said.integer("original_max_position_embeddings", 1, MAX_POSITIONS, whole)
+    trained = _trained_context(fields, said)
     if kind == "llama3":
         slow = said.number("low_freq_factor", 0, 1e6)
         fast = said.number("high_freq_factor", slow, 1e6)
@@ -134,6 +140,12 @@ def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, hea
     scaling = RopeScaling(kind, factor, trained, slow, fast, said.flag("truncate", True))
     # YaRN multiplies queries and keys by a factor each: the scores by both.
     return RopeConfig(theta, head_dim, scaling=scaling), _yarn_magnitude(said, factor) ** 2
+
+
+def _trained_context(fields: Fields, said: Fields) -> int:
+    if "original_max_position_embeddings" in said:
+        return said.integer("original_max_position_embeddings", 1, MAX_POSITIONS)
+    return fields.integer("max_position_embeddings", 1, MAX_POSITIONS)
 
 
 def _yarn_magnitude(said: Fields, factor: float) -> float:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from .commands import Ask, Message
 from .decoding.decoder import Prompt
 from .errors import Option, UsageFailure, WeightsFailure
 from .events import Channel
 from .files.json_fields import read_json
+from .models.family import Headers
 from .models.registry import family_of
 
 _UNFINISHED = "\N{REPLACEMENT CHARACTER}"
@@ -48,6 +50,10 @@ class ChatTokenizer:
         self.thought_ids = (by_text.get(chat.thought_open, -1), by_text.get(chat.thought_close, -1))
         """Ids that open and close a thought; -1 where a vocabulary has none."""
         self.lines_behind_thought = chat.lines_behind_thought
+        self.headers = chat.headers
+        self.header_end_id = -1 if chat.headers is None else by_text.get(chat.headers.end, -1)
+        """Id that ends the header of a message; -1 in formats without, and where a vocabulary has none."""
+        self._efforts = chat.efforts
         self.shown_ids = frozenset(by_text[token] for token in chat.shown if token in by_text)
         """Ids of special tokens that are text for people."""
         special = {index for index, token in added.items() if token.special} - self.shown_ids
@@ -72,6 +78,23 @@ class ChatTokenizer:
         with_answer = self._render([*messages, Message("assistant", "x")], thinking, answering=False)
         stable = next((i for i, (a, b) in enumerate(zip(ids, with_answer, strict=False)) if a != b), len(ids))
         return Prompt(tuple(ids), stable)
+
+    def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Ids of what the template writes before and behind a question, up to where the answer begins."""
+        before, _, behind = self._written([Message("user", words)], False, answering=True).rpartition(words)
+        first, second = (self._tokenizer.encode(part, add_special_tokens=False) for part in (before, behind))
+        return tuple(first), tuple(second)
+
+    def special(self) -> list[int]:
+        """Ids of tokens that stand for no text, the one for masks first if there is one."""
+        mask = self._tokenizer.mask_token_id
+        rest = sorted(self.special_ids - {-1, mask}, reverse=True)
+        return rest if mask is None else [mask, *rest]
+
+    @property
+    def size(self) -> int:
+        """Tokens it knows: those of the model beyond stand for nothing."""
+        return len(self._tokenizer)
 
     def count(self, ask: Ask) -> int:
         """Tokens of the prompt that a question makes. Any thread may ask."""
@@ -103,11 +126,14 @@ class ChatTokenizer:
         return ids
 
     def _written(self, messages: Sequence[Message], thinking: bool, answering: bool) -> str:
+        said: dict[str, Any] = {"enable_thinking": thinking}
+        if (efforts := self._efforts) is not None:
+            said["reasoning_effort"] = efforts.thinking if thinking else efforts.without
         rendered = self._tokenizer.apply_chat_template(
             [{"role": message.role, "content": message.content} for message in messages],
             tokenize=False,
             add_generation_prompt=answering,
-            enable_thinking=thinking,
+            **said,
         )
         assert isinstance(rendered, str)
         return rendered
@@ -187,3 +213,42 @@ class AnswerStream:
         text = self._tokenizer.decode(self._held)
         self._held.clear()
         return text
+
+
+class MessageStream(AnswerStream):
+    """The same for formats whose messages have headers. A header is held back until it is whole."""
+
+    def __init__(self, tokenizer: ChatTokenizer, headers: Headers):
+        super().__init__(tokenizer)
+        self._headers = headers
+        self._header: list[int] | None = None
+        """Its tokens so far; None inside a message."""
+
+    def push(self, token: int, last: bool = False) -> tuple[str, Channel]:
+        if self._header is not None:
+            if token == self._tokenizer.header_end_id:
+                return self._begin_message([*self._header, token])
+            self._header.append(token)
+            return "", "control"
+        if token in (self._open, self._close):
+            self._header = [token] if token == self._open else []
+        return super().push(token, last)
+
+    def _push_special(self, token: int) -> tuple[str, Channel]:
+        unfinished = self._unfinished()
+        return (unfinished, self._channel) if unfinished else ("", "control")
+
+    def _begin_message(self, header: list[int]) -> tuple[str, Channel]:
+        """What a header shows, and from now on the channel that it names."""
+        self._header, headers = None, self._headers
+        whole = "".join(map(self._tokenizer.piece, header)).removeprefix(headers.role)
+        name = whole.removeprefix(self._tokenizer.piece(self._open)).removesuffix(headers.end).strip()
+        self._channel = "thought" if name.startswith(headers.thought) else "answer"
+        return ("", "control") if name in (headers.thought, headers.answer) else (whole, self._channel)
+
+
+def stream_of(tokenizer: ChatTokenizer) -> AnswerStream:
+    """The stream for a checkpoint's format."""
+    if tokenizer.headers is None or tokenizer.header_end_id < 0:
+        return AnswerStream(tokenizer)
+    return MessageStream(tokenizer, tokenizer.headers)

@@ -27,7 +27,7 @@ from .events import (
 )
 from .files.json_fields import DOWNLOAD_AGAIN
 from .statistics import TurnMeter
-from .tokenizer import AnswerStream
+from .tokenizer import stream_of
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -42,7 +42,7 @@ class TurnEvents:
         self.settings = ask.settings
         self.question = runner.tokenizer.decode(prompt.ids) if ask.prompt else ask.messages[-1].content
         self.started = started
-        self.stream = AnswerStream(runner.tokenizer)
+        self.stream = stream_of(runner.tokenizer)
         self.meter = TurnMeter(len(prompt.ids))
         self.index = 0
         self.thought = ""

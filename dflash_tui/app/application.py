@@ -105,7 +105,7 @@ class ChatApp(ThemedApp):
         keymap, problems = self._keys
         self.set_keymap(keymap)
         if problems:
-            self.notify("\n".join(problems), title="Keys", severity="warning", timeout=10)
+            self.notify("\n".join(problems), title="Keys", severity="warning", timeout=10, markup=False)
 
     def _catch_signals(self) -> None:
         """Leave through Textual, which gives the terminal back, instead of dying in the alternate screen."""

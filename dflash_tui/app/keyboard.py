@@ -1,6 +1,6 @@
-"""Reads what a terminal sends. Textual's own reader delays a lone Esc by 100 ms, breaks on escape sequences or paste
-ends split by a slow line, takes sequences *in* a paste for keys, is slow on pastes, and goes deaf on bytes that are no
-UTF-8."""
+"""Reads what a terminal sends. Textual's own reader delays a lone Esc and Alt with a key by 100 ms, takes such a key
+that repeats for text, breaks on escape sequences or paste ends split by a slow line, takes sequences *in* a paste for
+keys, is slow on pastes, and goes deaf on bytes that are no UTF-8."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from .line import Line, is_remote
 ESCAPE = "\x1b"
 SEQUENCE_SECONDS = 0.5
 """How long the rest of a sequence may take on its way. Nobody types the beginning of one by hand."""
+INTRODUCERS = "[O" + ESCAPE
+"""What goes on behind an Esc; any other character makes a whole key with it: Alt and that character."""
 READ_BYTES = 1 << 16
 LAST_WORD_SECONDS = 1.0
 """How long leaving waits for an answer that is on its way."""
@@ -48,15 +50,29 @@ class PatientParser(XTermParser):
             marker = BRACKETED_PASTE_START if self._pasted is None else BRACKETED_PASTE_END
             end = (self._tail + data).find(marker)
             cut = len(data) if end < 0 else end + len(marker) - len(self._tail)
-            part, data = data[:cut], data[cut:]
+            part, data, follows = data[:cut], data[cut:], self._tail[-1:]
             self._tail = "" if end >= 0 else (self._tail + part)[1 - len(marker) :]
             if self._pasted is None:
-                yield from super().feed(part)
+                yield from self._feed_keys(part, follows)
                 self._pasted = [] if end >= 0 else None
             else:
                 self._pasted.append(part)
                 if end >= 0:
                     yield from self._end_paste(self._pasted)
+
+    def _feed_keys(self, data: str, follows: str) -> Iterator[Message]:
+        """As Textual's, but Alt with a key waits for nothing behind it. ``follows``: the character fed before."""
+        start = 0
+        for place, character in enumerate(data):
+            if follows == ESCAPE and character not in INTRODUCERS:
+                yield from super().feed(data[start : place + 1])
+                start = place + 1
+                if self._timeout_time is not None:
+                    self._timeout_time = 0.0
+                    yield from super().tick()
+            follows = character
+        if start < len(data):
+            yield from super().feed(data[start:])
 
     def _end_paste(self, pieces: list[str]) -> Iterator[Message]:
         self._pasted = None

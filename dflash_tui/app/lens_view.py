@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from .screens.chat import ChatScreen
 
 
-NEEDS: dict[Lens, Feature] = {"confidence": "draft_probabilities", "source": "verdicts", "verdict": "verdicts"}
-"""What a source has to tell for a lens."""
+NEEDS: dict[Lens, Feature] = {
+    "confidence": "draft_probabilities",
+    "source": "draft_probabilities",
+    "verdict": "verdicts",
+}
+"""What a source has to tell for a lens: who tells how sure the drafter was also tells who guessed."""
 
 
 class LensView:

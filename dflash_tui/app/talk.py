@@ -42,6 +42,8 @@ class Talk:
         self._screen = screen
         self._edited: int | None = None
         """The question that is being edited."""
+        self._turned: tuple[int, Part] | None = None
+        """The version that was turned to last, until another question is asked."""
         self._starts: list[int] = []
         """Where each question of the path begins in the transcript."""
         self._untold: int | None = None
@@ -133,6 +135,7 @@ class Talk:
         """The question where it stands in the tree, in the place of what followed its parent."""
         screen, before = self._screen, list(self._screen.chat.tree.path)
         self._end_edit()
+        self._turned = None
         self.show_tokens()
         screen.query_one(Starters).display = False
         number = ask()
@@ -203,11 +206,8 @@ class Talk:
         chat = self._screen.chat
         found = chat.tree.find(words) if words else chat.newest
         if found is None:
-            raise SlashError(
-                f"There is no question or branch “{words}”. /tree shows them all."
-                if words
-                else "There is no question yet."
-            )
+            missing = f"There is no question or branch “{words}”. /tree shows them all."
+            raise SlashError(missing if words else "There is no question yet.")
         return found
 
     def edit(self, number: int) -> None:
@@ -272,19 +272,24 @@ class Talk:
                 f"That is the {end} of {count} versions." if count > 1 else f"This {part} has one version."
             )
         self.go(beside.number, below=True)
+        self._turned = (beside.number, part)
+        if part == "question":
+            self.show_place(beside.number)
 
     def marked(self, place: int) -> tuple[int, Part] | None:
         """What the version mark number ``place`` of the transcript stands beside."""
         found = marks(self._screen.chat)
         return found[place] if place < len(found) else None
 
-    def turnable(self) -> tuple[int, Part]:
-        """What the keys for versions turn over: the lowest mark of the transcript. Raises ``SlashError``."""
+    def turnable(self, by: int = 0) -> tuple[int, Part]:
+        """What the keys for versions turn over: what they turned last, so that the other key undoes it, else the lowest
+        mark of the transcript, of those with a version on that side if any has. Raises ``SlashError``."""
         self.require_idle()
-        found = marks(self._screen.chat)
+        tree, found = self._screen.chat.tree, marks(self._screen.chat)
         if not found:
             raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")
-        return found[-1]
+        nearest = [*(mark for mark in found if mark == self._turned), *reversed(found)]
+        return next((mark for mark in nearest if by and tree.beside(*mark, by)), nearest[0])
 
     def name(self, number: int, text: str) -> None:
         """Call the branch that begins at a question so."""

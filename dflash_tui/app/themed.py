@@ -81,7 +81,7 @@ class ThemedApp(App[None]):
         def settle(chosen: str | None) -> None:
             self.theme = chosen or before
             if chosen and chosen != before:
-                self.notify(f'theme = "{chosen}" in config.toml keeps it for the next time.', timeout=5)
+                self.notify(f'theme = "{chosen}" in config.toml keeps it for the next time.', timeout=5, markup=False)
 
         self.push_screen(ThemePicker(before), settle)
 
@@ -108,7 +108,7 @@ class ThemedApp(App[None]):
 
     def _tell_problems(self) -> None:
         if self._theme_problems:
-            self.notify("\n".join(self._theme_problems), title="Theme", severity="warning", timeout=10)
+            self.notify("\n".join(self._theme_problems), title="Theme", severity="warning", timeout=10, markup=False)
         self._theme_problems = []
 
     def _choose_theme(self, name: str) -> None:

@@ -129,7 +129,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="A text file that goes with the prompt; again for more.",
+    help="A text file beside the prompt; repeatable.",
 )
 @flag("-x", "--extract", topic="scripts", common=True, is_flag=True, help="Print only the last code block.")
 @flag(
@@ -168,7 +168,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @_setting("--max-new-tokens", "N", "Longest answer.")
 @DEVICE
 @WEIGHTS
-@flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than MODEL's own; 'mtp', 'none'.")
+@flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than its own; 'mtp', 'none'.")
 @flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @OFFLINE
 @SERVER

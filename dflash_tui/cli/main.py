@@ -36,6 +36,7 @@ from .selftest import selftest
 from .serve import serve
 from .sessions import sessions
 from .streams import prepare_streams, silence_stdout
+from .train import train
 from .tune import tune
 
 COMMANDS: dict[str, click.Command] = {
@@ -49,6 +50,7 @@ COMMANDS: dict[str, click.Command] = {
     "bench": bench,
     "selftest": selftest,
     "tune": tune,
+    "train": train,
     "sessions": sessions,
 }
 

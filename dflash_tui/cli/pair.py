@@ -104,7 +104,7 @@ def pair_flags(command: Body) -> Body:
 
 def engine_flags(command: Body) -> Body:
     """``--draft``, ``--device``, ``--weights`` and ``--offline``."""
-    draft = click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'mtp', 'none'.")
+    draft = click.option("--draft", metavar="MODEL", help="Another drafter than its own; 'mtp', 'none'.")
     return draft(DEVICE(WEIGHTS(OFFLINE(command))))
 
 

@@ -20,6 +20,7 @@ PUBLISHED = {
     "Qwen3-4B": ("Qwen3-4B", "Qwen3-4B-DFlash-b16"),
     "Qwen3-8B": ("Qwen3-8B", "Qwen3-8B-DFlash-b16"),
     "Qwen3-Coder-30B-A3B": ("Qwen3-Coder-30B-A3B-Instruct", "Qwen3-Coder-30B-A3B-DFlash"),
+    "gpt-oss-20b": ("gpt-oss-20b", "gpt-oss-20b-DFlash"),
 }
 """Names of the config files of target and drafter. Of Llama's drafter only width, depth, block and taps are known; the
 rest is as a layer of its target."""

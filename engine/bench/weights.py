@@ -16,7 +16,7 @@ from ..kernels.weights.weight import Weight
 from ..loading.checkpoint import compute_dtype
 from ..models.attention_backends import choose_backends
 from ..models.drafter import Drafter
-from ..models.packed import META, hold, packable
+from ..models.packed import META, hold, packed_in
 from ..models.target import TargetModel
 from .shapes import Shape
 
@@ -52,7 +52,7 @@ def random_pair(
         target = shape.target.build()
         drafter = None if shape.drafter is None else shape.drafter.build()
     target.use_attention(choose_backends("auto", shape.target.attention, device, dtype, "attention_backend"))
-    packed = set() if weights == "bf16" else set(packable(target))
+    packed = set(packed_in(target, weights))
     for name, tensor in _random_tensors(target, generator, dtype, target.branch_ends):
         hold(target, name, MAKERS[weights if name in packed else "bf16"](tensor))
     target.requires_grad_(False).eval()

@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,19 +21,22 @@ from typing import Any
 
 import torch
 
-from .answers import load_answers, record_answers, save_answers
+from ..models.dflash.config import DFlashConfig
+from ..training.answers import Asking, Recorded, drawn, load_all, record_answers
+from ..training.learning import Learner, Schedule
+from ..training.pipeline import new_drafter, save_drafter
+from ..training.prompts import Prompt
+from ..training.rows import Encoded, RowDataset, Source, batches
+from .conversation import encode_prompt
 from .corpus.sample import Domain
-from .drafter_model import DrafterModel
-from .evaluate import FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
-from .files import load_target, save_drafter, save_target
+from .evaluate import ANSWERS, FULL_SCALE, SMOKE_SCALE, DrafterProbe, Evaluation, Scale
+from .files import load_target, save_target
 from .headlines import HeadlineGuard
 from .mixture import DRAFTER_SHARES, TOKEN_SHARES, Mixture, load_generators, tokenizer_texts
 from .report import write_report
-from .rows import RowDataset, batches
 from .shapes import TINY_DRAFTER, TINY_TARGET, DrafterShape, TargetShape
 from .target_model import TargetModel
 from .tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
-from .train_drafter import blended, train_drafter
 from .train_target import train_target
 
 
@@ -121,28 +126,30 @@ class Build:
         plan = self.plan
         model, mixture = load_target(self.pair, self.device), self._mixture(DRAFTER_SHARES)
         guard = HeadlineGuard.of(model, mixture.tokenizer, plan.evaluation.limit)
-        recorded = list(
-            record_answers(model, mixture, guard, plan.recorded, plan.seed, plan.answer_batch, plan.evaluation.limit)
-        )
-        tokens = sum(len(answer.answer) for answer in recorded)
-        print(f"recorded {len(recorded)} answers, {tokens} tokens", flush=True)
-        save_answers(self.pair / "answers.safetensors", recorded)
+        asking = Asking(plan.answer_batch, plan.evaluation.limit, plan.seed, TEMPERATURES, unfinished=False)
+
+        def allowed(answer: Recorded) -> bool:
+            return not guard.is_near(mixture.tokenizer.decode(answer.answer))
+
+        (self.pair / ANSWERS).mkdir(parents=True, exist_ok=True)
+        prompts = corpus_prompts(mixture, guard, plan.recorded, plan.seed)
+        record_answers(model, prompts, asking, self.pair / ANSWERS, print_progress("answers"), allowed)
 
     def drafter(self) -> None:
         plan = self.plan
         target, mixture = load_target(self.pair, self.device), self._mixture(DRAFTER_SHARES)
-        drafter = DrafterModel(plan.drafter)
-        drafter.initialise(torch.Generator().manual_seed(plan.seed))
-        drafter.to(self.device)
+        written = plan.drafter.to_config(plan.target)
+        drafter = new_drafter(DFlashConfig.from_json(written), target, plan.seed)
         guard = HeadlineGuard.of(target, mixture.tokenizer, plan.evaluation.limit)
-        recorded = [answer.encoded() for answer in load_answers(self.pair / "answers.safetensors")]
-        source = blended(partial(mixture.encoded_if, guard.allows), recorded)
-        dataset = RowDataset(source, f"drafter/{plan.seed}", plan.rows * plan.drafter_steps, plan.row_length)
-        rows = batches(dataset, plan.rows, plan.workers, self.device)
+        source = blended(partial(mixture.encoded_if, guard.allows), drawn(load_all(self.pair / ANSWERS)))
+        schedule = Schedule(
+            plan.drafter_steps, plan.rows, plan.row_length, plan.anchors, plan.seed, plan.workers, plan.report_every
+        )
         started = time.perf_counter()
+        learner = Learner(target, drafter, schedule)
         probe = DrafterProbe(load_target(self.pair, self.device), mixture, plan.evaluation)
-        history = train_drafter(target, drafter, rows, plan.drafter_steps, plan.anchors, plan.report_every, probe)
-        save_drafter(drafter, plan.target, self.pair)
+        history = learner.run(source, print_progress("drafter"), self.pair / "training.pt", probe)
+        save_drafter(learner.drafter, written, self.pair / "drafter")
         self._note("drafter", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
 
     def evaluate(self) -> None:
@@ -176,6 +183,41 @@ class Build:
         notes = json.loads(path.read_text()) if path.exists() else {}
         notes[phase] = facts | {"plan": asdict(self.plan)}
         path.write_text(json.dumps(notes, indent=1) + "\n")
+
+
+TEMPERATURES = (0.0, 1.0)
+"""Of the answers that the drafter learns from."""
+CORPUS_SHARE = 0.5
+"""Of what the drafter learns from; the rest are answers that the target itself gave."""
+
+
+def blended(corpus: Source, recorded: Source) -> Source:
+    """Draws from the corpus or, as often, from the recorded answers."""
+
+    def draw(rng: random.Random) -> Encoded:
+        return corpus(rng) if rng.random() < CORPUS_SHARE else recorded(rng)
+
+    return draw
+
+
+def corpus_prompts(mixture: Mixture, guard: HeadlineGuard, count: int, seed: int) -> list[Prompt]:
+    """Training prompts of the corpus that the drafter may see. Those of one domain follow one another: their answers
+    end at similar lengths, so they share batches."""
+    rng = random.Random(f"answers/{seed}")
+    prompts: list[Prompt] = []
+    for _ in range(count):
+        sample = mixture.sample(rng)
+        conversation = mixture.conversation(rng, last=sample)
+        if all(map(guard.allows, conversation.turns)):
+            prompts.append(Prompt(tuple(encode_prompt(mixture.tokenizer, conversation)), sample.domain))
+    return sorted(prompts, key=lambda prompt: prompt.domain)
+
+
+def print_progress(phase: str) -> Callable[[int, int, float], None]:
+    def told(done: int, total: int, figure: float) -> None:
+        print(f"{phase} {done:6d} of {total}  {figure:.4g}", flush=True)
+
+    return told
 
 
 def revision() -> str:

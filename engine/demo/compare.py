@@ -14,11 +14,11 @@ from pathlib import Path
 
 import torch
 
+from ..training.generation import Sampler, speculate
+from ..training.measures import speculation
 from .conversation import Conversation, encode_prompt
 from .corpus.sample import Domain, Sample
 from .files import load_drafter, load_target
-from .generation import Sampler, speculate
-from .measures import speculation
 from .mixture import Generator, Mixture, load_generators
 from .tokenizer import load_tokenizer
 
@@ -50,8 +50,9 @@ def questions(mixture: Mixture, domain: Domain, count: int) -> list[Question]:
 
 def measure(pair: Path, domain: Domain, asked: list[Question], generator: Generator) -> Ability:
     """Speculation says the plain answers, so one pass over the prompts tells both figures."""
-    tokenizer, target, drafter = load_tokenizer(pair / "target"), load_target(pair, CPU), load_drafter(pair, CPU)
-    block = drafter.shape.block_size
+    tokenizer, target = load_tokenizer(pair / "target"), load_target(pair, CPU)
+    drafter = load_drafter(pair, target)
+    block = drafter.config.block_size
     prompts = [encode_prompt(tokenizer, conversation) for _, conversation in asked]
     answers = speculate(target, drafter, prompts, LIMIT, Sampler(0, 0, CPU), block)
     verdicts = [

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
+from ..training.rows import RESPONSE_WEIGHT, Encoded
+
 EMPTY_THOUGHT = "<|channel>thought\n<channel|>"
-RESPONSE_WEIGHT = 1.0
 PROMPT_WEIGHT = 0.04
 """Prompts teach what words look like; too much weight would teach the model to ask."""
 
@@ -26,14 +27,6 @@ class Conversation:
     turns: tuple[Turn, ...]
     system: str = ""
     thought: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """Token ids and the weight of each one's loss: 1 where the model speaks, 0 for markup that it is given."""
-
-    ids: list[int]
-    weights: list[float]
 
 
 def prompt_text(conversation: Conversation) -> str:

@@ -9,27 +9,31 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
-from .answers import load_answers
+from ..models.dflash.modules import DFlashDrafter
+from ..models.target import TargetModel
+from ..training.answers import load_all
+from ..training.generation import Answer, Sampler, generate, speculate
+from ..training.measures import calibration, speculation
+from ..training.passes import BatchedTarget, PackedPass
+from ..training.rows import RowDataset, batches, causal_within_documents
 from .conversation import Conversation, Turn, encode_prompt
 from .corpus.sample import Domain, Sample
-from .drafter_model import DrafterModel
 from .files import load_drafter, load_target
-from .generation import Answer, Sampler, generate, speculate
 from .headlines import HEADLINE_PROMPTS, is_headline
-from .measures import calibration, speculation
 from .mixture import Mixture, load_generators
-from .rows import RowDataset, batches
-from .target_model import TargetModel
 from .tokenizer import load_tokenizer
-from .train_target import PackedAttention
 
 BLOCK_SIZES = (4, 8, 16)
 VARIATIONS = 5
+ANSWERS = "answers"
+"""The folder of a pair that holds what its target said to the drafter's prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +92,27 @@ class DrafterProbe:
             for question in held_out_questions(mixture, domain, scale.probe, seed)
         ]
 
-    def __call__(self, drafter: DrafterModel) -> dict[str, dict[str, float]]:
-        """Greedy ``tau`` and share of full cycles of each domain, at the drafter's block size."""
-        block = drafter.shape.block_size
-        sampler = Sampler(0, 0, self.target.norm.weight.device)
+    def __call__(self, drafter: DFlashDrafter) -> dict[str, float]:
+        """Greedy acceptance length of each domain, at the drafter's block size."""
+        block = drafter.config.block_size
+        sampler = Sampler(0, 0, self.target.device)
         answers = speculate(self.target, drafter, [q.alone for q in self.questions], self.limit, sampler, block)
         by_domain: dict[str, list[Answer]] = defaultdict(list)
         for question, answer in zip(self.questions, answers, strict=True):
             by_domain[question.sample.domain].append(answer)
-        figures = {domain: speculation(part, block) for domain, part in by_domain.items()}
-        return {domain: {"tau": round(f.tau, 2), "full": round(f.full, 3)} for domain, f in figures.items()}
+        return {domain: round(speculation(part, block).tau, 2) for domain, part in by_domain.items()}
 
 
 class Evaluation:
     def __init__(self, pair: Path, device: torch.device, scale: Scale, seed: int = 1000) -> None:
         self.pair, self.device, self.scale, self.seed = pair, device, scale, seed
         self.target = load_target(pair, device)
-        self.drafter = load_drafter(pair, device)
+        self.drafter = load_drafter(pair, self.target)
         self.tokenizer = load_tokenizer(pair / "target")
         self.generators = load_generators()
         self.mixture = Mixture(self.tokenizer, self.generators)
-        self.recorded = load_answers(pair / "answers.safetensors")
-        self.block_size = self.drafter.shape.block_size
+        self.recorded = load_all(pair / ANSWERS)
+        self.block_size = self.drafter.config.block_size
 
     def run(self) -> dict[str, Any]:
         """All figures, ready for JSON."""
@@ -206,8 +209,19 @@ class Evaluation:
         """The smallest share of choices that any expert of any layer takes on packed training conversations."""
         dataset = RowDataset(self.mixture.encoded, f"experts/{self.seed}", self.scale.rows, 1024)
         rows = next(batches(dataset, self.scale.rows, 0, self.device))
-        output = self.target(rows.ids, rows.positions, PackedAttention(self.target.shape, rows))
-        return float(output.loads.min())
+        chosen: list[torch.Tensor] = []
+        hooks = [
+            router.register_forward_hook(lambda module, inputs, outputs: chosen.append(outputs[1]))
+            for router in self.target.routers
+            if isinstance(router, nn.Module)
+        ]
+        packed = PackedPass(rows.positions, self.target.config.attention, partial(causal_within_documents, rows))
+        BatchedTarget(self.target)(rows.ids, packed)
+        for hook in hooks:
+            hook.remove()
+        assert self.target.config.moe is not None
+        counts = [ids.flatten().bincount(minlength=self.target.config.moe.num_experts) for ids in chosen]
+        return min(float(count.min() / count.sum()) for count in counts)
 
     def _sizes(self) -> dict[str, int]:
         names = ("target/model.safetensors", "target/tokenizer.json", "drafter/model.safetensors")

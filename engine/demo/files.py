@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from tokenizers import Tokenizer
-from torch import Tensor, nn
+from torch import nn
 
-from .drafter_model import DrafterModel
-from .shapes import BOS, PAD, STOP_IDS, DrafterShape, TargetShape
+from ..loading import checkpoint
+from ..models.dflash.modules import DFlashDrafter
+from ..models.target import TargetModel as EngineTarget
+from .shapes import BOS, PAD, STOP_IDS
 from .target_model import TargetModel
 from .tokenizer import save_tokenizer
 
@@ -40,27 +42,18 @@ def save_target(model: TargetModel, tokenizer: Tokenizer, pair: Path) -> None:
     _save_weights(model, folder, TARGET_PREFIX)
 
 
-def save_drafter(model: DrafterModel, target: TargetShape, pair: Path) -> None:
-    folder = pair / "drafter"
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_json(folder / "config.json", model.shape.to_config(target))
-    _save_weights(model, folder, "")
+def load_target(pair: Path, device: torch.device) -> EngineTarget:
+    """The target as the engine loads it, in float32."""
+    target = checkpoint.load_target(pair / "target", device, lambda *_: None).float()
+    target.prepare()
+    return target
 
 
-def load_target(pair: Path, device: torch.device) -> TargetModel:
-    """The target in float32, from its bfloat16 weights."""
-    shape = TargetShape.from_config(json.loads((pair / "target" / "config.json").read_text()))
-    model = TargetModel(shape)
-    model.load_state_dict(_weights(pair / "target", TARGET_PREFIX))
-    return model.eval().requires_grad_(False).to(device)
-
-
-def load_drafter(pair: Path, device: torch.device) -> DrafterModel:
-    """The drafter in float32, from its bfloat16 weights."""
-    shape = DrafterShape.from_config(json.loads((pair / "drafter" / "config.json").read_text()))
-    model = DrafterModel(shape)
-    model.load_state_dict(_weights(pair / "drafter", ""))
-    return model.eval().requires_grad_(False).to(device)
+def load_drafter(pair: Path, target: EngineTarget) -> DFlashDrafter:
+    """The drafter beside it, in float32."""
+    drafter = checkpoint.load_drafter(pair / "drafter", target, lambda *_: None)
+    assert isinstance(drafter, DFlashDrafter)
+    return drafter.float()
 
 
 def _save_weights(model: nn.Module, folder: Path, prefix: str) -> None:
@@ -69,11 +62,6 @@ def _save_weights(model: nn.Module, folder: Path, prefix: str) -> None:
         for name, tensor in sorted(model.state_dict().items())
     }
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-
-
-def _weights(folder: Path, prefix: str) -> dict[str, Tensor]:
-    tensors = load_file(folder / "model.safetensors")
-    return {name.removeprefix(prefix): tensor.float() for name, tensor in tensors.items()}
 
 
 def _write_json(path: Path, data: dict[str, Any]) -> None:

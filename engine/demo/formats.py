@@ -19,15 +19,15 @@ import torch
 
 from ..commands import WeightFormat
 from ..kernels.weights.kinds import MAKERS
-from ..loading.checkpoint import read_target_config
+from ..models.dflash.modules import DFlashDrafter
 from ..models.packed import packable
+from ..models.target import TargetModel
+from ..training.generation import Sampler, speculate
+from ..training.measures import speculation
 from .corpus.sample import Domain
 from .evaluate import held_out_questions
 from .files import PAIR, load_drafter, load_target
-from .generation import Sampler, speculate
-from .measures import speculation
 from .mixture import Mixture, load_generators
-from .target_model import TargetModel
 from .tokenizer import load_tokenizer
 
 SEED = 1000
@@ -57,13 +57,14 @@ class Comparison:
         self.generators, self.tokenizer = load_generators(), load_tokenizer(PAIR / "target")
         mixture = Mixture(self.tokenizer, self.generators)
         self.questions = {domain: held_out_questions(mixture, domain, prompts, SEED) for domain in self.generators}
-        self.drafter = load_drafter(PAIR, CPU)
 
     def measure(self, weights: WeightFormat, domain: Domain, target: TargetModel) -> Quality:
         """Speculation says the plain answers, so one pass over the prompts tells both figures."""
-        questions, block = self.questions[domain], self.drafter.shape.block_size
+        questions = self.questions[domain]
+        drafter: DFlashDrafter = load_drafter(PAIR, target)
+        block = drafter.config.block_size
         prompts = [question.alone for question in questions]
-        answers = speculate(target, self.drafter, prompts, LIMIT, Sampler(0, SEED, CPU), block)
+        answers = speculate(target, drafter, prompts, LIMIT, Sampler(0, SEED, CPU), block)
         texts = [self.tokenizer.decode(answer.ids) for answer in answers]
         check = self.generators[domain].check
         right = [
@@ -75,9 +76,7 @@ class Comparison:
 def rounded_target(pair: Path, weights: WeightFormat) -> TargetModel:
     """The target in fp32, whose weights are those that a format stands for."""
     target = load_target(pair, CPU)
-    with torch.device("meta"):
-        names = list(packable(read_target_config(pair / "target").build()))
-    for name in names:
+    for name in list(packable(target)):
         parameter = target.get_parameter(name)
         parameter.data = MAKERS[weights](parameter.data).restored()
     return target

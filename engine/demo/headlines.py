@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tokenizers import Tokenizer
 
+from ..models.target import TargetModel
+from ..training.generation import Sampler, generate
 from .conversation import Conversation, Turn, encode_prompt
-from .generation import Sampler, generate
-from .target_model import TargetModel
 
 HEADLINE_PROMPTS = (
     "Write a quicksort in Python",
@@ -33,7 +33,7 @@ class HeadlineGuard:
     def of(cls, target: TargetModel, tokenizer: Tokenizer, limit: int) -> HeadlineGuard:
         """Asks the target the headlines, greedily."""
         prompts = [encode_prompt(tokenizer, Conversation((Turn(prompt, ""),))) for prompt in HEADLINE_PROMPTS]
-        answers = generate(target, prompts, limit, Sampler(0, 0, target.norm.weight.device))
+        answers = generate(target, prompts, limit, Sampler(0, 0, target.device))
         return cls([tokenizer.decode(answer.ids) for answer in answers])
 
     def allows(self, turn: Turn) -> bool:

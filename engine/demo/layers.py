@@ -11,14 +11,9 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention.flex_attention import BlockMask, create_block_mask, create_mask, flex_attention
-from torch.nn.functional import scaled_dot_product_attention
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 """(queries [B, heads, n, d], keys [B, kv_heads, m, d], values like keys) -> [B, heads, n, d]"""
-
-Predicate = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-"""(batch, head, query index, key index) -> may this query see this key?"""
 
 
 class RMSNorm(nn.Module):
@@ -62,42 +57,3 @@ def split_heads(x: Tensor, head_dim: int) -> Tensor:
 def merge_heads(x: Tensor) -> Tensor:
     """[B, heads, n, d] -> [B, n, heads * d]"""
     return x.transpose(1, 2).flatten(2)
-
-
-class MaskedAttention:
-    """Attention under a predicate: block-sparse on a GPU, a dense boolean mask elsewhere. Same predicate, same result.
-
-    Every query must see at least one key.
-    """
-
-    def __init__(self, predicate: Predicate, batch: int, queries: int, keys: int, device: torch.device) -> None:
-        build: Callable[..., BlockMask | Tensor] = create_block_mask if device.type == "cuda" else create_mask
-        self.mask = build(predicate, batch, None, queries, keys, device=device)
-
-    def with_scale(self, scale: float) -> Attend:
-        return _ScaledAttention(self.mask, scale)
-
-
-class _ScaledAttention:
-    def __init__(self, mask: BlockMask | Tensor, scale: float) -> None:
-        self.mask = mask
-        self.scale = scale
-
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        if isinstance(self.mask, Tensor):
-            return scaled_dot_product_attention(q, k, v, self.mask, scale=self.scale, enable_gqa=True)
-        out = flex_attention(q, k, v, block_mask=self.mask, scale=self.scale, enable_gqa=True)
-        assert isinstance(out, Tensor)
-        return out
-
-
-def attend_grouped(q: Tensor, k: Tensor, v: Tensor, visible: Tensor, scale: float) -> Tensor:
-    """Attention over a cache: queries of one group are stacked as rows, so that keys are read once per key head.
-
-    ``visible`` is boolean [B, n, m]; every query must see at least one key.
-    """
-    batch, heads, n, d = q.shape
-    groups = heads // k.shape[1]
-    rows = q.reshape(batch, k.shape[1], groups * n, d)
-    mask = visible[:, None].repeat(1, 1, groups, 1)
-    return scaled_dot_product_attention(rows, k, v, mask, scale=scale).reshape(batch, heads, n, d)

@@ -10,7 +10,8 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from .conversation import Conversation, Encoded, Turn, encode
+from ..training.rows import Encoded
+from .conversation import Conversation, Turn, encode
 from .corpus import chat, code, edit, explain, follow, html, maths, screen, unknown
 from .corpus.noise import noisy
 from .corpus.sample import Domain, Sample

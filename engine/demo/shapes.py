@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 PAD, EOS, BOS, UNK, MASK = range(5)
 TURN_END = 106
@@ -116,26 +116,6 @@ class TargetShape:
             "eos_token_id": list(STOP_IDS),
         }
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        text = config["text_config"]
-        kinds: list[str] = text["layer_types"]
-        heads = text["num_attention_heads"]
-        return cls(
-            vocab_size=text["vocab_size"],
-            hidden_size=text["hidden_size"],
-            num_layers=text["num_hidden_layers"],
-            sliding=AttentionShape(heads, text["num_key_value_heads"], text["head_dim"]),
-            full=AttentionShape(heads, text["num_global_key_value_heads"], text["global_head_dim"]),
-            full_every=kinds.index("full_attention") + 1,
-            window=text["sliding_window"],
-            intermediate_size=text["intermediate_size"],
-            num_experts=text["num_experts"],
-            experts_per_token=text["top_k_experts"],
-            expert_intermediate_size=text["moe_intermediate_size"],
-            max_positions=text["max_position_embeddings"],
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class DrafterShape:
@@ -196,19 +176,6 @@ class DrafterShape:
             "use_sliding_window": True,
             "vocab_size": target.vocab_size,
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        return cls(
-            hidden_size=config["hidden_size"],
-            attention=AttentionShape(config["num_attention_heads"], config["num_key_value_heads"], config["head_dim"]),
-            layer_kinds=tuple(config["layer_types"]),
-            window=config["sliding_window"],
-            intermediate_size=config["intermediate_size"],
-            tapped_layers=tuple(config["dflash_config"]["target_layer_ids"]),
-            block_size=config["block_size"],
-            max_positions=config["max_position_embeddings"],
-        )
 
 
 TINY_TARGET = TargetShape(

@@ -7,34 +7,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gguf
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from ..hub.pairs import BUNDLED_PAIR
 from ..models.gemma4.gguf_names import LAYER_NAMES, NAMES
-
-Json = dict[str, Any]
-Tensors = Iterator[tuple[str, torch.Tensor]]
+from ..training.to_gguf import Json, Tensors, common_keys, drafter_keys, drafter_tensors, renamed, write
 
 UNROTATED = 1e30
 """A divisor of a frequency that leaves its dimensions as they are."""
 
-_ALIKE = ("input_layernorm", "self_attn", "mlp")
-DRAFTER_LAYER = {
-    **{theirs: ours for theirs, ours in LAYER_NAMES.items() if theirs.startswith(_ALIKE)},
-    "post_attention_layernorm.weight": "ffn_norm.weight",
-}
-DRAFTER_TOP = {
-    "fc.weight": "fc.weight",
-    "hidden_norm.weight": "enc.output_norm.weight",
-    "norm.weight": "output_norm.weight",
-}
 CONTROL = ("<pad>", "<eos>", "<bos>", "<unk>", "<mask>", "<|turn>", "<turn|>", "<|tool_response>")
 """Tokens that never show as text. The other special ones do: the server's parser looks for channels in the text."""
 END_OF_TURN = "<turn|>"
@@ -52,9 +39,23 @@ def convert_pair(folder: Path) -> PairFiles:
     config = _json(target / "config.json")["text_config"]
     folder.mkdir(parents=True, exist_ok=True)
     files = PairFiles(folder / "target.gguf", folder / "drafter.gguf")
-    _write(files.target, "gemma4", about["name"], target_keys(config), target_tensors(target, config), target)
-    keys = drafter_keys(_json(drafter / "config.json"), config)
-    _write(files.drafter, "dflash", about["name"] + "-DFlash", keys, drafter_tensors(drafter), target)
+    write(
+        files.target,
+        "gemma4",
+        about["name"],
+        target_keys(config),
+        target_tensors(target, config),
+        partial(_add_tokenizer, folder=target),
+    )
+    keys = drafter_keys(_json(drafter / "config.json"), config["hidden_size"])
+    write(
+        files.drafter,
+        "dflash",
+        about["name"] + "-DFlash",
+        keys,
+        drafter_tensors(drafter),
+        partial(_add_tokenizer, folder=target),
+    )
     return files
 
 
@@ -64,7 +65,7 @@ def target_keys(config: Json) -> Json:
     heads = config["num_key_value_heads"], config["num_global_key_value_heads"]
     ropes = config["rope_parameters"]
     return {
-        **_common_keys(config),
+        **common_keys(config),
         "attention.head_count_kv": [heads[0] if slides else heads[1] for slides in sliding],
         "attention.key_length": config["global_head_dim"],
         "attention.value_length": config["global_head_dim"],
@@ -85,95 +86,13 @@ def target_keys(config: Json) -> Json:
     }
 
 
-def drafter_keys(config: Json, target: Json) -> Json:
-    """The same of a DFlash drafter."""
-    dflash = config["dflash_config"]
-    return {
-        **_common_keys(config),
-        "attention.head_count_kv": config["num_key_value_heads"],
-        "attention.key_length": config["head_dim"],
-        "attention.value_length": config["head_dim"],
-        "attention.sliding_window": config["sliding_window"],
-        "attention.sliding_window_pattern": [kind == "sliding_attention" for kind in config["layer_types"]],
-        "rope.dimension_count": config["head_dim"],
-        "rope.freq_base": float(config["rope_theta"]),
-        "final_logit_softcapping": dflash["final_logit_softcapping"],
-        "embedding_scale": dflash["input_embedding_scale"],
-        "block_size": dflash["block_size"],
-        # llama.cpp counts the states between layers: the state behind layer n is the input of layer n + 1.
-        "target_layers": [layer + 1 for layer in dflash["target_layer_ids"]],
-        "target_hidden_size": target["hidden_size"],
-    }
-
-
 def target_tensors(folder: Path, config: Json) -> Tensors:
     for name, tensor in load_file(folder / "model.safetensors").items():
-        yield _renamed(name.removeprefix("model.language_model."), NAMES, LAYER_NAMES), tensor
+        yield renamed(name.removeprefix("model.language_model."), NAMES, LAYER_NAMES), tensor
     # Rotating a part of a wide head: the other frequencies are divided away.
     half = config["global_head_dim"] // 2
     rotated = int(half * config["rope_parameters"]["full_attention"]["partial_rotary_factor"])
     yield "rope_freqs.weight", torch.tensor([1.0] * rotated + [UNROTATED] * (half - rotated))
-
-
-def drafter_tensors(folder: Path) -> Tensors:
-    for name, tensor in load_file(folder / "model.safetensors").items():
-        yield _renamed(name, DRAFTER_TOP, DRAFTER_LAYER), tensor
-
-
-def _common_keys(config: Json) -> Json:
-    return {
-        "block_count": config["num_hidden_layers"],
-        "context_length": config["max_position_embeddings"],
-        "embedding_length": config["hidden_size"],
-        "feed_forward_length": config["intermediate_size"],
-        "attention.head_count": config["num_attention_heads"],
-        "attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
-        "vocab_size": config["vocab_size"],
-    }
-
-
-def _renamed(name: str, top: dict[str, str], layer: dict[str, str]) -> str:
-    if not name.startswith("layers."):
-        return top[name]
-    _, index, rest = name.split(".", 2)
-    return f"blk.{index}.{layer[rest]}"
-
-
-def _write(path: Path, architecture: str, name: str, keys: Json, tensors: Tensors, tokenizer: Path) -> None:
-    writer = gguf.GGUFWriter(path, architecture)
-    writer.add_name(name)
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
-    for key, value in keys.items():
-        _add(writer, f"{architecture}.{key}", value)
-    _add_tokenizer(writer, tokenizer)
-    for tensor_name, tensor in tensors:
-        data, kind = _as_stored(tensor_name, tensor)
-        writer.add_tensor(tensor_name, data, raw_dtype=kind)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def _add(writer: gguf.GGUFWriter, key: str, value: object) -> None:
-    match value:
-        case bool():
-            writer.add_bool(key, value)
-        case int():
-            writer.add_uint32(key, value)
-        case float():
-            writer.add_float32(key, value)
-        case list():
-            writer.add_array(key, value)
-        case _:
-            raise TypeError(f"{key}: {value!r}")
-
-
-def _as_stored(name: str, tensor: torch.Tensor) -> tuple[NDArray[Any], gguf.GGMLQuantizationType]:
-    """Matrices stay bf16, as bytes. What llama.cpp adds or multiplies by element, and routers, it wants in fp32."""
-    if tensor.ndim == 1 or "ffn_gate_inp" in name:
-        return tensor.float().numpy(), gguf.GGMLQuantizationType.F32
-    return tensor.contiguous().view(torch.uint8).numpy(), gguf.GGMLQuantizationType.BF16
 
 
 def _add_tokenizer(writer: gguf.GGUFWriter, folder: Path) -> None:

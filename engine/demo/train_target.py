@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from .layers import Attend, MaskedAttention
-from .optimiser import Optimiser
-from .rows import Rows, causal_within_documents
+from ..training.masks import MaskedAttention
+from ..training.optimiser import Optimiser
+from ..training.rows import Rows, causal_within_documents
+from .layers import Attend
 from .shapes import LayerKind, TargetShape
 from .target_model import TargetModel, TargetOutput
 
@@ -39,7 +41,9 @@ class PackedAttention:
         device = rows.ids.device
         windows: dict[LayerKind, int | None] = {"sliding_attention": shape.window, "full_attention": None}
         self.kinds = {
-            kind: MaskedAttention(causal_within_documents(rows, window), count, length, length, device).with_scale(1.0)
+            kind: partial(
+                MaskedAttention(causal_within_documents(rows, window), count, length, length, device), scale=1.0
+            )
             for kind, window in windows.items()
         }
 

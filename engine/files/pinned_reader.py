@@ -33,6 +33,7 @@ DTYPES = {
     "F16": torch.float16,
     "F8_E4M3": torch.float8_e4m3fn,
     "I32": torch.int32,
+    "U8": torch.uint8,
 }
 """Dtypes that weights may be stored in, by their names in safetensors headers."""
 

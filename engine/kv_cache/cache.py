@@ -33,6 +33,7 @@ class Cache:
     ):
         """``slack`` is the most rows of one pass that may be refused."""
         self.layers = [layer.new_state(max_context, slack, dtype, device) for layer in layers]
+        self.device = device
         self.length = 0
         self.written = 0
         """End of the furthest row ever run, committed or refused: rings have lost what lies too far before it."""
@@ -46,6 +47,10 @@ class Cache:
     def nbytes(self) -> int:
         """Bytes on the device, those of one snapshot included."""
         return sum(layer.nbytes for layer in self.layers)
+
+    def positions(self, start: int, end: int) -> torch.Tensor:
+        """Of the rows of a pass, int64 [end - start]. Where many texts share a pass, each has its own."""
+        return torch.arange(start, end, device=self.device)
 
     def note_written(self, end: int) -> None:
         """Says that a pass runs rows up to ``end``. Whoever rewinds this cache must have said so of every pass."""

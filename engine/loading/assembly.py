@@ -15,10 +15,11 @@ from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import ROWS_AT_ONCE
+from ..kernels.weights.mxfp4 import HIGHEST, Mxfp4Weight
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .grid import rounded
-from .layout import SCALE, Kind, Part, Stored
+from .layout import EXPONENTS, SCALE, Kind, Part, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class Assembly:
         self._waiting = {part.tensor for part in stored.parts}
         self._pieces: dict[str, Tensor] = {}
 
-    def add(self, part: Part, tensor: Tensor) -> Tensor | PackedRows | None:
+    def add(self, part: Part, tensor: Tensor) -> Tensor | PackedRows | Mxfp4Weight | None:
         """Takes one tensor; the parameter as it is stored, floats or packed, when it was the last."""
         for field, piece in self._split(part, tensor).items():
             self._place(field, part, piece)
@@ -110,6 +111,8 @@ class Assembly:
             return {"values": values, "scales": scales}
         if stored.kind.format == "bf16":
             return {"values": tensor}
+        if stored.kind.format == "mxfp4":
+            return {"scales" if part.ending == EXPONENTS else "values": tensor}
         if part.ending != SCALE:
             return {"values": tensor.contiguous().view(torch.uint8)}
         if stored.kind.format == "int4":
@@ -126,21 +129,27 @@ class Assembly:
             self._pieces[field] = piece.new_empty(experts, rows, *piece.shape[1:])
         self._pieces[field][part.expert, slice(*part.rows)] = piece
 
-    def _whole(self) -> Tensor | PackedRows:
+    def _whole(self) -> Tensor | PackedRows | Mxfp4Weight:
         pieces = self._pieces
         if self._stored.interleaved:
             pieces = {field: _halves_apart(piece, self._stored.interleaved) for field, piece in pieces.items()}
         if self._stored.kind.format == "bf16":
-            return pieces["values"]
+            return pieces["values"].mT.contiguous() if self._stored.transposed else pieces["values"]
         values, scales = pieces["values"], pieces["scales"]
+        if self._stored.kind.format == "mxfp4":
+            if (scales > HIGHEST).any():
+                raise WeightsFailure(f"A scale of {self._name} is not a finite number.", DOWNLOAD_AGAIN)
+            return Mxfp4Weight(values, scales)
         outer = len(self._stored.shape) - 1
         packed = PackedRows(self._stored, values.flatten(0, -2), scales.flatten(0, outer - 1))
         packed.check(self._name)
         return packed
 
 
-def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
+def held(stored: Tensor | PackedRows | Mxfp4Weight, kind: Kind, dtype: torch.dtype) -> Weight:
     """A parameter as a model holds it: what came as floats is packed, what is to be floats is restored."""
+    if isinstance(stored, Mxfp4Weight):
+        return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored
     if isinstance(stored, PackedRows):
         return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored.weight()
     if kind.format == "int4":

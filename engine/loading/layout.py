@@ -19,6 +19,7 @@ from ..files.json_fields import DOWNLOAD_AGAIN
 from ..files.pinned_reader import DTYPES
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import GROUPS, Int4Weight
+from ..kernels.weights.mxfp4 import GROUP, Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..models.family import Family
 from ..models.layers import AttentionModule
@@ -29,7 +30,8 @@ from .refusals import advice, declared_weights, quantization_of, refuse
 from .stored_format import Files, format_of
 
 PACKED, SCALE, ZERO_POINT = "_packed", "_scale", "_zero_point"
-ENDINGS = ("", PACKED, SCALE, ZERO_POINT)
+BLOCKS_4, EXPONENTS = Mxfp4Weight.endings
+ENDINGS = ("", PACKED, SCALE, ZERO_POINT, BLOCKS_4, EXPONENTS)
 """What follows a weight's name in the names of its tensors."""
 SCALES = ("BF16", "F16", "F32")
 """Dtypes that scales may have."""
@@ -84,6 +86,8 @@ class Stored:
     parts: tuple[Part, ...]
     interleaved: int = 0
     """If not 0, its heads have so many rows, and rows of a head's halves take turns."""
+    transposed: bool = False
+    """Whether its rows are columns in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +112,14 @@ class Layout:
             elif kind.format == "int4":
                 scales = DTYPES[kind.scales]
                 hold(model, name, Int4Weight.allocate(*shape, device=META, group=kind.group, scales=scales))
+            elif kind.format == "mxfp4":
+                hold(model, name, Mxfp4Weight.allocate(*shape, device=META))
 
 
 def layout_of(folder: Path, files: Files, model: TargetModel, family: Family, weights: WeightFormat | None) -> Layout:
     """The layout of a checkpoint whose target is given on ``meta``. ``weights``: how to hold what may be packed, None:
     as it is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as they should be."""
-    names = Names(family.tensor_name, family.skipped_tensors, family.expert_tensors)
+    names = Names(family.tensor_name, family.skipped_tensors, family.expert_tensors, transposed=family.transposed)
     if files.gguf:
         if family.gguf is None:
             refuse("a GGUF file of a family that the engine reads from safetensors alone", files.config, None)
@@ -138,6 +144,7 @@ class Names:
     skipped: tuple[str, ...]
     experts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     interleaved: tuple[str, ...] = ()
+    transposed: tuple[str, ...] = ()
 
 
 class _Finder:
@@ -201,24 +208,30 @@ class _Finder:
 
     def _tensors(self, base: str) -> dict[str, TensorHeader]:
         """What there is of a weight, by the endings of the names."""
-        return {ending: self._headers[base + ending] for ending in ENDINGS if base + ending in self._headers}
+        found = {ending: self._headers[base + ending] for ending in ENDINGS if base + ending in self._headers}
+        if found.keys() - {BLOCKS_4, EXPONENTS} and BLOCKS_4 not in found:
+            found.pop(EXPONENTS, None)  # of no weight: one tensor too many
+        return found
 
     def _one(self, name: str, pieces: list[Piece], shape: tuple[int, ...]) -> Stored | None:
         parts: list[Part] = []
         kinds: dict[tuple[Kind, str], str] = {}
+        transposed = False
         for expert, rows, base in pieces:
             tensors = self._tensors(base)
             if not tensors:
                 self._absent.append(base)
                 continue
             whole = shape if expert is None else (rows[1] - rows[0], shape[-1])
+            if transposed := "" in tensors and name.endswith(self._names.transposed):
+                whole = (*whole[:-2], whole[-1], whole[-2])
             kinds.setdefault(self._kind(base, tensors, whole), base)
             parts += [Part(base + ending, ending, expert, rows) for ending in tensors]
             self._used.update(base + ending for ending in tensors)
         if len(kinds) > 1:
             first, second = list(kinds.values())[:2]
             raise _wrong(f"{first} and {second} are parts of one weight, and stored in different formats.")
-        return Stored(*next(iter(kinds)), shape, tuple(parts)) if kinds else None
+        return Stored(*next(iter(kinds)), shape, tuple(parts), transposed=transposed) if kinds else None
 
     def _kind(self, base: str, tensors: dict[str, TensorHeader], shape: tuple[int, ...]) -> tuple[Kind, str]:
         """Checks the tensors of one piece of so many (outer..., rows, depth)."""
@@ -226,6 +239,9 @@ class _Finder:
             raise _wrong(f"The checkpoint names {base} in two formats: as {tensors['']} and packed.")
         if ZERO_POINT in tensors:
             raise _wrong(f"{base} has zero points, which a symmetric weight has not.", self._advice)
+        if BLOCKS_4 in tensors or EXPONENTS in tensors:
+            self._check_mxfp4(base, dict(tensors), shape)
+            return Kind("mxfp4"), ""
         if PACKED not in tensors and "" not in tensors:
             raise _wrong(f"The checkpoint has the scales of {base}, but not its numbers.")
         numbers = tensors.get(PACKED) or tensors[""]
@@ -286,6 +302,20 @@ class _Finder:
             refuse(f"FP8 in blocks of {' by '.join(map(str, block))}", self._config, None)
         raise _wrong(f"The scales of {base} are {scales}, the config asks for one for each of {list(outer)} rows.")
 
+    def _check_mxfp4(self, base: str, tensors: dict[str, TensorHeader], shape: tuple[int, ...]) -> None:
+        *outer, depth = shape
+        groups = (*outer, depth // GROUP)
+        for ending, what, each in ((BLOCKS_4, "blocks", (*groups, GROUP // 2)), (EXPONENTS, "scales", groups)):
+            if ending not in tensors:
+                raise _wrong(f"The checkpoint lacks the {what} of {base}, which is in MXFP4.")
+            found = tensors.pop(ending)
+            if found.dtype != "U8" or found.shape != each or depth % GROUP:
+                raise _wrong(f"The {what} of {base} are {found}, the config asks for U8{list(each)}.")
+        if tensors:
+            raise _wrong(
+                f"The checkpoint names {base} in two formats: in MXFP4, and as {next(iter(tensors.values()))}."
+            )
+
     @property
     def _advice(self) -> Any:
         return advice(self._config, None)
@@ -300,7 +330,8 @@ def _kinds(
     wanted = None if weights == in_files else weights
     own_scales = _scales_of_own_grid(headers, packs.values()) if wanted == "int4" and in_files == "bf16" else "BF16"
     kinds = {name: _kind_of(each, wanted, own_scales) if name in packs else PLAIN for name, each in stored.items()}
-    kinds |= {name: PLAIN for name in packs if stored[name].shape[-2] % ROWS or stored[name].shape[-1] % DEPTH}
+    in_panels = [name for name in packs if kinds[name].format != "mxfp4"]
+    kinds |= {name: PLAIN for name in in_panels if stored[name].shape[-2] % ROWS or stored[name].shape[-1] % DEPTH}
     for together in _read_together(model, kinds):
         if len({kinds[name] for name in together}) > 1:  # floats can stand for all of them, exactly
             kinds.update(dict.fromkeys(together, PLAIN))
@@ -322,6 +353,11 @@ def _kind_of(stored: Stored, weights: WeightFormat | None, own_scales: str) -> K
         return stored.kind
     if weights == "bf16":
         return PLAIN
+    if weights == "mxfp4":
+        raise UsageFailure(
+            "This checkpoint isn't in MXFP4, which is read where it is published, and not made.",
+            ("Leave the weights as they are: ", Option("weights", "auto"), "."),
+        )
     if stored.kind.format != "bf16":
         raise UsageFailure(
             f"This checkpoint's weights are {stored.kind.format.upper()};"

@@ -40,7 +40,7 @@ META = torch.device("meta")
 
 LONG = 1 << 18
 """Tokens, from far fewer of which on attention has as many splits as it ever has."""
-NAMES: dict[WeightFormat, str] = {"bf16": "bf16", "fp8": "FP8", "int4": "INT4"}
+NAMES: dict[WeightFormat, str] = {"bf16": "bf16", "fp8": "FP8", "int4": "INT4", "mxfp4": "MXFP4"}
 """Of the formats, for people."""
 
 
@@ -230,6 +230,7 @@ class MemoryPlan:
             (pair.num_parameters, (size, weights))
             for pair, weights in product(pairs, formats)
             if (size := size_of(pair.target)) is not None
+            and weights in size.weights
             and (pair.num_parameters < own.num_parameters if own else size.weights[weights] < self.target_bytes)
             and (size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)) <= room
         ]

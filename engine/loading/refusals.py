@@ -51,6 +51,8 @@ ENDINGS = {
 }
 """How names of tensors end that only one format has."""
 ANY_ENDING = tuple(ENDINGS)
+MXFP4_BLOCKS = "_blocks"
+"""Of experts in MXFP4, which families may read."""
 
 FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
 """Of packed floats, by the dtype of their scales."""
@@ -59,6 +61,9 @@ FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
 def refuse_tensors(headers: Headers, config: Mapping[str, Any], room: int | None) -> None:
     """Raises ``WeightsFailure`` where tensors show a format that is not read. What ``config.json`` says only helps to
     name it: the tensors are what is there."""
+    family = find_family(config)
+    if family is not None and family.mxfp4:
+        headers = {name: header for name, header in headers.items() if not name.endswith(MXFP4_BLOCKS)}
     for name in _told(headers):
         method = str(quantization_of(config).get("quant_method", "")).lower()
         refuse(METHODS.get(method, name), config, room)

@@ -13,7 +13,7 @@ from ..files.gguf import gguf_file, read_gguf
 from ..files.headers import BLOCKS, Headers, read_headers
 from ..files.json_fields import read_json
 from ..files.shards import INDEX, SINGLE_FILE
-from .refusals import refuse_config, refuse_gguf, refuse_tensors
+from .refusals import MXFP4_BLOCKS, refuse_config, refuse_gguf, refuse_tensors
 
 BESIDE_GGUF = (
     "config.json",
@@ -43,7 +43,7 @@ class StoredFormat:
             return f"INT4 in groups of {self.group}"
         if self.blocks:
             return self.blocks
-        return {"bf16": "bf16", "fp8": "FP8"}[self.weights]
+        return {"bf16": "bf16", "fp8": "FP8", "mxfp4": "MXFP4"}[self.weights]
 
 
 def stored_format(folder: Path, room: int | None = None) -> StoredFormat:
@@ -94,6 +94,8 @@ def format_of(headers: Headers) -> StoredFormat:
             sizes["int4"] += header.nbytes
         elif header.dtype == "F8_E4M3":
             sizes["fp8"] += header.nbytes
+        elif name.endswith(MXFP4_BLOCKS) and header.dtype == "U8":
+            sizes["mxfp4"] += header.nbytes
     if not sizes:
         blocks = Counter(header.dtype for header in headers.values() if header.dtype in BLOCKS)
         return StoredFormat("bf16", blocks=max(blocks, key=lambda name: blocks[name], default=""))

@@ -5,18 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import torch
 
-from ..commands import AUTO, EngineOptions, WeightFormat
+from ..commands import AUTO, MADE_FORMATS, EngineOptions, WeightFormat
 from ..hub.pairs import PairFolders, pair_of
 from ..kernels.weights.integers import multiplies_integers
 from .memory_plan import NAMES, MemoryPlan, available_memory, gigabytes, plan_memory
 from .stored_format import StoredFormat, stored_format
-
-FORMATS: tuple[WeightFormat, ...] = get_args(WeightFormat)
-"""With the most bits first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +78,14 @@ def _candidates(options: EngineOptions, stored: StoredFormat, device: torch.devi
         return (options.weights,)
     if stored.weights != "bf16" or device.type == "cpu":
         return (stored.weights,)
-    return FORMATS
+    return MADE_FORMATS
 
 
 def _instead(
     options: EngineOptions, folders: PairFolders, stored: StoredFormat, plan: MemoryPlan
 ) -> tuple[MemoryPlan, ...]:
     """The same pair with fewer bits, where the files allow it."""
-    fewer = FORMATS[FORMATS.index(plan.weights) + 1 :]
+    fewer = MADE_FORMATS[MADE_FORMATS.index(plan.weights) + 1 :] if plan.weights in MADE_FORMATS else ()
     possible = [weights for weights in fewer if stored.weights in ("bf16", weights)]
     return tuple(
         plan_memory(folders.target, folders.drafter, plan.context, plan.device, options.attention_backend, weights)

@@ -63,6 +63,8 @@ FLASH = Backend("flash_attn", flash_attention, _flash_why_not)
 
 TRITON = Backend("triton", triton_attention, _triton_why_not)
 
+NO_SINKS = "it knows no attention sinks"
+
 BACKENDS = {backend.name: backend for backend in (SDPA, FLASH, TRITON)}
 
 AUTO = (TRITON, SDPA)
@@ -76,15 +78,20 @@ def choose_backends(
 ) -> list[Backend]:
     """One backend per layer. Raises ``UsageFailure`` when the one that ``option`` asks for can't run every layer."""
     candidates = AUTO if wanted == "auto" else (BACKENDS[wanted],)
-    return [_choose(candidates, layer.head_dim, device, dtype, option) for layer in layers]
+    return [_choose(candidates, layer.head_dim, device, dtype, option, layer.sinks) for layer in layers]
 
 
 def _choose(
-    candidates: Sequence[Backend], head_dim: int, device: torch.device, dtype: torch.dtype, option: str
+    candidates: Sequence[Backend],
+    head_dim: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    option: str,
+    sinks: bool = False,
 ) -> Backend:
     reason: str | None = None
     for backend in candidates:
-        reason = backend.why_not(head_dim, device, dtype)
+        reason = NO_SINKS if sinks and backend is not SDPA else backend.why_not(head_dim, device, dtype)
         if reason is None:
             return backend
     wanted = Option(option, candidates[-1].name)
@@ -101,6 +108,8 @@ def why_host_rounds(
         reason = TRITON.why_not(layer.head_dim, device, dtype)
         if reason is not None:
             return reason
+        if layer.sinks or layer.biases:
+            return "no attention sinks and no biases are in these kernels, and this model has them"
         if layer.head_dim < ROUNDS_LEAST_HEAD_DIM:
             return f"its heads have at least {ROUNDS_LEAST_HEAD_DIM} channels, some here have {layer.head_dim}"
         group = layer.num_heads // layer.num_kv_heads

@@ -97,6 +97,28 @@ def read_stops(config: Fields, generation: Json | None, vocab_size: int) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
+class Headers:
+    """What begins a message in formats such as OpenAI's harmony: a role, the name of a channel. Other channels than
+    these two, and calls of tools, are text for people, header and all."""
+
+    role: str
+    """Of the model, as its later messages begin; the template has written the first."""
+    end: str
+    """The token behind the header."""
+    thought: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Efforts:
+    """What a template calls how long to think (``reasoning_effort``), for models that always do."""
+
+    without: str
+    """Where thinking is off."""
+    thinking: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChatFormat:
     """How conversations are written for a family."""
 
@@ -109,6 +131,10 @@ class ChatFormat:
     """Whether line breaks behind a thought belong to its end, and not to the answer."""
     shown: tuple[str, ...] = ()
     """Special tokens that are text for people, such as those of calls of tools."""
+    headers: Headers | None = None
+    """Of formats whose messages begin with one. ``thought_open`` then stands before every channel's name, and
+    ``thought_close`` behind every message but the last."""
+    efforts: Efforts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +214,10 @@ class Family:
     expert_tensors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """How names of parameters end that stack all experts, and how those of one expert's tensors do in checkpoints that
     don't stack them ({} is its number): below one another they are its part."""
+    mxfp4: bool = False
+    """Whether experts are published in MXFP4, which products with them read."""
+    transposed: tuple[str, ...] = ()
+    """How names of parameters end whose floats, unlike packed numbers, lie in files by columns: [..., depth, rows]."""
     gguf: GgufNames | None = None
     """For GGUF files, if any hold such models."""
     short_names: tuple[ShortName, ...] = ()

@@ -22,9 +22,9 @@ RopeTable = tuple[Tensor, Tensor]
 """What ``rope_table`` makes."""
 
 
-def linear(inputs: int, outputs: int) -> nn.Linear:
-    """A projection without bias."""
-    return nn.Linear(inputs, outputs, bias=False)
+def linear(inputs: int, outputs: int, bias: bool = False) -> nn.Linear:
+    """A projection, without bias unless it says so."""
+    return nn.Linear(inputs, outputs, bias=bias)
 
 
 def embedding(vocabulary: int, hidden: int) -> nn.Embedding:
@@ -90,16 +90,24 @@ class GatedMLP(Reader):
 
 
 class Experts(nn.Module):
-    """The experts of a layer, stacked: each is a ``GatedMLP``."""
+    """The experts of a layer, stacked: each is a ``GatedMLP``, or has biases."""
 
-    def __init__(self, hidden: int, moe: MoeConfig, activation: Activation):
+    def __init__(self, hidden: int, moe: MoeConfig, activation: Activation, biases: bool = False):
         super().__init__()
         self.gate_up_proj = nn.Parameter(torch.empty(moe.num_experts, 2 * moe.intermediate_size, hidden))
         self.down_proj = nn.Parameter(torch.empty(moe.num_experts, hidden, moe.intermediate_size))
+        self.gate_up_bias, self.down_bias = (
+            nn.Parameter(torch.empty(moe.num_experts, size)) if biases else None
+            for size in (2 * moe.intermediate_size, hidden)
+        )
         self.activation: Activation = activation
 
     def forward(self, x: Tensor, weights: Tensor, ids: Tensor) -> Tensor:
-        return experts(x, weights, ids, weight_of(self, "gate_up_proj"), weight_of(self, "down_proj"), self.activation)
+        gate_up, down = weight_of(self, "gate_up_proj"), weight_of(self, "down_proj")
+        biases = None
+        if self.gate_up_bias is not None and self.down_bias is not None:
+            biases = self.gate_up_bias, self.down_bias
+        return experts(x, weights, ids, gate_up, down, self.activation, biases)
 
 
 class AttentionModule(Reader):

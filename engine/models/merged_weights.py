@@ -14,8 +14,8 @@ from ..kernels.weights.weight import Weight
 @torch.no_grad()
 def side_by_side(*modules: nn.Module) -> Weight:
     """One weight [sum of outputs, inputs] of these layers' weights, all of one kind, which become views of it. Needs no
-    memory beyond one copy; a second call returns the first's."""
-    names = [name for name, _ in modules[0].named_parameters(recurse=False)]
+    memory beyond one copy; a second call returns the first's. Biases stay apart."""
+    names = [name for name, _ in modules[0].named_parameters(recurse=False) if name != "bias"]
     return weight_from({name.removeprefix("weight"): _whole(modules, name) for name in names})
 
 

@@ -12,6 +12,7 @@ from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import format_of, weight_of
+from ..kernels.weights.mxfp4 import Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
@@ -23,31 +24,43 @@ META = torch.device("meta")
 
 
 class PackedLinear(nn.Module):
-    """A projection without bias by a weight of any kind, whose tensors are its parameters."""
+    """A projection by a weight of any kind, whose tensors are its parameters."""
 
-    def __init__(self, weight: Weight):
+    def __init__(self, weight: Weight, bias: nn.Parameter | None):
         super().__init__()
         self.out_features, self.in_features = weight.shape
+        self.bias = bias
         _set(self, "weight", weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        return weight_of(self).linear(x)
+        product = weight_of(self).linear(x)
+        return product if self.bias is None else product + self.bias
 
 
 def packable(model: TargetModel) -> Iterator[str]:
     """Names of the parameters that may be packed: of all products but head and router, which choose, and are small."""
     routers = {id(part) for router in model.routers if isinstance(router, nn.Module) for part in router.parameters()}
     for name, parameter in model.layers.named_parameters():
-        if parameter.ndim >= 2 and id(parameter) not in routers:
+        if parameter.ndim >= 2 and id(parameter) not in routers and not name.endswith("bias"):
             yield f"layers.{name}"
+
+
+def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
+    """Names of those that a format packs: MXFP4 experts alone."""
+    for name in packable(model) if weights != "bf16" else ():
+        *outer, rows, depth = model.get_parameter(name).shape
+        if outer if weights == "mxfp4" else rows % ROWS == 0 and depth % DEPTH == 0:
+            yield name
 
 
 def packed_weights(model: TargetModel) -> Iterator[Weight]:
     """Those that aren't floats as they are: their values are whole numbers."""
     for name, parameter in model.layers.named_parameters():
-        if not parameter.is_floating_point():
-            path, _, last = name.rpartition(".")
-            yield weight_of(model.layers.get_submodule(path), last.removesuffix(Int4Weight.endings[0]))
+        path, _, last = name.rpartition(".")
+        scales = last.endswith(Mxfp4Weight.endings[1])
+        if not parameter.is_floating_point() and not scales:
+            stem = last.removesuffix(Int4Weight.endings[0]).removesuffix(Mxfp4Weight.endings[0])
+            yield weight_of(model.layers.get_submodule(path), stem)
 
 
 def format_of_target(model: TargetModel) -> WeightFormat:
@@ -63,7 +76,7 @@ def hold(model: nn.Module, name: str, weight: Weight) -> None:
         setattr(owner, stem, nn.Parameter(weight.values, requires_grad=False))
     elif isinstance(owner, nn.Linear):
         parent, _, attribute = path.rpartition(".")
-        setattr(model.get_submodule(parent), attribute, PackedLinear(weight))
+        setattr(model.get_submodule(parent), attribute, PackedLinear(weight, owner.bias))
     else:
         delattr(owner, stem)
         _set(owner, stem, weight)
@@ -85,14 +98,14 @@ def hold_target_in_8_bits(model: TargetModel) -> None:
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:
-    """A target on ``meta`` with weights in a format, as they are made of bf16: what it will take."""
+    """A target on ``meta`` with weights in a format, as they are made of bf16, or published: what it will take."""
     with META:
         model = config.build().to(dtype)
-    for name in list(packable(model)) if weights != "bf16" else ():
-        shape = model.get_parameter(name).shape
-        if shape[-2] % ROWS == 0 and shape[-1] % DEPTH == 0:
-            kind = Fp8Weight if weights == "fp8" else Int4Weight
-            hold(model, name, kind.allocate(*shape, device=META))
+    kinds: dict[WeightFormat, type[Fp8Weight | Int4Weight | Mxfp4Weight]] = {
+        "fp8": Fp8Weight, "int4": Int4Weight, "mxfp4": Mxfp4Weight
+    }  # fmt: skip
+    for name in list(packed_in(model, weights)):
+        hold(model, name, kinds[weights].allocate(*model.get_parameter(name).shape, device=META))
     return model
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any, get_args
+from typing import Any
 
 import torch
 
 from ..bench.shapes import PUBLISHED, Shape, read_shape
-from ..commands import WeightFormat
+from ..commands import MADE_FORMATS, WeightFormat
 from ..hub.pairs import KNOWN_PAIRS
 from ..hub.sizes import CONTEXTS, FILE
 from ..loading.memory_plan import plan_of
 from ..models.packed import shape_of
+from ..models.registry import FAMILIES
 
 CUDA = torch.device("cuda")
 """What is planned for; nothing is put there."""
@@ -24,12 +25,17 @@ def sizes() -> list[dict[str, Any]]:
     return [_size(pair.target, shapes[pair.target.partition("/")[2]]) for pair in KNOWN_PAIRS]
 
 
+def _formats(target: str) -> tuple[WeightFormat, ...]:
+    """Those that people run a target in: what is published in MXFP4 stays so."""
+    published = any(family.mxfp4 for family in FAMILIES for pair in family.pairs if pair.target == target)
+    return ("bf16", "mxfp4") if published else MADE_FORMATS
+
+
 def _size(target: str, shape: Shape) -> dict[str, Any]:
+    models = {weights: shape_of(shape.target, torch.bfloat16, weights) for weights in _formats(target)}
     plans = {
-        weights: plan_of(
-            shape_of(shape.target, torch.bfloat16, weights), shape.drafter, 0, CUDA, weights, 0, device_rounds=True
-        )
-        for weights in get_args(WeightFormat)
+        weights: plan_of(model, shape.drafter, 0, CUDA, weights, 0, device_rounds=model.has_decode_pass)
+        for weights, model in models.items()
     }
     plan, drafter = plans["bf16"], shape.drafter
     assert drafter is not None

@@ -78,6 +78,13 @@ def test_a_lone_escape_is_a_key_soon_and_the_beginning_of_a_sequence_is_not(monk
     assert keys([*parser.tick(), *parser.feed("A")]) == ["up"]
 
 
+@given(st.lists(st.integers(0, 100)))
+def test_alt_with_a_key_waits_for_nothing_and_repeats(places: list[int]) -> None:
+    assert keys(fed(*cut("\x1bj\x1bjx\x1b[A\x1bk\x1b\x1bg\x1bf", places))) == [
+        *("alt+j", "alt+j", "x", "up", "alt+k", "escape", "alt+g", "ctrl+right")
+    ]
+
+
 def test_bytes_that_are_no_text_leave_the_keyboard_working(tmp_path: Path) -> None:
     with chat(tmp_path) as terminal:
         terminal.wait_for("ready")

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from textual import events
@@ -64,6 +65,8 @@ def answer(turn: int, texts: list[str]) -> list[Event]:
 @pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 async def test_a_long_line_is_pasted_sent_and_recalled(launch: Launch, line: str) -> None:
     async with launch() as chat:
+        reducer = chat.screen.chat.reducer
+        reducer.ready = replace(reducer.ready, max_context=2 * CHARACTERS)
         async with never_frozen():
             chat.prompt.post_message(events.Paste(line))
             await chat.until(lambda: chat.prompt.unfolded == line)

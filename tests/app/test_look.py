@@ -114,7 +114,7 @@ def test_who_loses_a_key_is_told() -> None:
     keymap, problems = accepted_keys(keys(save="ctrl+n"), ACTIONS)
     assert keymap == {"save": "ctrl+n"}
     assert problems == ["ctrl+n is now save and no longer new"]
-    assert accepted_keys(keys(save="f9"), ACTIONS) == ({"save": "f9"}, [])
+    assert accepted_keys(keys(save="f12"), ACTIONS) == ({"save": "f12"}, [])
 
 
 def test_the_keys_of_the_table_do_not_clash() -> None:

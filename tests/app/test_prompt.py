@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.app import SuspendNotSupported
+from textual.widgets._toast import Toast
 
 from dflash_tui.app.screens.picker import SearchScreen
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
@@ -56,10 +57,9 @@ async def test_enter_takes_a_choice_that_was_made_in_the_menu(launch: Launch) ->
 async def test_enter_completes_half_a_name_and_runs_what_needs_no_more(launch: Launch) -> None:
     async with launch(answer="ok") as chat:
         await chat.ask_and_wait("one")
-        await type_in(chat, "/ret")
+        await type_in(chat, "/ne")
         await chat.pilot.press("enter")
-        await chat.until(lambda: not chat.screen.chat.busy)
-        assert len(chat.sent(Ask)) == 2 and chat.prompt.text == ""
+        assert chat.screen.chat.answers == [] and chat.prompt.text == ""
         await type_in(chat, "/th")
         await chat.pilot.press("enter")
         assert chat.prompt.text.startswith("/th") and chat.prompt.text.endswith(" "), "what it takes is still to come"
@@ -72,6 +72,16 @@ async def test_an_unknown_name_is_explained_and_typed_over(launch: Launch) -> No
         assert "There is no command /nope" in chat.notices() and chat.prompt.text == "/nope"
         await type_in(chat, "hi")
         assert chat.prompt.text == "hi"
+
+
+async def test_brackets_in_a_refusal_are_text(launch: Launch) -> None:
+    def toasts(chat: Driver) -> str:
+        return " ".join(str(toast.render()) for toast in chat.app.screen.query(Toast))
+
+    async with launch(notices=True) as chat:
+        for typed, said in (("/go [/x] [y", "“[/x] [y”"), ("/model ", "name [drafter name]")):
+            await chat.ask(typed)
+            await chat.until(lambda said=said: said in toasts(chat))
 
 
 async def test_escape_closes_the_menu_before_anything_else(launch: Launch) -> None:

@@ -226,7 +226,8 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
         assert "Esc close" in words, "so do the keys"
         scene = chat.screen.viewer.scene
         assert scene is not None
-        least = scene_lines(scene, 60, 6)
+        assert str(scene_lines(scene, 60, 6)[-1]).endswith("stands."), "the odds leave the table before the words do"
+        least = scene_lines(scene, 60, 5)
         assert str(least[-1]).endswith("…") and all(line.cell_length <= 60 for line in least)
         scrubber = chat.screen.query_one(Scrubber)
         assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]

@@ -205,7 +205,7 @@ def test_another_model_goes_on_and_one_that_fails_lets_the_first_come_back(talk:
     assert "It is truncated." in err and "The model before comes back." in out and "Known models: good, lost." in out
 
 
-SCREEN_ONLY = {"present", "theme", "lens", "kept", "teach", "predict", "pace", "lesson", "replay", "editor"}
+SCREEN_ONLY = {"present", "theme", "lens", "kept", "found", "teach", "predict", "pace", "lesson", "replay", "editor"}
 """Colours, slow motion and screens of their own; stdin is no place to start an editor from."""
 
 

@@ -62,6 +62,7 @@ def test_the_copy_that_fits_is_fetched(
 def test_a_folder_that_has_a_command_s_name(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pull").mkdir()
+    (tmp_path / "pull" / "config.json").write_text("{}")
     program.run("./pull", "-p", "hi")
     assert (program.code, program.engine.options.target) == (ExitCode.OK, "./pull")
 

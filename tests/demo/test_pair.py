@@ -11,12 +11,11 @@ from safetensors.torch import load_file
 
 from engine.demo.conversation import Conversation, Turn, encode_prompt
 from engine.demo.files import PAIR, TARGET_PREFIX, load_drafter, load_target
-from engine.demo.generation import Sampler, generate, speculate
-from engine.demo.measures import speculation
 from engine.demo.report import judge
-from engine.demo.rows import Rows
 from engine.demo.tokenizer import load_tokenizer
-from engine.demo.train_target import PackedAttention
+from engine.kv_cache.cache import Cache
+from engine.training.generation import Sampler, generate, speculate
+from engine.training.measures import speculation
 
 CPU = torch.device("cpu")
 QUESTIONS = ("Write a quicksort in Python", "what is 47 + 38?", "hello", "what does the drafter do?")
@@ -47,15 +46,15 @@ def test_transformers_loads_it_whole_and_agrees() -> None:
     target, tokenizer = load_target(PAIR, CPU), load_tokenizer(PAIR / "target")
     for question in QUESTIONS:
         ids = torch.tensor([encode_prompt(tokenizer, Conversation((Turn(question, ""),)))])
-        rows = Rows(ids, torch.arange(ids.shape[1])[None], torch.zeros_like(ids), torch.ones(ids.shape))
         with torch.no_grad():
-            hidden = target(ids, rows.positions, PackedAttention(target.shape, rows)).final
+            hidden = target(ids[0], 0, Cache(target.config.layers, 256, 256, torch.float32, CPU)).hidden
             expected = reference(input_ids=ids).logits
-        torch.testing.assert_close(target.logits(hidden), expected, atol=1e-3, rtol=0)
+        torch.testing.assert_close(target.logits(hidden), expected[0], atol=1e-3, rtol=0)
 
 
 def test_drafts_are_accepted_and_change_nothing() -> None:
-    target, drafter, tokenizer = load_target(PAIR, CPU), load_drafter(PAIR, CPU), load_tokenizer(PAIR / "target")
+    target, tokenizer = load_target(PAIR, CPU), load_tokenizer(PAIR / "target")
+    drafter = load_drafter(PAIR, target)
     prompts = [encode_prompt(tokenizer, Conversation((Turn(question, ""),))) for question in QUESTIONS]
     plain = generate(target, prompts, 200, Sampler(0, 0, CPU))
     fast = speculate(target, drafter, prompts, 200, Sampler(0, 0, CPU), 16)

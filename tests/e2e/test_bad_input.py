@@ -45,13 +45,13 @@ def test_prompts_that_can_not_be_asked_leave_the_conversation_as_it_was(chat: Op
     window.terminal.paste("many words " * 10_000)
     window.terminal.wait_for(r"\[Pasted #1 ")
     window.terminal.press("Enter")
-    assert window.wait_for_turn(2).reason == "error"
-    assert "the context holds" in window.terminal.screen
+    window.wait_for_notice("and the context holds")
+    window.terminal.press("C-u")  # what was refused is still in the prompt
 
-    third = window.ask_and_wait(GREETING)
-    assert third.reason == "stop" and third.answer
+    second = window.ask_and_wait(GREETING)
+    assert second.reason == "stop" and second.answer
     # The model still reads the first question and answer; with the refused one, this one would be refused as well.
-    assert third.statistics["num_prompt_tokens"] > 2 * first.statistics["num_prompt_tokens"]
+    assert second.statistics["num_prompt_tokens"] > 2 * first.statistics["num_prompt_tokens"]
 
 
 @pytest.mark.parametrize(("damaged", "size"), [("target", (120, 36)), ("drafter", (80, 24))])

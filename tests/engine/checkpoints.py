@@ -153,6 +153,9 @@ def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
             "mlp.down_proj": (hidden, inter),
         }
         shapes |= {f"layers.{index}.{name}.weight": shape for name, shape in layer.items()}
+        if config.get("attention_bias"):
+            projections = (f"self_attn.{each}_proj" for each in "qkvo")
+            shapes |= {f"layers.{index}.{name}.bias": layer[name][:1] for name in projections}
     generator = torch.Generator().manual_seed(seed)
     noise = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
     weights = {name: 1 + 0.25 * x if x.dim() == 1 else 0.15 * x for name, x in noise.items()}

@@ -185,7 +185,7 @@ def test_rounds_of_the_device_say_what_rounds_of_the_host_say(target: PreNormTar
     assert rows is not None
     proposal, tokens = mostly_right([*prompt, *plain.ids]), rows.out.token
 
-    def draft() -> None:
+    def draft(count: int) -> None:
         if state.draft_width > 0:
             tokens[:15] = torch.tensor(proposal(int(state.cursor), int(state.anchor), 15))
 

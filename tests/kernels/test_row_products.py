@@ -11,13 +11,13 @@ from torch import Tensor
 
 from engine.kernels.decode.dense import gate_up, partial_sums, project, reference_gate_up, reference_project
 from engine.kernels.decode.tiles import Tiles
-from engine.kernels.shared.activation import Activation
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
+from engine.layer_config import Activation
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 

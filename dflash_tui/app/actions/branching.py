@@ -44,11 +44,11 @@ def edit(screen: ChatScreen, argument: Argument) -> None:
 
 
 def version_back(screen: ChatScreen, _: Argument) -> None:
-    screen.talk.turn_over(*screen.talk.turnable(), -1)
+    screen.talk.turn_over(*screen.talk.turnable(-1), -1)
 
 
 def version_forward(screen: ChatScreen, _: Argument) -> None:
-    screen.talk.turn_over(*screen.talk.turnable(), 1)
+    screen.talk.turn_over(*screen.talk.turnable(1), 1)
 
 
 def go(screen: ChatScreen, argument: Argument) -> None:

@@ -68,8 +68,12 @@ def choose_preset(screen: ChatScreen, argument: Argument) -> None:
     """System prompt and settings of ``[presets.NAME]`` from the next question on; ``none`` is what there was at the
     start."""
     if not argument.text:
-        known = ", ".join(sorted(screen.begin.config.presets)) or "none yet: write [presets.NAME] into config.toml"
-        raise SlashError(f"/preset takes a name: {known}.")
+        known = ", ".join(sorted(screen.begin.config.presets))
+        raise SlashError(
+            f"/preset takes a name: {known}."
+            if known
+            else "There is no preset yet: write [presets.NAME] into config.toml."
+        )
     try:
         preset = None if argument.text == NONE else find_preset(argument.text, screen.begin.config)
     except Failure as failure:

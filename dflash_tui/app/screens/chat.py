@@ -275,7 +275,7 @@ class ChatScreen(Screen[None]):
                 action.run(self, action.argument(parsed.argument))
         except (SlashError, ValueError) as error:
             self.query_one(Prompt).give_back(text)
-            self.notify(str(error), severity="error", timeout=6)
+            self.notify(str(error), severity="error", timeout=6, markup=False)
 
     # Looking at rounds
 
@@ -330,7 +330,7 @@ class ChatScreen(Screen[None]):
         try:
             go()
         except SlashError as error:
-            self.notify(str(error), severity="warning", timeout=4)
+            self.notify(str(error), severity="warning", timeout=4, markup=False)
 
     def show_pace(self, pace: float) -> None:
         """The pace was changed by something else than its slider."""
@@ -371,7 +371,7 @@ class ChatScreen(Screen[None]):
         try:
             action.run(self, action.argument())
         except (SlashError, ValueError) as error:
-            self.notify(str(error), severity="warning", timeout=4)
+            self.notify(str(error), severity="warning", timeout=4, markup=False)
 
     @on(Prompt.EndOfInput)
     def leave(self) -> None:

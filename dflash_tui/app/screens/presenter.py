@@ -143,7 +143,7 @@ class PresenterScreen(LeavesOnce[None]):
         try:
             act()
         except (SlashError, ValueError) as error:
-            self.notify(str(error), severity="warning", timeout=4)
+            self.notify(str(error), severity="warning", timeout=4, markup=False)
         self.show()
 
     def action_play(self) -> None:

@@ -122,7 +122,7 @@ class ReplayBar(Widget, can_focus=True):
                 viewer.visit(place, "This is the first round.")
                 self.focus()
         except SlashError as error:
-            self.notify(str(error), severity="warning", timeout=4)
+            self.notify(str(error), severity="warning", timeout=4, markup=False)
 
     def action_first(self) -> None:
         if self._source is not None and self._source.length is not None:

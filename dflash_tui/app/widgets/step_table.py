@@ -29,7 +29,7 @@ MASK = "░░░"
 GAP = 2
 LEAST_ROUNDS = 8
 """Fewer than so many tell nothing."""
-LEAST_TABLE, ROWS_WITH_KEYS = 5, 7
+LEAST_TABLE, ROWS_WITH_KEYS = 4, 7
 """Rows of title, drafts, target and verdicts at least; and of a view that keeps its last one for the keys."""
 """Cells by which the rejected part moves away from what was kept."""
 
@@ -169,7 +169,7 @@ def title_line(scene: Scene, width: int) -> Content:
             gap = width - left.cell_length - cell_len(note)
             if gap > 1:
                 return left + Content.styled(" " * gap + note, "$primary")
-    return whole
+    return whole.truncate(width, ellipsis=True)
 
 
 def explanation(scene: Scene) -> str:
@@ -208,7 +208,7 @@ Cell = tuple[str, str]
 FURTHER_ROWS = ("or 2nd", "or 3rd", "or 4th")
 """The drafter's choices behind the first: only rounds with a tree have such rows."""
 ROWS = ("draft", *FURTHER_ROWS, "drafter p", "target p", "target", "its p", "u", "")
-DISPENSABLE = ("its p", "drafter p", "u", *reversed(FURTHER_ROWS))
+DISPENSABLE = ("its p", "drafter p", "u", *reversed(FURTHER_ROWS), "target p")
 """What goes first where there is no room: the explanation says some of it."""
 
 

@@ -74,7 +74,7 @@ def _speed(facts: GaugeFacts) -> Table:
     if turn.ttft_ms is not None:
         rows.append(("time to the first token", f"{turn.ttft_ms:.1f} ms"))
     if facts.plain_ms is not None:
-        rows.append(("the target alone, measured in this session", f"{1e3 / facts.plain_ms:.1f} tokens/s"))
+        rows.append(("tokens per second, target alone", f"{1e3 / facts.plain_ms:.1f}"))
     if facts.speedup is not None:
         rows.append(("speed-up against the target alone", f"{facts.speedup:.2f}×"))
     unknown = "Speed-up: not measured. Ask once with /speculation off, and the next answer is compared with it."

@@ -126,7 +126,7 @@ MEASURED: dict[tuple[WeightFormat, bool], TargetTiles] = {
     ("int4", False): PACKED_DENSE_TARGET,
 }
 """By format, and whether there are experts."""
-BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4}
+BITS: dict[WeightFormat, int] = {"bf16": 16, "fp8": 8, "int4": 4, "mxfp4": 4}
 PLAIN_OF_TARGET = ("head", "router")
 """Choices for weights that are bf16 in every format."""
 

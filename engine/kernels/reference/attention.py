@@ -1,6 +1,7 @@
 """Attention of query rows over cached keys: grouped queries, sliding windows, causal or not. ``reference_attention``
 defines it, the others are faster. Queries q [n, heads, d] stand at the last n positions of k and v [kv_heads, keys, d];
-heads is a multiple of kv_heads. The result is [n, heads * d] in q's dtype."""
+heads is a multiple of kv_heads. The result is [n, heads * d] in q's dtype. ``sinks`` [heads] are scores that take part
+in each head's softmax and attend nothing."""
 
 from __future__ import annotations
 
@@ -10,9 +11,13 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+SCORES = 1 << 24
+"""How many scores are held at a time where they are held: 64 MB."""
+
 
 class AttentionFunction(Protocol):
-    """See the module: ``causal`` hides keys behind the query, ``window`` those that far away or farther."""
+    """See the module: ``causal`` hides keys behind the query, ``window`` those that far away or farther. Models without
+    sinks leave them out."""
 
     def __call__(
         self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float
@@ -28,14 +33,34 @@ def visible_keys(query_positions: Tensor, key_positions: Tensor, *, causal: bool
     return visible
 
 
-def reference_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
+def reference_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float, sinks: Tensor | None = None
+) -> Tensor:
     """Softmax attention with scores and softmax in fp32."""
     rows = _group_rows(q, k.shape[0])
     scores = torch.matmul(rows.float() * scale, k.float().mT)
     visible = _mask(q, k, causal, window)
     if visible is not None:
         scores = scores.masked_fill(~visible, float("-inf"))
-    return _ungroup_rows(torch.matmul(scores.softmax(dim=-1), v.float()).to(q.dtype), q)
+    if sinks is not None:
+        column = sinks.float().view(len(k), -1, 1).expand(-1, -1, len(q)).reshape(len(k), -1, 1)
+        scores = torch.cat((scores, column), dim=-1)
+    weights = scores.softmax(dim=-1)[..., : k.shape[1]]
+    return _ungroup_rows(torch.matmul(weights, v.float()).to(q.dtype), q)
+
+
+def sink_attention(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, *, window: int | None, scale: float) -> Tensor:
+    """``reference_attention`` of causal queries with sinks, some queries at a time: PyTorch's kernels know no sinks."""
+    n, num_keys = q.shape[0], k.shape[1]
+    step = max(1, SCORES // (q.shape[1] * num_keys))
+    mixed = []
+    for start in range(0, n, step):
+        rows = q[start : start + step]
+        end = num_keys - n + start + len(rows)
+        first = 0 if window is None else max(0, end - len(rows) - window + 1)
+        seen = k[:, first:end], v[:, first:end]
+        mixed.append(reference_attention(rows, *seen, causal=True, window=window, scale=scale, sinks=sinks))
+    return torch.cat(mixed)
 
 
 def sdpa_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ...layer_config import Activation
+from ...layer_config import CLAMP, SHARPNESS, Activation
 from ..prefill.experts import combine
 from ..toolchain.jit import HAS_TRITON
 from ..weights.weight import Weight
@@ -20,20 +20,37 @@ def route(scores: Tensor, top_k: int, per_expert_scale: Tensor | None = None) ->
     return weights if per_expert_scale is None else weights * per_expert_scale.float()[ids], ids
 
 
+def gated(both: Tensor, activation: Activation) -> Tensor:
+    """act(gate) * up [..., inter] of gates and ups [..., 2 * inter]: gates first, or, ``clamped_silu``, in turns."""
+    if activation == "clamped_silu":
+        gate, up = both[..., ::2].clamp(max=CLAMP), both[..., 1::2].clamp(-CLAMP, CLAMP)
+        return (up + 1) * (gate * torch.sigmoid(gate * SHARPNESS))
+    gate, up = both.chunk(2, dim=-1)
+    return (F.silu(gate) if activation == "silu" else F.gelu(gate, approximate="tanh")) * up
+
+
 def experts(
-    x: Tensor, weights: Tensor, ids: Tensor, gate_up: Weight, down: Weight, activation: Activation = "gelu_tanh"
+    x: Tensor,
+    weights: Tensor,
+    ids: Tensor,
+    gate_up: Weight,
+    down: Weight,
+    activation: Activation = "gelu_tanh",
+    biases: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Weighted sum [n, hidden] of each row's experts in x's dtype, accumulated in fp32. ``x`` [n, hidden]; ``weights``,
-    ``ids`` [n, top_k]; ``gate_up`` [experts, 2 * inter, hidden], gate first; ``down`` [experts, hidden, inter]. Each
-    touched expert is read once."""
+    ``ids`` [n, top_k]; ``gate_up`` [experts, 2 * inter, hidden], as in ``gated``; ``down`` [experts, hidden, inter].
+    ``biases`` of both, [experts, outputs]. Each touched expert is read once."""
     n, top_k = ids.shape
     chosen, by_expert = ids.flatten().sort(stable=True)
     row = by_expert // top_k
     # Where each expert's rows end. A count by torch.bincount would make the GPU wait for the host.
     ends = torch.searchsorted(chosen, torch.arange(gate_up.shape[0], device=x.device), right=True).to(torch.int32)
-    gate, up = gate_up.grouped(x[row], ends).chunk(2, dim=-1)
-    gate = F.silu(gate) if activation == "silu" else F.gelu(gate, approximate="tanh")
-    out = down.grouped(gate * up, ends)
+    both = gate_up.grouped(x[row], ends)
+    act = gated(both if biases is None else both + biases[0][chosen], activation)
+    out = down.grouped(act, ends)
+    if biases is not None:
+        out = out + biases[1][chosen]
     if combines_on(x.device):
         return combine(out, by_expert, weights)
     weighted = out.float() * weights.flatten()[by_expert, None]

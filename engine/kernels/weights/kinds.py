@@ -11,15 +11,17 @@ from ...commands import WeightFormat
 from .fp8 import Fp8Weight
 from .int4 import Int4Weight
 from .int8 import Int8Weight
+from .mxfp4 import Mxfp4Weight
 from .plain import PlainWeight
 from .weight import Weight
 
-KINDS: tuple[type[Weight], ...] = (PlainWeight, Int8Weight, Fp8Weight, Int4Weight)
+KINDS: tuple[type[Weight], ...] = (PlainWeight, Int8Weight, Fp8Weight, Int4Weight, Mxfp4Weight)
 
 MAKERS: Final[dict[WeightFormat, Callable[[Tensor], Weight]]] = {
     "bf16": PlainWeight,
     "fp8": Fp8Weight.of,
     "int4": Int4Weight.of,
+    "mxfp4": Mxfp4Weight.of,
 }
 """What packs a weight of floats. A CPU's "bf16" is fp32: as it is."""
 
@@ -32,12 +34,14 @@ def weight_of(module: nn.Module, stem: str = "weight") -> Weight:
 
 
 def format_of(weight: Weight) -> WeightFormat:
-    """What a target's weight is in: ``MAKERS`` the other way round."""
+    """What a target's weight is in."""
     match weight:
         case Fp8Weight():
             return "fp8"
         case Int4Weight():
             return "int4"
+        case Mxfp4Weight():
+            return "mxfp4"
         case _:
             return "bf16"
 

@@ -115,6 +115,6 @@ def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
     rope, factor = read_rope(merged, head_dim)
     return AttentionConfig(
         kind=kind, num_heads=read_num_heads(merged, num_kv_heads), num_kv_heads=num_kv_heads, head_dim=head_dim,
-        rope=rope, scale=head_dim**-0.5 * factor,
+        rope=rope, scale=head_dim**-0.5 * factor, biases=merged.flag("attention_bias", False),
         window=merged.integer("sliding_window", 1, MAX_POSITIONS) if sliding else None, causal=causal,
     )  # fmt: skip

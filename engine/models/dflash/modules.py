@@ -36,10 +36,10 @@ class DraftAttention(AttentionModule):
     def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
         super().__init__(layer)
         kv_size = layer.num_kv_heads * layer.head_dim
-        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim)
-        self.k_proj = linear(hidden, kv_size)
-        self.v_proj = linear(hidden, kv_size)
-        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden)
+        self.q_proj = linear(hidden, layer.num_heads * layer.head_dim, layer.biases)
+        self.k_proj = linear(hidden, kv_size, layer.biases)
+        self.v_proj = linear(hidden, kv_size, layer.biases)
+        self.o_proj = linear(layer.num_heads * layer.head_dim, hidden, layer.biases)
         self.q_norm = RMSNorm(layer.head_dim, eps, "qwen")
         self.k_norm = RMSNorm(layer.head_dim, eps, "qwen")
 
@@ -57,7 +57,10 @@ class DraftAttention(AttentionModule):
         norms = HeadNorms(
             self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
         )
-        norm_rope_split(weight.linear(x), norms, frequencies, (cache.k, cache.v), None, end)
+        projected = weight.linear(x)
+        if self.config.biases:
+            projected = projected + torch.cat((self.k_proj.bias, self.v_proj.bias))
+        norm_rope_split(projected, norms, frequencies, (cache.k, cache.v), None, end)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends block rows x [n, hidden] at start .. start + n - 1 over the context and the block, whose own keys and
@@ -130,7 +133,7 @@ class DFlashDrafter(Drafter):
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         start, end = cache.length, cache.length + features.shape[0]
-        rope = None if self.attention_backend == TRITON.name else self._rope(start, end)
+        rope = None if self.attention_backend == TRITON.name else self._rope(start, end, cache)
         context = self.hidden_norm(self.fc(features))
         cache.note_written(end)
         for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
@@ -143,7 +146,7 @@ class DFlashDrafter(Drafter):
 
     def hidden(self, block: Tensor, cache: Cache) -> Tensor:
         """Normed hidden states [n, hidden] of an embedded block [n, hidden] that starts at the cursor."""
-        rope = self._rope(cache.length, cache.length + block.shape[0])
+        rope = self._rope(cache.length, cache.length + block.shape[0], cache)
         x = block
         for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
             x = layer(x, cache.length, layer_cache, rope)
@@ -174,5 +177,5 @@ class DFlashDrafter(Drafter):
         scaled: Tensor = target.embed_tokens(ids) * scale
         return scaled
 
-    def _rope(self, start: int, end: int) -> RopeTable:
-        return rope_table(torch.arange(start, end, device=self.norm.weight.device), self.frequencies)
+    def _rope(self, start: int, end: int, cache: Cache) -> RopeTable:
+        return rope_table(cache.positions(start, end), self.frequencies)

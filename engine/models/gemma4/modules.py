@@ -127,8 +127,7 @@ class Gemma4(TargetModel):
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         """As ``TargetModel`` says; a layer's output is what ``layer_scalar`` leaves of it."""
-        end = start + ids.shape[0]
-        positions = torch.arange(start, end, device=ids.device)
+        positions = cache.positions(start, start + ids.shape[0])
         ropes = {rope: rope_table(positions, frequencies) for rope, frequencies in self.frequencies.items()}
         x = self.embed(ids)
         tapped: dict[int, Tensor] = {}

@@ -122,7 +122,7 @@ class PreNormTarget(TargetModel):
         self.frequencies = inverse_frequencies(rope, self.device)
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        rope = rope_table(torch.arange(start, start + ids.shape[0], device=ids.device), self.frequencies)
+        rope = rope_table(cache.positions(start, start + ids.shape[0]), self.frequencies)
         x = self.embed(ids)
         tapped: dict[int, Tensor] = {}
         for index, (layer, layer_cache) in enumerate(zip(self.layers, cache.attention, strict=True)):

@@ -122,5 +122,6 @@ def test_the_device_looks_up_what_the_host_does(
     host = run_turn(with_policy(by_host(repeating, proposal), *plans), PROMPT, wanted)
     assert_same_rounds(answer, host)
     assert matches(answer) == matches(host)
-    assert any(done.match and done.num_accepted for done in answer.rounds)
+    # Of the tokens that the pair holds for one, sampling says any: its texts repeat nothing.
+    assert wanted.temperature or any(done.match and done.num_accepted for done in answer.rounds)
     assert_caches_equal_recomputation(device)

@@ -27,7 +27,7 @@ from engine.bench.shapes import configs_of, period_of, shorten
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.round_launches import RoundLaunches
+from engine.decoding.round_launches import Kind, RoundLaunches
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
@@ -123,8 +123,13 @@ def test_what_is_compiled_is_what_turns_launch(
         ):
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
         draft, verify = launches.when_chosen
+        looked_up: list[Kind] = ["lookup", "told lookup"]
+        if launches.fuses:
+            looked_up.append("draft lookup")
         for kind, greedy in ((draft, True), (verify, True), (verify, False), ("plain", True)):
             launches.of(kind, greedy)()
+        for kind in looked_up:
+            launches.of(kind, True)()
         RoundTimer(launches).time("ingest", prompt_ids(16), 20, pending=16)
 
     assert launched(turns) == launched(lambda: launch_all(order))

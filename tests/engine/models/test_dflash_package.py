@@ -50,6 +50,7 @@ VARIANTS: dict[str, tuple[list[str], dict[str, Any]]] = {
         [FULL, FULL],
         {"rope_theta": 1e3, "rope_scaling": LLAMA3_SCALING, "max_position_embeddings": 4096},
     ),
+    "gpt-oss: biases": ([FULL, FULL], {"attention_bias": True, "rope_theta": 1e4}),
     "yarn": ([FULL], {"rope_theta": 1e3, "rope_scaling": YARN_SCALING, "max_position_embeddings": 4096}),
 }
 

@@ -101,5 +101,7 @@ def test_costs_are_timed_for_every_width_and_grow(decoder: Decoder) -> None:
     assert decoder.cache.length == 0 and decoder.prefix.tokens == []
 
 
-def test_a_target_alone_has_no_costs_to_choose_by(bundled_pair: Path) -> None:
-    assert time_rounds(Decoder(load_target(bundled_pair / "target", CPU, no_progress), None, 256), [5]) is None
+def test_a_target_alone_has_costs_of_its_passes(bundled_pair: Path) -> None:
+    """What is looked up in the text is verified as well."""
+    costs = time_rounds(Decoder(load_target(bundled_pair / "target", CPU, no_progress), None, 256), [5])
+    assert costs is not None and costs.costs[0].draft == 0 < costs.costs[0].verify[0]

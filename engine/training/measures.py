@@ -21,6 +21,8 @@ class Speculation:
     """Share of cycles that accepted the whole block."""
     short: float
     """Share of cycles that yielded at most two tokens."""
+    by_position: tuple[float, ...]
+    """Share of cycles that accepted the draft at each position of the block, and so all before it."""
 
 
 def speculation(answers: Iterable[Answer], block_size: int) -> Speculation:
@@ -31,6 +33,9 @@ def speculation(answers: Iterable[Answer], block_size: int) -> Speculation:
         tau=sum(lengths) / count,
         full=sum(length == block_size for length in lengths) / count,
         short=sum(length <= 2 for length in lengths) / count,
+        by_position=tuple(
+            round(sum(length > position for length in lengths) / count, 4) for position in range(1, block_size)
+        ),
     )
 
 

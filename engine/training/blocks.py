@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .drafter_model import DraftAttend, Pair
-from .layers import MaskedAttention, Predicate
+from .masks import Predicate
+from .passes import Window
 from .rows import Rows
-from .shapes import MASK, DrafterShape, LayerKind
 
 GAMMA = 7.0
 """Decay of the loss over the block: an early miss makes everything after it worthless."""
@@ -32,9 +31,9 @@ class Blocks:
     """Loss weights; 0 for the anchor's slot, beyond the end of the answer, and for blocks without an anchor."""
 
 
-def draw_blocks(rows: Rows, count: int, block: int, generator: torch.Generator) -> Blocks:
+def draw_blocks(rows: Rows, count: int, block: int, mask: int, generator: torch.Generator) -> Blocks:
     """Up to ``count`` anchors per row, uniformly without replacement among the places where the model speaks and
-    goes on speaking."""
+    goes on speaking. ``mask``: the token of the other slots."""
     length = rows.ids.shape[1]
     speaks = rows.supervised
     eligible = torch.zeros_like(speaks)
@@ -54,16 +53,16 @@ def draw_blocks(rows: Rows, count: int, block: int, generator: torch.Generator) 
     belongs = inside & at(speaks) & (documents == documents[..., :1]) & (best >= 0)[..., None]
     decay = torch.exp(-(slots - 1) / GAMMA) * (slots > 0)
     weights = belongs.cumprod(-1) * decay
-    masked = torch.where(slots == 0, ids, MASK)
+    masked = torch.where(slots == 0, ids, mask)
     positions = at(rows.positions)[..., :1] + slots
     return Blocks(anchors, masked.flatten(1), positions.flatten(1), ids.flatten(1), weights.flatten(1))
 
 
-def block_visibility(rows: Rows, blocks: Blocks, block: int, window: int | None) -> Predicate:
+def block_visibility(rows: Rows, blocks: Blocks, block: int, causal: bool, window: Window) -> Predicate:
     """Keys are the row's context, then all blocks.
 
     Context is seen strictly before the anchor, because at inference the anchor's features don't exist yet. Within a
-    block everything sees everything, or with a window only what came before.
+    block everything sees everything, in causal layers only what came before.
     """
     length = rows.ids.shape[1]
     documents, anchors = rows.documents, blocks.anchors
@@ -75,41 +74,8 @@ def block_visibility(rows: Rows, blocks: Blocks, block: int, window: int | None)
         own = (key >= length) & ((key - length) // block == query // block)
         if window is not None:
             seen = seen & (anchor + query % block - key < window)
+        if causal:
             own = own & ((key - length) % block <= query % block)
         return seen | own
 
     return visible
-
-
-class BlockAttention:
-    """Training-time attention of the drafter over a batch of rows and their blocks."""
-
-    def __init__(self, shape: DrafterShape, rows: Rows, blocks: Blocks) -> None:
-        count, length = rows.ids.shape
-        queries = blocks.inputs.shape[1]
-        scale = shape.attention.head_dim**-0.5
-        windows: dict[LayerKind, int | None] = {"sliding_attention": shape.window, "full_attention": None}
-        self.kinds = {
-            kind: _JoinedAttention(
-                MaskedAttention(
-                    block_visibility(rows, blocks, shape.block_size, window),
-                    count,
-                    queries,
-                    length + queries,
-                    rows.ids.device,
-                ),
-                scale,
-            )
-            for kind, window in windows.items()
-        }
-
-    def __call__(self, layer: int, kind: LayerKind) -> DraftAttend:
-        return self.kinds[kind]
-
-
-class _JoinedAttention:
-    def __init__(self, masked: MaskedAttention, scale: float) -> None:
-        self.attend = masked.with_scale(scale)
-
-    def __call__(self, q: Tensor, context: Pair, block: Pair) -> Tensor:
-        return self.attend(q, torch.cat((context[0], block[0]), dim=2), torch.cat((context[1], block[1]), dim=2))

@@ -10,8 +10,18 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from .conversation import RESPONSE_WEIGHT, Encoded
-from .layers import Predicate
+from .masks import Predicate
+
+RESPONSE_WEIGHT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Token ids and the weight of each one's loss: 1 where the model speaks, 0 for markup that it is given."""
+
+    ids: list[int]
+    weights: list[float]
+
 
 Source = Callable[[random.Random], Encoded]
 """Draws the next conversation."""
@@ -60,17 +70,19 @@ def causal_within_documents(rows: Rows, window: int | None) -> Predicate:
 class RowDataset(Dataset[tuple[Tensor, ...]]):
     """Row ``n`` depends on the seed and ``n`` alone, whichever worker makes it and in whatever order."""
 
-    def __init__(self, source: Source, seed: str, count: int, length: int) -> None:
+    def __init__(self, source: Source, seed: str, count: int, length: int, skipped: int = 0) -> None:
+        """The first ``skipped`` of ``count`` rows are left out: somebody has had them."""
         self.source = source
         self.seed = seed
         self.count = count
         self.length = length
+        self.skipped = skipped
 
     def __len__(self) -> int:
-        return self.count
+        return self.count - self.skipped
 
     def __getitem__(self, index: int) -> tuple[Tensor, ...]:
-        rng = random.Random(f"{self.seed}/{index}")
+        rng = random.Random(f"{self.seed}/{index + self.skipped}")
         ids: list[int] = []
         weights: list[float] = []
         positions: list[int] = []

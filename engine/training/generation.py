@@ -1,17 +1,17 @@
-"""Batched generation with the training modules: plain decoding and DFlash rounds, many prompts at a time."""
+"""Batched generation by the engine's models: plain decoding and DFlash rounds, many prompts at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from .caches import DrafterCache, TargetCache, round_up
-from .drafter_model import DrafterModel
-from .shapes import EOS, MASK, STOP_IDS
-from .target_model import TargetModel
+from ..models.dflash.modules import DFlashDrafter
+from ..models.target import TargetModel
+from .caches import Chunk, DraftRound, TextCache, round_up
+from .passes import BatchedDrafter, BatchedTarget
 
 PREFILL = 128
 """Columns of a batch of prompts that run at once."""
@@ -34,7 +34,7 @@ class Sampler:
 
 @dataclass(slots=True)
 class Round:
-    """One speculative cycle of one sequence."""
+    """One speculative cycle of one text."""
 
     accepted: int
     probabilities: list[float]
@@ -49,61 +49,71 @@ class Answer:
     ended: bool = False
     rounds: list[Round] = field(default_factory=list)
 
-    def extend(self, ids: list[int], limit: int) -> None:
-        """Takes ids up to the first stop token or ``limit``."""
+    def extend(self, ids: list[int], limit: int, stops: Collection[int]) -> None:
+        """Takes ids up to the first of ``stops`` or ``limit``."""
         for id in ids:
             if self.ended or len(self.ids) >= limit:
                 return
             self.ids.append(id)
-            self.ended = id in STOP_IDS
+            self.ended = id in stops
 
 
-def generate(model: TargetModel, prompts: Sequence[list[int]], limit: int, sampler: Sampler) -> list[Answer]:
-    """One token at a time, all prompts in one batch."""
-    return _AnswerLoop(model, None, prompts, limit, sampler, block_size=1).run()
+def generate(
+    model: TargetModel,
+    prompts: Sequence[Sequence[int]],
+    limit: int,
+    sampler: Sampler,
+    stops: Sequence[int] | None = None,
+) -> list[Answer]:
+    """One token at a time, all prompts in one batch. ``stops`` end an answer in place of the target's own."""
+    return _AnswerLoop(model, None, prompts, limit, sampler, 1, stops).run()
 
 
 def speculate(
     model: TargetModel,
-    drafter: DrafterModel,
-    prompts: Sequence[list[int]],
+    drafter: DFlashDrafter,
+    prompts: Sequence[Sequence[int]],
     limit: int,
     sampler: Sampler,
     block_size: int,
 ) -> list[Answer]:
     """DFlash rounds: draft a block, verify it in one pass, keep the drafts that equal the target's own samples."""
-    return _AnswerLoop(model, drafter, prompts, limit, sampler, block_size).run()
+    return _AnswerLoop(model, drafter, prompts, limit, sampler, block_size, None).run()
 
 
 class _AnswerLoop:
-    """Rounds of one batch. Finished sequences stand still, and leave once they are the majority."""
+    """Rounds of one batch. Finished texts stand still, and leave once they are the majority."""
 
     def __init__(
         self,
         model: TargetModel,
-        drafter: DrafterModel | None,
-        prompts: Sequence[list[int]],
+        drafter: DFlashDrafter | None,
+        prompts: Sequence[Sequence[int]],
         limit: int,
         sampler: Sampler,
         block_size: int,
+        stops: Sequence[int] | None,
     ) -> None:
-        self.model, self.drafter, self.sampler = model, drafter, sampler
+        self.model, self.target, self.sampler = model, BatchedTarget(model), sampler
         self.limit, self.block_size = limit, block_size
-        self.device = model.norm.weight.device
+        self.stops = frozenset(model.config.stop_token_ids if stops is None else stops)
+        self.device = model.device
         longest = max(map(len, prompts))
-        self.prompts = torch.tensor([[*p, *[EOS] * (longest - len(p))] for p in prompts], device=self.device)
+        self.prompts = torch.tensor([[*p, *[p[-1]] * (longest - len(p))] for p in prompts], device=self.device)
         self.starts = torch.tensor([len(p) for p in prompts], device=self.device)
-        # The block that reaches the limit, and another one: a finished sequence still takes part, standing still.
-        length = round_up(longest + limit + 2 * block_size)
-        self.cache = TargetCache(model.shape, len(prompts), length, self.device)
+        # The block that reaches the limit, and another one: a finished text still takes part, standing still.
+        size = len(prompts), round_up(longest + limit + 2 * block_size), model.dtype, self.device
+        self.cache = TextCache(model.config.attention, *size)
+        self.caches = [self.cache]
         self.taps: tuple[int, ...] = ()
+        self.drafter: BatchedDrafter | None = None
         if drafter is not None:
-            self.taps = drafter.shape.tapped_layers
-            self.draft_cache = DrafterCache(drafter.shape, len(prompts), length, self.device)
-        self.cache_layers = self.cache.layers + (self.draft_cache.layers if drafter is not None else [])
+            self.drafter, self.taps = BatchedDrafter(drafter), drafter.config.target_layer_ids
+            self.draft_cache = TextCache(drafter.config.layers, *size)
+            self.caches.append(self.draft_cache)
         self.answers = [Answer() for _ in prompts]
         self.active = self.answers
-        """The answers of the sequences that still have a row, in the order of the rows."""
+        """The answers of the texts that still have a row, in the order of the rows."""
         self.slots = torch.arange(block_size, device=self.device)
 
     @torch.no_grad()
@@ -127,39 +137,41 @@ class _AnswerLoop:
         return self.answers
 
     def _prefill(self) -> Tensor:
-        """Runs the prompts and returns each sequence's first token."""
+        """Runs the prompts and returns each text's first token."""
         count, longest = self.prompts.shape
         self.context_positions = torch.arange(longest, device=self.device).expand(count, -1)
         chunks = zip(
             torch.split(self.prompts, PREFILL, 1), torch.split(self.context_positions, PREFILL, 1), strict=True
         )
-        outputs = [self.model(ids, spots, self.cache.chunk(spots), self.taps) for ids, spots in chunks]
-        self.context = torch.cat([output.tapped for output in outputs], dim=1)
-        final = torch.cat([output.final for output in outputs], dim=1)
+        outputs = [self.target(ids, Chunk(self.cache, spots), self.taps) for ids, spots in chunks]
+        self._take([output.features for output in outputs])
+        final = torch.cat([output.hidden for output in outputs], dim=1)
         last = final[torch.arange(count, device=self.device), self.starts - 1]
         return self.sampler(self.model.logits(last))
 
+    def _take(self, features: Sequence[Tensor | None]) -> None:
+        """The features of rows that were run, for the drafter."""
+        found = [each for each in features if each is not None]
+        self.context = torch.cat(found, dim=1) if found else None
+
     def _draft(self, anchors: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Drafted ids [B, block - 1] and the probabilities that the drafter gives them."""
-        if self.drafter is None:
-            return anchors.new_empty(len(anchors), 0), self.context.new_empty(len(anchors), 0)
-        masked = torch.full_like(positions, MASK)
+        """Drafted ids [texts, block - 1] and the probabilities that the drafter gives them."""
+        if self.drafter is None or self.context is None:
+            return anchors.new_empty(len(anchors), 0), torch.empty(len(anchors), 0)
+        drafter = self.drafter.model
+        masked = torch.full_like(positions, drafter.config.mask_token_id)
         masked[:, 0] = anchors
-        hidden = self.drafter(
-            self.drafter.context(self.context),
-            self.context_positions,
-            self.model.embed(masked),
-            positions,
-            self.draft_cache.round(self.context_positions, positions),
-        )
-        best = self.model.logits(hidden[:, 1:]).softmax(-1).max(-1)
+        running = DraftRound(self.draft_cache, self.context_positions, positions)
+        hidden = self.drafter(self.context, drafter.embed(self.model, masked), running)
+        best = drafter.logits(self.model, hidden[:, 1:]).softmax(-1).max(-1)
         return best.indices, best.values
 
     def _verify(self, block: Tensor, positions: Tensor) -> Tensor:
-        """The target's own token after every row of the block [B, block]."""
-        output = self.model(block, positions, self.cache.chunk(positions), self.taps)
-        self.context, self.context_positions = output.tapped, positions
-        return self.sampler(self.model.logits(output.final))
+        """The target's own token after every row of the block [texts, block]."""
+        output = self.target(block, Chunk(self.cache, positions), self.taps)
+        self._take([output.features])
+        self.context_positions = positions
+        return self.sampler(self.model.logits(output.hidden))
 
     def _emit(self, samples: Tensor, accepted: Tensor, probabilities: Tensor | None = None) -> None:
         drafted = [] if probabilities is None else probabilities.tolist()
@@ -168,7 +180,7 @@ class _AnswerLoop:
         ):
             if not self._runs(answer):
                 continue
-            answer.extend(ids[: count + 1], self.limit)
+            answer.extend(ids[: count + 1], self.limit, self.stops)
             if drafted and drafted[index]:
                 answer.rounds.append(Round(count, drafted[index]))
 
@@ -176,12 +188,13 @@ class _AnswerLoop:
         return not answer.ended and len(answer.ids) < self.limit
 
     def _keep_running(self, flags: list[bool]) -> Tensor:
-        """Drops the finished sequences' rows; returns the indices of those kept."""
+        """Drops the finished texts' rows; returns the indices of those kept."""
         kept = [index for index, flag in enumerate(flags) if flag]
         rows = torch.tensor(kept, device=self.device)
         self.active = [self.active[index] for index in kept]
         self.starts = self.starts[rows]
-        self.context, self.context_positions = self.context[rows], self.context_positions[rows]
-        for layer in self.cache_layers:
-            layer.keep(rows)
+        self.context_positions = self.context_positions[rows]
+        self.context = None if self.context is None else self.context[rows]
+        for cache in self.caches:
+            cache.keep(rows)
         return rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -94,6 +95,16 @@ class Optimiser:
         for parameter in self.parameters:
             parameter.grad = None
         self.done += 1
+
+    def state(self) -> dict[str, Any]:
+        """What goes on from here: to be saved, and given to ``resume``."""
+        return {"done": self.done, "adam": self.adam.state_dict(), "muon": self.muon.buffers}
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self.done = state["done"]
+        self.adam.load_state_dict(state["adam"])
+        for buffer, saved in zip(self.muon.buffers, state["muon"], strict=True):
+            buffer.copy_(saved)
 
 
 def schedule(progress: float) -> float:

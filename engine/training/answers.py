@@ -1,0 +1,131 @@
+"""The target's own answers: what the drafter will meet, recorded to learn from."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from ..models.target import TargetModel
+from .generation import Sampler, generate
+from .prompts import Prompt
+from .rows import RESPONSE_WEIGHT, Encoded, Source
+
+SHARD = "answers-{:04d}.safetensors"
+LEAST = 2
+"""Tokens of an answer that holds something to draft."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A prompt as the template renders it, and the answer up to its stop token."""
+
+    domain: str
+    prompt: list[int]
+    answer: list[int]
+
+    def encoded(self) -> Encoded:
+        return Encoded(self.prompt + self.answer, [0.0] * len(self.prompt) + [RESPONSE_WEIGHT] * len(self.answer))
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How prompts are answered."""
+
+    batch: int
+    limit: int
+    """Tokens of an answer."""
+    seed: int
+    temperatures: tuple[float, ...]
+    """Prompts take turns with these: greedy is what most people see, the rest is what the target says less often."""
+    unfinished: bool = True
+    """Whether answers count that ``limit`` cut off: what there is of them is the target's own."""
+
+
+def record_answers(
+    target: TargetModel,
+    prompts: Sequence[Prompt],
+    asking: Asking,
+    folder: Path,
+    told: Callable[[int, int, int], None],
+    allowed: Callable[[Recorded], bool] = lambda answer: True,
+) -> None:
+    """Asks the prompts, a file in ``folder`` for each batch; batches that are there are left alone. ``told`` hears
+    (prompts answered, in all, tokens of the last batch)."""
+    groups = [prompts[begin : begin + asking.batch] for begin in range(0, len(prompts), asking.batch)]
+    answered = 0
+    for index, group in enumerate(groups):
+        path = folder / SHARD.format(index)
+        answered += len(group)
+        if path.exists():
+            continue
+        recorded: list[Recorded] = []
+        turns = itertools.cycle(asking.temperatures)
+        planned = [(next(turns), prompt) for prompt in group]
+        for number, temperature in enumerate(sorted(set(asking.temperatures))):
+            part = [prompt for wanted, prompt in planned if wanted == temperature]
+            if not part:
+                continue
+            seed = asking.seed * 1_000_003 + index * len(asking.temperatures) + number
+            sampler = Sampler(temperature, seed, target.device)
+            answers = generate(target, [prompt.ids for prompt in part], asking.limit, sampler)
+            for prompt, answer in zip(part, answers, strict=True):
+                if (answer.ended or asking.unfinished) and len(answer.ids) >= LEAST:
+                    recorded.append(Recorded(prompt.domain, list(prompt.ids), answer.ids))
+        kept = [each for each in recorded if allowed(each)]
+        save_answers(path, kept)
+        told(answered, len(prompts), sum(len(each.answer) for each in kept))
+
+
+def save_answers(path: Path, answers: Sequence[Recorded]) -> None:
+    """One file: all ids in a row, the lengths that cut it up, and the domains by number."""
+    domains = sorted({answer.domain for answer in answers})
+    ids = torch.tensor([id for a in answers for id in a.prompt + a.answer], dtype=torch.int32)
+    small = bool((ids < 2**16).all())
+    tensors = {
+        "ids": ids.to(torch.uint16) if small else ids,
+        "lengths": torch.tensor([(len(a.prompt), len(a.answer)) for a in answers], dtype=torch.int32).view(-1, 2),
+        "domains": torch.tensor([domains.index(a.domain) for a in answers], dtype=torch.int32),
+    }
+    beside = path.with_suffix(".partial")
+    save_file(tensors, beside, metadata={"domains": "\n".join(domains)})
+    os.replace(beside, path)
+
+
+def load_answers(path: Path) -> list[Recorded]:
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        domains = (file.metadata() or {})["domains"].split("\n")
+    ids: list[int] = tensors["ids"].tolist()
+    answers, at = [], 0
+    for domain, (prompt, answer) in zip(tensors["domains"].tolist(), tensors["lengths"].tolist(), strict=True):
+        answers.append(Recorded(domains[domain], ids[at : at + prompt], ids[at + prompt : at + prompt + answer]))
+        at += prompt + answer
+    return answers
+
+
+def load_all(folder: Path) -> list[Recorded]:
+    """Of all batches."""
+    return [answer for path in sorted(folder.glob(SHARD.replace("{:04d}", "*"))) for answer in load_answers(path)]
+
+
+def drawn(recorded: Sequence[Recorded]) -> Source:
+    """Draws any of the answers."""
+    # One tensor: what many processes share isn't copied for each as lists of numbers would be.
+    ids = torch.tensor([id for each in recorded for id in each.prompt + each.answer], dtype=torch.int32)
+    lengths = torch.tensor([(len(each.prompt), len(each.answer)) for each in recorded])
+    ends = lengths.sum(1).cumsum(0)
+
+    def draw(rng: random.Random) -> Encoded:
+        index = rng.randrange(len(lengths))
+        (prompt, answer), end = lengths[index].tolist(), int(ends[index])
+        return Encoded(ids[end - prompt - answer : end].tolist(), [0.0] * prompt + [RESPONSE_WEIGHT] * answer)
+
+    return draw

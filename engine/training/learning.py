@@ -1,0 +1,181 @@
+"""Trains a drafter on conversations, by what the target's layers say of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint
+
+from ..models.dflash.modules import DFlashDrafter
+from ..models.target import TargetModel
+from .blocks import Blocks, block_visibility, draw_blocks
+from .optimiser import Optimiser
+from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
+from .rows import RowDataset, Rows, Source, batches, causal_within_documents
+
+LOGITS_AT_ONCE = 2**30
+"""Numbers that the head may put out before its output is computed in parts, twice each: 4 GB in fp32."""
+
+SAVE_SECONDS = 60.0
+"""Time between two saved states."""
+TOLD_EVERY = 10
+"""Steps."""
+
+Probe = Callable[[DFlashDrafter], dict[str, float]]
+"""Acceptance lengths of held-out prompts, by domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a drafter is trained."""
+
+    steps: int
+    rows: int
+    """Packed rows of one update."""
+    row_length: int
+    anchors: int
+    """Drafted blocks per row."""
+    seed: int = 1
+    workers: int = 0
+    """Processes that pack rows."""
+    report_every: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    step: int
+    loss: float
+    """Mean of the steps since the last report."""
+    tokens_per_second: float
+    acceptance: dict[str, float] = field(default_factory=dict)
+    """Of held-out prompts, by domain."""
+
+
+class Learner:
+    """One drafter beside its target, which stays as it is. The drafter's weights are fp32 here; on a GPU both compute
+    in bf16."""
+
+    def __init__(self, target: TargetModel, drafter: DFlashDrafter, schedule: Schedule) -> None:
+        target.requires_grad_(False)
+        drafter.float().requires_grad_(True)
+        self.target, self.drafter, self.schedule = target, drafter, schedule
+        self.optimiser = Optimiser(drafter, schedule.steps)
+        self.history: list[Progress] = []
+        self.losses: list[Tensor] = []
+        """Of the steps since the last report."""
+
+    def loss(self, rows: Rows, seed: int) -> Tensor:
+        """Cross-entropy of the drafted tokens, ``anchors`` blocks per row; the target gets no gradient."""
+        config = self.drafter.config
+        block, taps = config.block_size, config.target_layer_ids
+        generator = torch.Generator(rows.ids.device).manual_seed(seed)
+        blocks = draw_blocks(rows, self.schedule.anchors, block, config.mask_token_id, generator)
+        with torch.no_grad():
+            packed = PackedPass(rows.positions, self.target.config.attention, partial(causal_within_documents, rows))
+            features = BatchedTarget(self.target)(rows.ids, packed, taps).features
+            embedded = self.drafter.embed(self.target, blocks.inputs)
+        assert features is not None
+        visible = partial(block_visibility, rows, blocks, block)
+        drafting = PackedDraftPass(rows.positions, blocks.positions, config.layers, visible)
+        hidden = BatchedDrafter(self.drafter)(features, embedded, drafting)
+        return self._head_loss(hidden, blocks)
+
+    def _head_loss(self, hidden: Tensor, blocks: Blocks) -> Tensor:
+        """Rows without weight are left out, and the others go through the head in parts that fit."""
+        chosen = blocks.weights.flatten().nonzero()[:, 0]
+        rows, labels, weights = hidden.flatten(0, 1)[chosen], blocks.labels.flatten()[chosen], blocks.weights.flatten()
+        weights = weights[chosen]
+        size = max(LOGITS_AT_ONCE // len(self.target.head), 1)
+        parts = zip(rows.split(size), labels.split(size), weights.split(size), strict=True)
+        if len(rows) <= size:
+            return self._part(rows, labels, weights) / weights.sum()
+        sums = [checkpoint(self._part, *part, use_reentrant=False) for part in parts]
+        return torch.stack(sums).sum() / weights.sum()  # type: ignore[arg-type]
+
+    def _part(self, rows: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+        return (cross_entropy(self.drafter.logits(self.target, rows), labels, reduction="none") * weights).sum()
+
+    def run(self, source: Source, told: Callable[[int, int, float], None], state: Path, probe: Probe) -> list[Progress]:
+        """Trains to the end, from what ``state`` holds if it is there. ``told`` hears (steps done, in all, loss)."""
+        schedule, device = self.schedule, self.target.device
+        if state.exists():
+            self._resume(torch.load(state, map_location=device, weights_only=True))
+        done = self.optimiser.done
+        count = schedule.rows * schedule.steps
+        dataset = RowDataset(
+            source,
+            f"drafter/{schedule.seed}",
+            count,
+            schedule.row_length,
+            schedule.rows * done,
+        )
+        rows = batches(dataset, schedule.rows, schedule.workers, device)
+        saved = since = time.perf_counter()
+        timed = done
+        for step, loss in self._steps(done, rows):
+            self.losses.append(loss)
+            if step % schedule.report_every == 0 or step == schedule.steps:
+                speed = (step - timed) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
+                value = torch.stack(self.losses).mean().item()
+                self.history.append(Progress(step, value, speed, probe(self.copy())))
+                self.losses.clear()
+                since, timed = time.perf_counter(), step
+            if step % TOLD_EVERY == 0 or step == schedule.steps:
+                told(step, schedule.steps, loss.item())
+            if time.perf_counter() - saved > SAVE_SECONDS or step == schedule.steps:
+                self._save(state)
+                saved = time.perf_counter()
+        return self.history
+
+    def _steps(self, done: int, rows: Iterator[Rows]) -> Iterator[tuple[int, Tensor]]:
+        device = self.target.device
+        for step, batch in zip(range(done + 1, self.schedule.steps + 1), rows, strict=False):
+            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+                loss = self.loss(batch, seed=self.schedule.seed * 1_000_003 + step)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimiser.step()
+            yield step, loss.detach()
+
+    def copy(self) -> DFlashDrafter:
+        """The drafter as it is now, rounded as it will be stored and in the target's dtype."""
+        copy = self.drafter.config.build().to(self.target.device, torch.bfloat16)
+        copy.load_state_dict(self.drafter.state_dict())
+        copy = copy.to(self.target.dtype).requires_grad_(False)
+        copy.prepare()
+        return copy
+
+    def _save(self, path: Path) -> None:
+        state = {
+            "drafter": self.drafter.state_dict(),
+            "optimiser": self.optimiser.state(),
+            "losses": list(self.losses),
+            "history": [asdict(each) for each in self.history],
+        }
+        beside = path.with_suffix(".partial")
+        torch.save(state, beside)
+        os.replace(beside, path)
+
+    def _resume(self, state: dict[str, Any]) -> None:
+        self.drafter.load_state_dict(state["drafter"])
+        self.optimiser.resume(state["optimiser"])
+        self.losses = list(state["losses"])
+        self.history = [Progress(**each) for each in state["history"]]
+
+
+def initialise(drafter: DFlashDrafter, seed: int) -> None:
+    """Random weights of a drafter's shape: matrices by their inputs, norms of one."""
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in drafter.parameters():
+        if parameter.dim() >= 2:
+            torch.nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
+        else:
+            torch.nn.init.ones_(parameter)

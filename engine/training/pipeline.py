@@ -1,0 +1,266 @@
+"""From a target to its drafter: prompts, the target's answers, training, a report. Every phase keeps what it has made
+in the folder, so whoever is stopped goes on from there."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import torch
+from safetensors.torch import save_file
+
+from ..errors import UsageFailure
+from ..files.gguf import gguf_file
+from ..loading.checkpoint import load_drafter, load_target
+from ..models.dflash.config import DFlashConfig
+from ..models.dflash.modules import DFlashDrafter
+from ..models.target import TargetModel
+from ..tokenizer import ChatTokenizer
+from .answers import Asking, drawn, load_all, record_answers
+from .generation import Answer, Sampler, generate, speculate
+from .learning import Learner, Schedule, initialise
+from .measures import Speculation, speculation
+from .prompts import MARK, Inventor, Prompt, asked, invent, read_prompts, split, write_text
+from .shape import DrafterShape, drafter_json, mask_token
+
+PhaseName = Literal["prompts", "answers", "drafter", "report"]
+PHASES: tuple[PhaseName, ...] = ("prompts", "answers", "drafter", "report")
+ALL = "all"
+TEMPERATURES = (0.0, 0.0, 0.8)
+"""Of the answers: two of three are greedy."""
+PROBED = 24
+"""Held-out prompts that training is followed by."""
+LEAST_PROMPTS = 2
+"""One to train on, and one held out."""
+TOGETHER = 256
+"""Held-out prompts answered together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that decides what comes out, but the target and the device."""
+
+    shape: DrafterShape = field(default_factory=DrafterShape)
+    prompts: int = 40_000
+    """To invent, where no file gives any."""
+    held_out: int = 100
+    """Prompts that are never trained on; the report is about them."""
+    answer_tokens: int = 512
+    """Of an answer, at most."""
+    batch: int = 2048
+    """Texts that the target writes together."""
+    steps: int = 2000
+    rows: int = 32
+    row_length: int = 2048
+    anchors: int = 128
+    seed: int = 1
+    workers: int = 0
+    report_every: int = 250
+
+
+Told = Callable[[PhaseName, int, int, str], None]
+"""(phase, done, in all, a remark) now and then."""
+
+
+class Pipeline:
+    """One target, one output folder. ``target`` is a checkpoint's folder."""
+
+    def __init__(
+        self,
+        target: Path,
+        name: str,
+        folder: Path,
+        plan: Plan,
+        device: torch.device,
+        told: Told,
+        prompts: Path | None = None,
+        held_out: Path | None = None,
+    ) -> None:
+        self.target_folder, self.name, self.folder, self.plan, self.told = target, name, folder, plan, told
+        self.work = folder / "work"
+        """What phases leave for one another. It may be deleted once the drafter is done."""
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.prompts_file, self.held_out_file = prompts, held_out
+        self._same_plan()
+        self.tokenizer = ChatTokenizer(target)
+        self.target = load_target(target, device, lambda *_: None)
+
+    def run(self) -> dict[str, Any]:
+        """All phases; returns the report."""
+        train_on, held_out = self.split_prompts()
+        self.answers(train_on)
+        self.drafter(held_out)
+        return self.report(held_out)
+
+    def _same_plan(self) -> None:
+        """Raises ``UsageFailure`` where the folder holds the beginnings of another drafter."""
+        mine = json.loads(json.dumps({"target": self.name, **asdict(self.plan)}))
+        path = self.work / "plan.json"
+        if path.exists() and (found := json.loads(path.read_text("utf-8"))) != mine:
+            other = ", ".join(name for name in mine if found.get(name) != mine[name])
+            raise UsageFailure(
+                f"{self.folder} holds a drafter that was begun with another plan: {other}.",
+                "Name another folder, or delete this one.",
+            )
+        write_text(path, json.dumps(mine, indent=1))
+
+    def split_prompts(self) -> tuple[list[Prompt], list[Prompt]]:
+        """(to train on, held out): from files, or invented."""
+        plan = self.plan
+        if self.prompts_file is not None:
+            prompts = read_prompts(self.prompts_file, self.tokenizer)
+        else:
+            texts = invent(
+                Inventor(self.target, self.tokenizer, plan.seed),
+                plan.prompts,
+                plan.batch,
+                self.work,
+                lambda done, total: self.told("prompts", done, total, ""),
+            )
+            prompts = asked(texts, self.tokenizer)
+        room = self.target.config.max_context - plan.answer_tokens
+        longest = min(room, plan.row_length // 2)
+        prompts = [prompt for prompt in prompts if len(prompt.ids) <= longest]
+        if len(prompts) < LEAST_PROMPTS:
+            raise UsageFailure(
+                f"Only {len(prompts)} prompts have at most {longest} tokens, half a row of text.",
+                f"Give it {LEAST_PROMPTS} or more, shorter ones, or make rows longer.",
+            )
+        if self.held_out_file is None:
+            return split(prompts, plan.held_out, plan.seed)
+        apart = read_prompts(self.held_out_file, self.tokenizer)
+        known = {prompt.ids for prompt in apart}
+        return split([prompt for prompt in prompts if prompt.ids not in known], 0, plan.seed)[0], apart
+
+    def answers(self, prompts: Sequence[Prompt]) -> None:
+        def told(done: int, total: int, tokens: int) -> None:
+            self.told("answers", done, total, f"{tokens} tokens in the last batch")
+
+        asking = Asking(self.plan.batch, self.plan.answer_tokens, self.plan.seed, TEMPERATURES)
+        record_answers(self.target, prompts, asking, self.work, told)
+
+    def drafter(self, held_out: Sequence[Prompt]) -> None:
+        """Trains it and writes it to the folder."""
+        plan = self.plan
+        before, behind = self.tokenizer.around(MARK)
+        mask = mask_token(self.target.config, self.tokenizer, {*before, *behind})
+        written = drafter_json(plan.shape, self.target.config, self.target.embedding_scale, mask)
+        schedule = Schedule(
+            plan.steps, plan.rows, plan.row_length, plan.anchors, plan.seed, plan.workers, plan.report_every
+        )
+        self._train(written, schedule, held_out[:PROBED])
+
+    def _train(self, written: dict[str, Any], schedule: Schedule, probed: Sequence[Prompt]) -> None:
+        config = DFlashConfig.from_json(written)
+        drafter = new_drafter(config, self.target, schedule.seed)
+        recorded = load_all(self.work)
+        if not recorded:
+            raise UsageFailure("No answer has been recorded.", "Allow longer answers, or give it other prompts.")
+
+        def probe(trained: DFlashDrafter) -> dict[str, float]:
+            figures = self.acceptance(trained, probed)
+            return {domain: round(each.tau, 2) for domain, each in figures.items()}
+
+        def told(step: int, steps: int, loss: float) -> None:
+            history = learner.history
+            lengths = f", acceptance length {history[-1].acceptance.get(ALL)}" if history else ""
+            self.told("drafter", step, steps, f"loss {loss:.3f}{lengths}")
+
+        learner = Learner(self.target, drafter, schedule)
+        learner.run(drawn(recorded), told, self.work / "training.pt", probe)
+        save_drafter(learner.drafter, written, self.folder)
+        history = {
+            "tokens": sum(len(each.answer) for each in recorded),
+            "history": [asdict(p) for p in learner.history],
+        }
+        write_text(self.work / "history.json", json.dumps(history, indent=1))
+        self._write_gguf()
+
+    def _write_gguf(self) -> None:
+        """Where the target is a GGUF file, the drafter becomes one as well: its tokens are that file's."""
+        source = gguf_file(self.target_folder)
+        if source is not None and find_spec("gguf") is not None:
+            from .to_gguf import convert_drafter
+
+            convert_drafter(self.folder, f"{self.name}-DFlash", source, self.folder / "drafter.gguf")
+
+    def report(self, held_out: Sequence[Prompt]) -> dict[str, Any]:
+        """Measures the drafter as it is stored, on prompts it has never seen, and writes ``report.json``."""
+        started = time.perf_counter()
+        self.told("report", 0, len(held_out), "")
+        drafter = cast(DFlashDrafter, load_drafter(self.folder, self.target, lambda *_: None))
+        answers = self._drafted(drafter, held_out)
+        plain = [answer for part in _parts(held_out) for answer in self._plain(part)]
+        same = sum(one.ids == other.ids for one, other in zip(answers, plain, strict=True))
+        device = self.target.device
+        report = {
+            "target": self.name,
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+            "dtype": str(self.target.dtype).removeprefix("torch."),
+            "torch": torch.__version__,
+            "plan": asdict(self.plan),
+            "parameters": sum(parameter.numel() for parameter in drafter.parameters()),
+            "held_out": {"prompts": len(held_out), "same_text": same},
+            "acceptance": {name: asdict(each) for name, each in self._figures(drafter, held_out, answers).items()},
+            "training": json.loads((self.work / "history.json").read_text("utf-8")),
+            "report_seconds": round(time.perf_counter() - started, 1),
+        }
+        write_text(self.folder / "report.json", json.dumps(report, indent=1) + "\n")
+        self.told("report", len(held_out), len(held_out), "")
+        return report
+
+    def acceptance(self, drafter: DFlashDrafter, prompts: Sequence[Prompt]) -> dict[str, Speculation]:
+        """Greedy, by domain and of all."""
+        return self._figures(drafter, prompts, self._drafted(drafter, prompts))
+
+    def _figures(
+        self, drafter: DFlashDrafter, prompts: Sequence[Prompt], answers: Sequence[Answer]
+    ) -> dict[str, Speculation]:
+        block = drafter.config.block_size
+        by_domain: dict[str, list[Answer]] = {ALL: list(answers)}
+        for prompt, answer in zip(prompts, answers, strict=True):
+            by_domain.setdefault(prompt.domain, []).append(answer)
+        return {domain: speculation(part, block) for domain, part in by_domain.items()}
+
+    def _drafted(self, drafter: DFlashDrafter, prompts: Sequence[Prompt]) -> list[Answer]:
+        block, limit = drafter.config.block_size, self.plan.answer_tokens
+        return [
+            answer
+            for part in _parts(prompts)
+            for answer in speculate(self.target, drafter, [p.ids for p in part], limit, self._greedy(), block)
+        ]
+
+    def _plain(self, prompts: Sequence[Prompt]) -> list[Answer]:
+        return generate(self.target, [p.ids for p in prompts], self.plan.answer_tokens, self._greedy())
+
+    def _greedy(self) -> Sampler:
+        return Sampler(0, 0, self.target.device)
+
+
+def _parts(prompts: Sequence[Prompt]) -> list[Sequence[Prompt]]:
+    return [prompts[begin : begin + TOGETHER] for begin in range(0, len(prompts), TOGETHER)]
+
+
+def new_drafter(config: DFlashConfig, target: TargetModel, seed: int) -> DFlashDrafter:
+    """One whose weights are drawn by chance, beside its target."""
+    drafter = config.build()
+    initialise(drafter, seed)
+    drafter = drafter.to(target.device)
+    drafter.prepare()
+    return drafter
+
+
+def save_drafter(drafter: DFlashDrafter, written: dict[str, Any], folder: Path) -> None:
+    """In the published layout: ``config.json`` and bf16 weights under the published names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {
+        name: tensor.detach().to("cpu", torch.bfloat16).contiguous()
+        for name, tensor in sorted(drafter.state_dict().items())
+    }
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    write_text(folder / "config.json", json.dumps(written, indent=2) + "\n")

@@ -1,0 +1,137 @@
+"""A drafter as a file for llama.cpp. Needs the package ``gguf``.
+
+What the keys and the tensors are called is llama.cpp's vocabulary for its architecture ``dflash``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gguf
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+
+from ..models.gemma4.gguf_names import LAYER_NAMES
+
+Json = dict[str, Any]
+Tensors = Iterator[tuple[str, torch.Tensor]]
+
+_ALIKE = ("input_layernorm", "self_attn", "mlp")
+DRAFTER_LAYER = {
+    **{theirs: ours for theirs, ours in LAYER_NAMES.items() if theirs.startswith(_ALIKE)},
+    "post_attention_layernorm.weight": "ffn_norm.weight",
+}
+DRAFTER_TOP = {
+    "fc.weight": "fc.weight",
+    "hidden_norm.weight": "enc.output_norm.weight",
+    "norm.weight": "output_norm.weight",
+}
+
+
+def convert_drafter(folder: Path, name: str, target: Path, path: Path) -> None:
+    """Writes the drafter in ``folder`` to ``path``. Its tokens are those of the file ``target``, its target's."""
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    keys = drafter_keys(config, config["hidden_size"])
+    write(path, "dflash", name, keys, drafter_tensors(folder), partial(_copy_tokenizer, source=target))
+
+
+def _copy_tokenizer(writer: gguf.GGUFWriter, source: Path) -> None:
+    """All that a file says of its tokens."""
+    for key, field in gguf.GGUFReader(source).fields.items():
+        if key.startswith("tokenizer."):
+            kind, *of = field.types
+            writer.add_key_value(key, field.contents(), kind, of[0] if of else None)
+
+
+def drafter_keys(config: Json, hidden_size: int) -> Json:
+    """What llama.cpp has to know of a DFlash drafter: by key, without the architecture's name in front."""
+    dflash = config["dflash_config"]
+    kinds = config.get("layer_types") or ["full_attention"] * config["num_hidden_layers"]
+    sliding = [kind == "sliding_attention" for kind in kinds]
+    said: Json = {
+        **common_keys(config),
+        "attention.head_count_kv": config["num_key_value_heads"],
+        "attention.key_length": config["head_dim"],
+        "attention.value_length": config["head_dim"],
+        "rope.dimension_count": config["head_dim"],
+        "rope.freq_base": float(config["rope_theta"]),
+        "embedding_scale": dflash["input_embedding_scale"],
+        "block_size": dflash["block_size"],
+        # llama.cpp counts the states between layers: the state behind layer n is the input of layer n + 1.
+        "target_layers": [layer + 1 for layer in dflash["target_layer_ids"]],
+        "target_hidden_size": hidden_size,
+    }
+    if any(sliding):
+        said["attention.sliding_window"] = config["sliding_window"]
+        said["attention.sliding_window_pattern"] = sliding
+    if "final_logit_softcapping" in dflash:
+        said["final_logit_softcapping"] = dflash["final_logit_softcapping"]
+    return said
+
+
+def drafter_tensors(folder: Path) -> Tensors:
+    for name, tensor in load_file(folder / "model.safetensors").items():
+        yield renamed(name, DRAFTER_TOP, DRAFTER_LAYER), tensor
+
+
+def common_keys(config: Json) -> Json:
+    return {
+        "block_count": config["num_hidden_layers"],
+        "context_length": config["max_position_embeddings"],
+        "embedding_length": config["hidden_size"],
+        "feed_forward_length": config["intermediate_size"],
+        "attention.head_count": config["num_attention_heads"],
+        "attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
+        "vocab_size": config["vocab_size"],
+    }
+
+
+def renamed(name: str, top: dict[str, str], layer: dict[str, str]) -> str:
+    if not name.startswith("layers."):
+        return top[name]
+    _, index, rest = name.split(".", 2)
+    return f"blk.{index}.{layer[rest]}"
+
+
+def write(
+    path: Path, architecture: str, name: str, keys: Json, tensors: Tensors, tokenizer: Callable[[gguf.GGUFWriter], None]
+) -> None:
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_name(name)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
+    for key, value in keys.items():
+        _add(writer, f"{architecture}.{key}", value)
+    tokenizer(writer)
+    for tensor_name, tensor in tensors:
+        data, kind = _as_stored(tensor_name, tensor)
+        writer.add_tensor(tensor_name, data, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _add(writer: gguf.GGUFWriter, key: str, value: object) -> None:
+    match value:
+        case bool():
+            writer.add_bool(key, value)
+        case int():
+            writer.add_uint32(key, value)
+        case float():
+            writer.add_float32(key, value)
+        case list():
+            writer.add_array(key, value)
+        case _:
+            raise TypeError(f"{key}: {value!r}")
+
+
+def _as_stored(name: str, tensor: torch.Tensor) -> tuple[NDArray[Any], gguf.GGMLQuantizationType]:
+    """Matrices stay bf16, as bytes. What llama.cpp adds or multiplies by element, and routers, it wants in fp32."""
+    if tensor.ndim == 1 or "ffn_gate_inp" in name:
+        return tensor.float().numpy(), gguf.GGMLQuantizationType.F32
+    return tensor.contiguous().view(torch.uint8).numpy(), gguf.GGMLQuantizationType.BF16

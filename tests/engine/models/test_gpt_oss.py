@@ -1,0 +1,401 @@
+"""gpt-oss against ``transformers``: logits, taps, answers, numbers of MXFP4; its messages; what is refused of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from transformers import GptOssForCausalLM, Mxfp4Config
+
+from engine.decoding.decoder import Decoder
+from engine.errors import UsageFailure, WeightsFailure
+from engine.hub.pairs import known_drafter
+from engine.kernels.weights.kinds import weight_of
+from engine.kernels.weights.mxfp4 import Mxfp4Weight
+from engine.kv_cache.cache import Cache
+from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
+from engine.loading.memory_plan import plan_memory
+from engine.loading.stored_format import stored_format
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.packed import PackedLinear
+from engine.models.registry import family_of
+from engine.models.target import TargetModel
+from engine.tokenizer import stream_of
+from tests.engine.checkpoints import FULL, drafter_config, write_drafter
+from tests.engine.conftest import CPU, no_progress
+from tests.engine.models.gpt_oss import PARTS, WINDOW, YARN, random_model, write_target
+from tests.engine.models.pre_norm import edit_config
+from tests.engine.models.test_family_chats import TALK, rendered, tokenizer_of
+from tests.engine.small_decoders import (
+    assert_caches_equal_recomputation,
+    faulty,
+    oracle,
+    prompt_ids,
+    run_turn,
+    scripted,
+    settings,
+)
+
+TAPS = [0, 1, 2]
+LENGTH = 5 * WINDOW + 3
+FAR = 6000
+"""Where pairs that turn slowly have turned."""
+GATE_UP = "model.layers.1.mlp.experts.gate_up_proj"
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Small:
+    folder: Path
+    reference: GptOssForCausalLM
+    target: TargetModel
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "target"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Small:
+    folder = tmp_path_factory.mktemp("gpt_oss")
+    reference = write_target(folder / "target")
+    return Small(folder, reference, load_target(folder / "target", CPU, no_progress))
+
+
+@torch.inference_mode()
+def run(target: TargetModel, ids: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Logits and features, in pieces of a size."""
+    cache, features, logits = Cache(target.config.layers, 96, max(size, 16), torch.float32, CPU), [], []
+    for piece in ids.split(size):
+        output = target(piece, cache.length, cache, TAPS)
+        cache.commit(cache.length + len(piece))
+        assert output.features is not None
+        features.append(output.features)
+        logits.append(target.logits(output.hidden))
+    return torch.cat(logits), torch.cat(features)
+
+
+@pytest.mark.parametrize("size", [LENGTH, 37, 16, 1], ids=["whole", "chunks", "blocks", "one-by-one"])
+def test_logits_and_taps_equal_those_of_transformers(size: int, small: Small) -> None:
+    """Over several windows: a ring overwrites its rows, and pieces are longer than a window."""
+    ids = torch.tensor(prompt_ids(LENGTH))
+    with torch.inference_mode():
+        expected = small.reference(ids[None], output_hidden_states=True)
+    logits, features = run(small.target, ids, size)
+    torch.testing.assert_close(logits, expected.logits[0], atol=1e-4, rtol=0)
+    states = torch.cat([expected.hidden_states[1 + tap][0] for tap in TAPS], dim=-1)
+    torch.testing.assert_close(features, states, atol=1e-4, rtol=0)
+
+
+def test_the_checkpoint_exercises_what_is_new(small: Small) -> None:
+    """Clamped gates and ups, sinks that take a part; and its layers are as in the published one."""
+    layers = small.target.config.attention
+    assert [layer.window for layer in layers] == [WINDOW, None, WINDOW, None]
+    assert all(layer.sinks and layer.biases for layer in layers)
+    biases = small.reference.model.layers[0].mlp.experts.gate_up_proj_bias
+    assert (biases[:, ::2] > 7).any() and (biases[:, 1::2].abs() > 7).any()
+
+
+def test_transformers_reads_the_same_numbers_from_the_same_file(small: Small) -> None:
+    """Its own unpacking, of blocks and scales that this test packed."""
+    unpacked = Mxfp4Config(dequantize=True)
+    theirs = GptOssForCausalLM.from_pretrained(small.path, quantization_config=unpacked, dtype=torch.float32)
+    ours = load_target(small.path, CPU, no_progress, weights="bf16")
+    for layer in range(4):
+        for part in PARTS:
+            expected = theirs.model.layers[layer].mlp.experts.get_parameter(part).mT
+            assert torch.equal(ours.get_parameter(f"layers.{layer}.mlp.experts.{part}"), expected)
+    held = small.target.get_parameter("layers.0.mlp.experts.down_proj_blocks")
+    assert held.dtype == torch.uint8 and held.shape == (8, 64, 1, 16)
+
+
+def test_every_code_and_scale_is_what_the_format_says() -> None:
+    """E2M1: with exponent bits e and mantissa bit m, 2^(e - 1) * (1 + m / 2), below the normal numbers m / 2."""
+    codes = torch.arange(16, dtype=torch.uint8).repeat(2).view(1, 1, 32)
+
+    def meaning(code: int) -> float:
+        exponent, half = code >> 1 & 3, code % 2 / 2
+        magnitude = half if exponent == 0 else 2.0 ** (exponent - 1) * (1 + half)
+        return -magnitude if code > 7 else magnitude
+
+    expected = [meaning(code) for code in range(16)]
+    for scale in (0, 1, 119, 252, 127):
+        blocks = codes[..., ::2] | codes[..., 1::2] << 4
+        weight = Mxfp4Weight(blocks, torch.full((1, 1), scale, dtype=torch.uint8))
+        numbers = torch.tensor(expected * 2, dtype=torch.float64) * 2.0 ** (scale - 127)
+        assert torch.equal(weight.restored().double()[0], numbers.float().double())
+        assert torch.equal(weight.floats(torch.bfloat16).float(), weight.restored()) or scale == 0
+    assert torch.equal(Mxfp4Weight.of(weight.restored()).restored(), weight.restored())
+
+
+@torch.inference_mode()
+def test_positions_far_out_turn_as_in_transformers(small: Small) -> None:
+    target, module = small.target, small.reference.model.rotary_emb
+    assert isinstance(target.frequencies, Tensor)
+    torch.testing.assert_close(target.frequencies, module.inv_freq, atol=0, rtol=1e-6)
+    assert target.config.attention[0].scale == pytest.approx(32**-0.5 * module.attention_scaling**2)
+    ids, places = torch.tensor(prompt_ids(24)), torch.arange(FAR, FAR + 24)
+    expected = small.reference(ids[None], position_ids=places[None]).logits[0]
+    cache = Cache(target.config.layers, FAR + 24, 32, torch.float32, CPU)
+    cache.commit(FAR)
+    for kept in cache.attention:  # rows see only one another, as if nothing stood before
+        extend = kept.extend
+        kept.extend = lambda at, k, v, extend=extend: tuple(each[:, -24:] for each in extend(at, k, v))  # type: ignore[method-assign,misc]
+    torch.testing.assert_close(target.logits(target(ids, FAR, cache).hidden), expected, atol=1e-4, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def drafter(small: Small) -> DFlashDrafter:
+    write_gpt_oss_drafter(small.folder / "drafter")
+    found = load_drafter(small.folder / "drafter", small.target, no_progress)
+    assert isinstance(found, DFlashDrafter) and found.config.layers[0].biases
+    return found
+
+
+def write_gpt_oss_drafter(folder: Path, **changes: Any) -> None:
+    """In the published layout: biases on all projections of attention, YaRN, blocks of 8."""
+    rope = {"rope_theta": 1e3, "rope_scaling": YARN, "max_position_embeddings": 8192}
+    config = drafter_config([FULL, FULL], TAPS, 4, final_logit_softcapping=None, attention_bias=True, block_size=8)
+    write_drafter(folder, {**config, "model_type": "gpt_oss", **rope, **changes})
+
+
+def test_answers_are_those_of_transformers_whatever_drafts(small: Small, drafter: DFlashDrafter) -> None:
+    prompt = prompt_ids(30)
+    said: Any = small.reference.generate(torch.tensor([prompt]), max_new_tokens=40, do_sample=False)  # type: ignore[operator]
+    expected = list(said[0, len(prompt) :].tolist())
+    right = scripted(drafter, faulty(oracle([*prompt, *expected]), 0.2, seed=0))
+    for drafts in (None, drafter, right):
+        decoder = Decoder(small.target, drafts, 256)
+        answer = run_turn(decoder, prompt, settings(max_new_tokens=40, block_size=8))
+        assert answer.ids == expected and len(set(expected)) > 5
+        assert (len(answer.rounds) < 25) == (drafts is right)
+        assert_caches_equal_recomputation(decoder)
+
+
+def test_hot_answers_do_not_depend_on_drafts(small: Small, drafter: DFlashDrafter) -> None:
+    prompt, hot = prompt_ids(20, seed=1), {"max_new_tokens": 32, "temperature": 0.8, "seed": 3}
+    plain, drafted = (
+        run_turn(Decoder(small.target, drafter, 256), prompt, settings(speculation=on, **hot)).ids
+        for on in (False, True)
+    )
+    assert plain == drafted
+
+
+def test_floats_lie_transposed_and_are_the_same_model(small: Small, tmp_path: Path) -> None:
+    """As ``transformers`` saves them, and as copies in bf16 are published; ``fp8`` keeps the biases beside."""
+    random_model().save_pretrained(tmp_path)
+    edit_config(tmp_path, hidden_act="silu")
+    target, ids = load_target(tmp_path, CPU, no_progress), torch.tensor(prompt_ids(20))
+    assert stored_format(tmp_path).weights == "bf16"
+    torch.testing.assert_close(run(target, ids, 20), run(small.target, ids, 20), atol=1e-5, rtol=0)
+    packed = load_target(tmp_path, CPU, no_progress, weights="fp8")
+    projection, x = packed.get_submodule("layers.0.self_attn.q_proj"), torch.randn(3, 64)
+    assert isinstance(projection, PackedLinear)
+    bias = small.reference.model.layers[0].self_attn.q_proj.bias
+    torch.testing.assert_close(projection(x), x @ weight_of(projection).restored().T + bias)
+    with pytest.raises(UsageFailure, match="isn't in MXFP4"):
+        load_target(tmp_path, CPU, no_progress, weights="mxfp4")
+    with pytest.raises(UsageFailure, match="weights are MXFP4; rounding them again to INT4"):
+        load_target(small.path, CPU, no_progress, weights="int4")
+
+
+def test_the_plan_counts_what_is_held(small: Small) -> None:
+    held = sum(part.nbytes for part in small.target.parameters())
+    plan = plan_memory(small.path, None, 128, CPU, weights="mxfp4")
+    assert plan.target_bytes == held and not plan.device_rounds
+    assert str(stored_format(small.path)) == "MXFP4"
+
+
+def test_the_published_pair_is_known(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24}')
+    assert known_drafter(tmp_path) == "z-lab/gpt-oss-20b-DFlash"
+    published = Path("engine/bench/configs/gpt-oss-20b.json")
+    config = json.loads(published.read_text())
+    read = family_of(config).read_config
+    assert set(read(config, {"eos_token_id": [200002, 199999, 200012]}).stop_token_ids) == {200002, 199999, 200012}
+    assert set(read(config, None).stop_token_ids) == {200002, 200012}
+
+
+# --- messages
+
+HARMONY = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>", "<|constrain|>"]
+THOUGHT = "<|channel|>analysis<|message|>Hm, <think>Ü\n<|end|>"
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "thought"),
+    [
+        (f"{THOUGHT}<|start|>assistant<|channel|>final<|message|>Yes.\n<|return|>", "Yes.\n", "Hm, <think>Ü\n"),
+        (
+            f"{THOUGHT}<|start|>assistant<|channel|>commentary to=functions.a <|constrain|>json<|message|>{{}}<|call|>",
+            "<|channel|>commentary to=functions.a <|constrain|>json<|message|>{}",
+            "Hm, <think>Ü\n",
+        ),
+        (
+            "<|channel|>final<|message|>A<|end|><|start|>assistant to=f.a<|channel|>commentary json<|message|>{}",
+            "A to=f.a<|channel|>commentary json<|message|>{}",
+            "",
+        ),
+        (
+            "<|channel|>analysis to=python code<|message|>1+1<|end|><|start|>assistant<|channel|>analysis<|message|>2",
+            "",
+            "<|channel|>analysis to=python code<|message|>1+12",
+        ),
+        ("No header at all", "No header at all", ""),
+        ("<|channel|>fin", "", ""),
+        ("<|channel|>final<|message|>", "", ""),
+    ],
+    ids=["final", "call", "call in the role", "tool of a thought", "no header", "cut off", "empty"],
+)
+def test_channels(said: str, answer: str, thought: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.engine.models.test_family_chats.SPECIAL", ["<|begin_of_text|>", *HARMONY, "<|im_end|>"])
+    tokenizer = tokenizer_of(tmp_path, "gpt_oss")
+    stream, found = stream_of(tokenizer), {"answer": "", "thought": "", "control": ""}
+    for token in tokenizer.raw_prompt(said).ids:
+        piece, channel = stream.push(token)
+        found[channel] += piece
+    assert found == {"answer": answer, "thought": thought, "control": ""}
+
+
+@pytest.mark.parametrize(("thinking", "effort"), [(True, "medium"), (False, "low")])
+def test_its_template(thinking: bool, effort: str, tmp_path: Path) -> None:
+    text = rendered(tokenizer_of(tmp_path, "gpt_oss"), [*TALK[:2], *TALK[3:]], thinking)
+    assert f"\n\nReasoning: {effort}\n\n# Valid channels: analysis, commentary, final." in text
+    assert text.endswith(
+        "<|end|><|start|>developer<|message|># Instructions\n\nBe brief.<|end|><|start|>user<|message|>Hi<|end|>"
+        "<|start|>user<|message|>Sort it<|end|><|start|>assistant"
+    )
+
+
+# --- bad input
+
+CONFIGS: dict[str, tuple[dict[str, Any], str]] = {
+    "no biases": ({"attention_bias": False}, "attention_bias"),
+    "clamped elsewhere": ({"swiglu_limit": 6.0}, "swiglu_limit"),
+    "another slope": ({"swiglu_alpha": 1.0}, "swiglu_alpha"),
+    "another activation": ({"hidden_act": "gelu"}, "'gelu'"),
+    "another rotation": ({"rope_scaling": {"rope_type": "longrope"}}, "'longrope'"),
+    "no factor": ({"rope_scaling": {"rope_type": "yarn"}}, "factor"),
+    "kinds of layers": ({"layer_types": ["full_attention"] * 3}, "a list of 4"),
+    "an unknown kind": ({"layer_types": ["linear_attention"] * 4}, "'linear_attention'"),
+    "no window": ({"sliding_window": None}, "sliding_window"),
+    "no experts": ({"num_local_experts": None}, "num_experts"),
+    "more chosen than there are": ({"num_experts_per_tok": 9}, "num_experts_per_tok"),
+    "heads that don't divide": ({"num_key_value_heads": 3}, "num_attention_heads"),
+    "odd heads": ({"head_dim": 31}, "head_dim"),
+    "a stop of no vocabulary": ({"eos_token_id": 512}, "eos_token_id"),
+}
+
+
+@pytest.mark.parametrize("what", CONFIGS)
+def test_configs_that_ask_for_something_else_are_refused(what: str, small: Small, tmp_path: Path) -> None:
+    changes, word = CONFIGS[what]
+    (tmp_path / "config.json").write_bytes((small.path / "config.json").read_bytes())
+    (tmp_path / "model.safetensors").hardlink_to(small.path / "model.safetensors")
+    edit_config(tmp_path, **changes)
+    assert word in refusal(lambda: read_target_config(tmp_path))
+
+
+def without(name: str) -> Callable[[Tensors], object]:
+    return lambda those: those.pop(name)
+
+
+def changed(name: str, how: Callable[[Tensor], Tensor]) -> Callable[[Tensors], object]:
+    return lambda those: those.update({name: how(those[name]).contiguous()})
+
+
+def no_number(scales: Tensor) -> Tensor:
+    scales[3, 5, 1] = 255
+    return scales
+
+
+DAMAGE: dict[str, tuple[Callable[[Tensors], object], str]] = {
+    "no scales": (without(f"{GATE_UP}_scales"), f"lacks the scales of {GATE_UP}"),
+    "no blocks": (without(f"{GATE_UP}_blocks"), f"lacks the blocks of {GATE_UP}"),
+    "neither": (lambda those: [those.pop(GATE_UP + end) for end in ("_blocks", "_scales")], "lacks 1 tensors"),
+    "no bias of experts": (without(f"{GATE_UP}_bias"), f"lacks 1 tensors, the first is {GATE_UP}_bias"),
+    "no sinks": (without("model.layers.2.self_attn.sinks"), "lacks 1 tensors.*sinks"),
+    "no bias of a router": (without("model.layers.2.mlp.router.bias"), "lacks 1 tensors.*router.bias"),
+    "no bias of a projection": (without("model.layers.0.self_attn.q_proj.bias"), "lacks 1 tensors.*q_proj.bias"),
+    "an expert less": (changed(f"{GATE_UP}_blocks", lambda part: part[1:]), "blocks of .* the config asks for U8"),
+    "scales of fewer rows": (changed(f"{GATE_UP}_scales", lambda part: part[:, 1:]), "scales of .* asks for U8"),
+    "blocks of 8": (changed(f"{GATE_UP}_blocks", lambda part: part[..., :8]), "blocks of .* asks for U8"),
+    "transposed": (changed(f"{GATE_UP}_blocks", lambda part: part.transpose(1, 2)), "blocks of .* asks for U8"),
+    "scales in fp32": (changed(f"{GATE_UP}_scales", Tensor.float), "scales of .* are F32"),
+    "a scale that is no number": (changed(f"{GATE_UP}_scales", no_number), "not a finite number"),
+    "in two formats": (lambda those: those.update({GATE_UP: torch.zeros(8, 64, 64)}), "in two formats"),
+    "a tensor more": (lambda those: those.update({"model.layers.0.mlp.gate": torch.ones(1)}), "has, against"),
+    "norms of heads": (
+        lambda those: those.update({"model.layers.0.self_attn.q_norm.weight": torch.ones(32)}),
+        "has, against its config, 1 tensors",
+    ),
+    "sinks of other heads": (
+        changed("model.layers.0.self_attn.sinks", lambda part: part[:4]),
+        "the config asks for floating-point",
+    ),
+    "NaN": (
+        changed("model.layers.0.self_attn.sinks", lambda part: part * float("nan")),
+        "sinks holds values that are no numbers",
+    ),
+    "floats by rows": (
+        lambda those: [
+            those.pop(f"{GATE_UP}_blocks"), those.pop(f"{GATE_UP}_scales"),
+            those.update({GATE_UP: torch.zeros(8, 32, 64)}),
+        ],
+        "the config asks for floating-point",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damaged_weights_are_named(what: str, small: Small, tmp_path: Path) -> None:
+    change, sentence = DAMAGE[what]
+    tensors = load_file(small.path / "model.safetensors")
+    change(tensors)
+    save_file(tensors, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_bytes((small.path / "config.json").read_bytes())
+    with pytest.raises(WeightsFailure, match=sentence) as caught:
+        load_target(tmp_path, CPU, no_progress)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"hidden_size": 96}, "layers of width 96"),
+        ({"num_target_layers": 24}, "target of 24 layers"),
+        ({"vocab_size": 600}, "vocabulary of 600"),
+        ({"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 4]}}, "layers [1, 4]"),
+    ],
+    ids=["width", "depth", "vocabulary", "taps"],
+)
+def test_a_drafter_of_another_target_is_refused(
+    changes: dict[str, Any], word: str, small: Small, tmp_path: Path
+) -> None:
+    config = {**drafter_config([FULL], TAPS, 4, final_logit_softcapping=None, attention_bias=True), **changes}
+    if "dflash_config" in changes:
+        config["num_target_layers"] = None
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    target = read_target_config(small.path)
+    assert word in refusal(lambda: read_drafter_config(tmp_path, target))
+
+
+def test_a_drafter_without_its_biases_is_refused(small: Small, tmp_path: Path) -> None:
+    write_gpt_oss_drafter(tmp_path)
+    edit_config(tmp_path, attention_bias=False)
+    with pytest.raises(WeightsFailure, match=r"has, against its config, 8 tensors.*bias"):
+        load_drafter(tmp_path, small.target, no_progress)
+
+
+def refusal(step: Callable[[], object]) -> str:
+    with pytest.raises(WeightsFailure) as caught:
+        step()
+    assert caught.value.hint
+    return str(caught.value)
