@@ -30,7 +30,7 @@ from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.precompile import Compiling, compiling_beside
 from .loading.weight_choice import WeightPlan, choose_weights
 from .models.dflash.weights import hold_in_8_bits
-from .models.packed import hold_target_in_8_bits
+from .models.packed import hold_in_fewer_bits
 from .models.target import TargetModel
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
@@ -129,7 +129,7 @@ class Runner:
         with compiling_beside(options, folders, plan, compiler) as compiling:
             target = checkpoint.load_target(folders.target, device, progress, options.attention_backend, plan.weights)
             if chosen.in_8_bits:
-                hold_target_in_8_bits(target)
+                hold_in_fewer_bits(target)
             drafter = None
             if folders.drafter is not None:
                 drafter = checkpoint.load_drafter(

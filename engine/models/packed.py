@@ -15,6 +15,7 @@ from ..kernels.weights.kinds import format_of, weight_of
 from ..kernels.weights.mxfp4 import Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.q4 import Q4Weight, multiplies_nibbles
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
 from .layers import merge_projections
@@ -88,12 +89,21 @@ def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
         hold(model, name, make(model.get_parameter(name).detach()))
 
 
-def hold_target_in_8_bits(model: TargetModel) -> None:
-    """Makes a target on a CPU multiply by whole numbers of 8 bits, its head by a copy. Stacked experts stay floats."""
-    for name in list(packable(model)):
-        if model.get_parameter(name).ndim == 2:
-            hold(model, name, Int8Weight.of(model.get_parameter(name).detach()))
+def hold_in_fewer_bits(model: TargetModel) -> None:
+    """Makes a target on a CPU multiply by whole numbers: of 4 bits where its weights are such, else of 8, as its head by
+    a copy. Stacked experts stay floats. Attention is in fp64: a sum in another order would change what is rounded."""
+    floats = {name: model.get_parameter(name).detach() for name in packable(model)}
+    flat = {name: part for name, part in floats.items() if part.ndim == 2}
+    packed: dict[str, Weight] = {}
+    for name, part in flat.items() if multiplies_nibbles() else ():
+        if (weight := Q4Weight.of(part)) is None:
+            packed.clear()
+            break
+        packed[name] = weight
+    for name, part in flat.items():
+        hold(model, name, packed[name] if packed else Int8Weight.of(part))
     model.packed_head = Int8Weight.of(model.head)
+    model.cache_dtype = torch.float64
     merge_projections(model, model.read_together)
 
 

@@ -78,6 +78,8 @@ class TargetModel(nn.Module, ABC):
         self.attention_backend = SDPA.name
         self.packed_head: Weight | None = None
         """A copy of the head in fewer bits, where products on the host take that."""
+        self.cache_dtype: torch.dtype | None = None
+        """Of keys and values, and what attention adds up in; None: ``dtype``."""
 
     @property
     def head(self) -> Tensor:

@@ -64,12 +64,12 @@ def sink_attention(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, *, window: in
 
 
 def sdpa_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
-    """PyTorch's own kernels. Grouped queries become rows: not every one of those kernels knows groups."""
-    rows = _group_rows(q, k.shape[0])
+    """PyTorch's own kernels, in k's dtype. Grouped queries become rows: not every one of those kernels knows groups."""
+    rows = _group_rows(q.to(k.dtype), k.shape[0])
     mixed = torch.nn.functional.scaled_dot_product_attention(
         rows[None], k[None], v[None], attn_mask=_mask(q, k, causal, window), scale=scale
     )
-    return _ungroup_rows(mixed[0], q)
+    return _ungroup_rows(mixed[0], q).to(q.dtype)
 
 
 def flash_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
