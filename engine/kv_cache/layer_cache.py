@@ -37,7 +37,8 @@ class LayerCache(LayerState):
         head = min(count, self.capacity - first)
         for store, rows in ((self.k, k.transpose(0, 1)), (self.v, v.transpose(0, 1))):
             store[:, first : first + head] = rows[:, :head]
-            store[:, : count - head] = rows[:, head:]
+            if head < count:
+                store[:, : count - head] = rows[:, head:]
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Stores rows as ``write``; returns what they see, first_visible(start) on, even if a ring is too small."""

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from ..kernels.reference.attention import AttentionFunction, sdpa_attention
 from ..kernels.reference.moe import experts
 from ..kernels.reference.norm import rms_norm, rms_norm_rounded_first
+from ..kernels.reference.rope import apply_rope
 from ..kernels.weights.kinds import weight_of
 from ..kernels.weights.weight import Weight
 from ..layer_config import Activation, AttentionConfig, MoeConfig
@@ -117,6 +118,31 @@ class AttentionModule(Reader):
         super().__init__()
         self.config = layer
         self.attend: AttentionFunction = sdpa_attention
+        self.norms: Tensor | None = None
+        """[heads + kv_heads, head_dim]: what each head is scaled by behind its norm, once these are merged."""
+
+    def merge_norms(self, q_norm: RMSNorm, k_norm: RMSNorm) -> None:
+        """Lets all heads share a norm: where products are merged, operations count."""
+        layer = self.config
+        weights = q_norm.weight.expand(layer.num_heads, -1), k_norm.weight.expand(layer.num_kv_heads, -1)
+        self.norms, self.eps = torch.cat(weights).detach(), q_norm.eps
+
+    def read_merged(
+        self, whole: Weight, x: Tensor, rope: RopeTable, norm_values: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Turned queries and keys, and values, [n, heads, head_dim], from merged projections. Keys that are values as
+        well come last."""
+        num_kv = self.config.num_kv_heads
+        turning = self.config.num_heads + num_kv
+        heads = whole.linear(x).unflatten(-1, (-1, self.config.head_dim))
+        values = heads
+        if self.norms is not None:
+            normed = rms_norm(heads, None, self.eps)
+            values = normed if norm_values else heads
+            turned = apply_rope(normed[:, :turning] * self.norms, rope)
+        else:
+            turned = apply_rope(heads[:, :turning], rope)
+        return turned[:, :-num_kv], turned[:, -num_kv:], values[:, -num_kv:]
 
 
 def use_attention(model: nn.Module, backends: Sequence[Backend]) -> str:

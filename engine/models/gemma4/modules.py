@@ -37,14 +37,25 @@ class Attention(AttentionModule):
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
-        projections = [self.q_proj, self.k_proj, *([] if self.v_proj is None else [self.v_proj])]
-        raw_q, raw_k, *rest = (each.unflatten(-1, (-1, self.config.head_dim)) for each in self.read(x, *projections))
-        raw_v = rest[0] if rest else raw_k
-        q = apply_rope(self.q_norm(raw_q), rope)
-        k, v = cache.extend(start, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps))
+        if self.together is None:
+            q, k, v = self._queries_keys_values(x, rope)
+        else:
+            q, k, v = self.read_merged(self.together, x, rope, norm_values=True)
+        k, v = cache.extend(start, k, v)
         mixed = self.attend(q, k, v, causal=True, window=self.config.window, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)
         return out
+
+    def merge(self, *names: str) -> None:
+        super().merge(*names)
+        self.merge_norms(self.q_norm, self.k_norm)
+
+    def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
+        n, head_dim = x.shape[0], self.config.head_dim
+        raw_k = self.k_proj(x).view(n, -1, head_dim)
+        raw_v = raw_k if self.v_proj is None else self.v_proj(x).view(n, -1, head_dim)
+        q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, head_dim)), rope)
+        return q, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps)
 
 
 class Router(nn.Module):

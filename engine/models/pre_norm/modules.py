@@ -35,15 +35,23 @@ class Attention(AttentionModule):
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
-        head_dim = self.config.head_dim
-        rows = self.read(x, self.q_proj, self.k_proj, self.v_proj)
-        q, k, v = (each.unflatten(-1, (-1, head_dim)) for each in rows)
-        if self.q_norm is not None and self.k_norm is not None:
-            q, k = self.q_norm(q), self.k_norm(k)
-        k, v = cache.extend(start, apply_rope(k, rope), v)
-        mixed = self.attend(apply_rope(q, rope), k, v, causal=True, window=None, scale=self.config.scale)
+        q, k, v = self._queries_keys_values(x, rope) if self.together is None else self.read_merged(self.together, x, rope)
+        k, v = cache.extend(start, k, v)
+        mixed = self.attend(q, k, v, causal=True, window=None, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)
         return out
+
+    def merge(self, *names: str) -> None:
+        super().merge(*names)
+        if self.q_norm is not None and self.k_norm is not None:
+            self.merge_norms(self.q_norm, self.k_norm)
+
+    def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
+        projections = self.q_proj, self.k_proj, self.v_proj
+        q, k, v = (each(x).unflatten(-1, (-1, self.config.head_dim)) for each in projections)
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        return apply_rope(q, rope), apply_rope(k, rope), v
 
 
 class Router(nn.Module):
