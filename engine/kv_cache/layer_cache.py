@@ -30,15 +30,19 @@ class LayerCache(LayerState):
 
     def write(self, start: int, k: Tensor, v: Tensor) -> None:
         """Stores rows [n, kv_heads, head_dim] of positions start .. start + n - 1; a ring keeps the last that fit."""
-        skipped = max(0, k.shape[0] - self.capacity)
+        count, first = k.shape[0], start % self.capacity
+        if first + count <= self.capacity:
+            self.k.narrow(1, first, count).copy_(k.transpose(0, 1))
+            self.v.narrow(1, first, count).copy_(v.transpose(0, 1))
+            return
+        skipped = max(0, count - self.capacity)
         start, k, v = start + skipped, k[skipped:], v[skipped:]
         count = k.shape[0]
         first = start % self.capacity
         head = min(count, self.capacity - first)
         for store, rows in ((self.k, k.transpose(0, 1)), (self.v, v.transpose(0, 1))):
             store[:, first : first + head] = rows[:, :head]
-            if head < count:
-                store[:, : count - head] = rows[:, head:]
+            store[:, : count - head] = rows[:, head:]
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Stores rows as ``write``; returns what they see, first_visible(start) on, even if a ring is too small."""

@@ -142,7 +142,8 @@ class AttentionModule(Reader):
             turned = apply_rope(normed[:, :turning] * self.norms, rope)
         else:
             turned = apply_rope(heads[:, :turning], rope)
-        return turned[:, :-num_kv], turned[:, -num_kv:], values[:, -num_kv:]
+        q, k = turned.split((self.config.num_heads, num_kv), dim=1)
+        return q, k, values.narrow(1, values.shape[1] - num_kv, num_kv)
 
 
 def use_attention(model: nn.Module, backends: Sequence[Backend]) -> str:

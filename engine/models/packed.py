@@ -32,9 +32,11 @@ class PackedLinear(nn.Module):
         self.out_features, self.in_features = weight.shape
         self.bias = bias
         _set(self, "weight", weight)
+        self.whole: Weight | None = None
+        """The weight itself, once its parameters stay what they are."""
 
     def forward(self, x: Tensor) -> Tensor:
-        product = weight_of(self).linear(x)
+        product = (self.whole or weight_of(self)).linear(x)
         return product if self.bias is None else product + self.bias
 
 
@@ -105,6 +107,9 @@ def hold_in_fewer_bits(model: TargetModel) -> None:
     model.packed_head = Int8Weight.of(model.head)
     model.cache_dtype = torch.float64
     merge_projections(model, model.read_together)
+    for module in model.modules():
+        if isinstance(module, PackedLinear):
+            module.whole = weight_of(module)
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:

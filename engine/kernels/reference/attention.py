@@ -110,9 +110,13 @@ _last_masks = lru_cache(maxsize=4)(_mask_of)
 def _group_rows(q: Tensor, kv_heads: int) -> Tensor:
     """[kv_heads, group * n, d]: the queries that share keys become rows of one product."""
     n, heads, d = q.shape
+    if n == 1:
+        return q.reshape(kv_heads, -1, d)
     return q.view(n, kv_heads, heads // kv_heads, d).permute(1, 2, 0, 3).reshape(kv_heads, -1, d)
 
 
 def _ungroup_rows(rows: Tensor, q: Tensor) -> Tensor:
     n, heads, d = q.shape
+    if n == 1:
+        return rows.reshape(1, heads * d)
     return rows.view(rows.shape[0], -1, n, d).permute(2, 0, 1, 3).reshape(n, heads * d)
