@@ -28,7 +28,7 @@ from .loading import checkpoint
 from .loading.choose_rounds import TimedTiles, Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.precompile import Compiling, compiling_beside
-from .loading.weight_choice import WeightPlan, choose_weights
+from .loading.weight_choice import choose_weights
 from .models.dflash.weights import hold_in_8_bits
 from .models.packed import hold_in_fewer_bits
 from .models.target import TargetModel
@@ -128,8 +128,7 @@ class Runner:
 
         with compiling_beside(options, folders, plan, compiler) as compiling:
             target = checkpoint.load_target(folders.target, device, progress, options.attention_backend, plan.weights)
-            if chosen.in_8_bits:
-                hold_in_fewer_bits(target)
+            held_in = hold_in_fewer_bits(target) if chosen.in_fewer_bits else _held_in(target, plan.weights)
             drafter = None
             if folders.drafter is not None:
                 drafter = checkpoint.load_drafter(
@@ -141,8 +140,8 @@ class Runner:
             runner = cls(Decoder(target, drafter, plan.context), tokenizer.result())
             if plan.weights != "bf16" or plan.drafting.packed:
                 runner._packed = (plan.weights, str(plan.drafting))
-            if chosen.in_8_bits:
-                runner._packed = ("int8",)
+            if chosen.in_fewer_bits:
+                runner._packed = (held_in,)
             runner.weights = (
                 fingerprint(folders.target),
                 fingerprint(folders.drafter) if folders.drafter is not None else "",
@@ -162,7 +161,7 @@ class Runner:
                 target=folders.name,
                 drafter=folders.drafter_name if drafter is not None else None,
                 device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-                dtype=_held_in(target, chosen),
+                dtype=held_in,
                 max_block_size=runner.max_block_size,
                 max_context=plan.context,
                 load_seconds=perf_counter() - started,
@@ -309,11 +308,8 @@ def find_folders(
     return find_pair(options.target, options.drafter, fetching, weights)
 
 
-def _held_in(target: TargetModel, chosen: WeightPlan) -> str:
+def _held_in(target: TargetModel, weights: WeightFormat) -> str:
     """What products read, as ``EngineReady`` says it."""
-    if chosen.in_8_bits:
-        return "int8"
-    weights = chosen.plan.weights
     return str(target.dtype).removeprefix("torch.") if weights == "bf16" else weights
 
 

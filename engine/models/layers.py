@@ -49,7 +49,7 @@ class Reader(nn.Module):
         if self.together is None:
             return [projection(x) for projection in projections]
         # No name of a parameter: packed projections call theirs otherwise.
-        return self.together.linear(x).split([projection.out_features for projection in projections], dim=-1)
+        return torch.split(self.together.linear(x), [projection.out_features for projection in projections], dim=-1)
 
 
 def merge_projections(model: nn.Module, groups: Sequence[Sequence[str]]) -> None:
@@ -134,7 +134,7 @@ class AttentionModule(Reader):
         well come last."""
         num_kv = self.config.num_kv_heads
         turning = self.config.num_heads + num_kv
-        heads = whole.linear(x).unflatten(-1, (-1, self.config.head_dim))
+        heads = whole.linear(x).view(len(x), -1, self.config.head_dim)
         values = heads
         if self.norms is not None:
             normed = rms_norm(heads, None, self.eps)
@@ -142,7 +142,7 @@ class AttentionModule(Reader):
             turned = apply_rope(normed[:, :turning] * self.norms, rope)
         else:
             turned = apply_rope(heads[:, :turning], rope)
-        q, k = turned.split((self.config.num_heads, num_kv), dim=1)
+        q, k = torch.split(turned, [self.config.num_heads, num_kv], dim=1)
         return q, k, values.narrow(1, values.shape[1] - num_kv, num_kv)
 
 

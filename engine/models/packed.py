@@ -11,6 +11,7 @@ from ..commands import WeightFormat
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.integers import multiplies_integers
 from ..kernels.weights.kinds import format_of, weight_of
 from ..kernels.weights.mxfp4 import Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
@@ -91,9 +92,15 @@ def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
         hold(model, name, make(model.get_parameter(name).detach()))
 
 
-def hold_in_fewer_bits(model: TargetModel) -> None:
-    """Makes a target on a CPU multiply by whole numbers: of 4 bits where its weights are such, else of 8, as its head by
-    a copy. Stacked experts stay floats. Attention is in fp64: a sum in another order would change what is rounded."""
+def packs_on_cpu() -> bool:
+    """Whether this CPU gains by ``hold_in_fewer_bits``."""
+    return multiplies_integers()
+
+
+def hold_in_fewer_bits(model: TargetModel) -> str:
+    """Makes a target on a CPU multiply by whole numbers: of 4 bits where its weights are such, else of 8, as its head
+    by a copy. Stacked experts stay floats. Attention is in fp64: rows are rounded behind it, and what a sum in another
+    order changes must not be seen then. Returns what products read, for people."""
     floats = {name: model.get_parameter(name).detach() for name in packable(model)}
     flat = {name: part for name, part in floats.items() if part.ndim == 2}
     packed: dict[str, Weight] = {}
@@ -110,6 +117,7 @@ def hold_in_fewer_bits(model: TargetModel) -> None:
     for module in model.modules():
         if isinstance(module, PackedLinear):
             module.whole = weight_of(module)
+    return "int4" if packed else "int8"
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:

@@ -1,4 +1,4 @@
-"""``python -m measure.engine.beside_llama_cpp``: SmolLM2 on a CPU, held in 8 bits and in fp32, and llama.cpp with the
+"""``python -m measure.engine.beside_llama_cpp``: SmolLM2 on a CPU, packed and in fp32, and llama.cpp with the
 same file, in turns. Tokens per second of decoding, greedy; on a busy machine only their ratios say much."""
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def main() -> None:
 
     llama = LlamaCpp(tokens)
     models: dict[str, Asked] = {
-        "int8": of(engine.load("smollm2")),
+        "packed": of(engine.load("smollm2")),
         "fp32": of(engine.load("smollm2", weights="bf16")),
         "llama.cpp": llama,
     }

@@ -17,7 +17,7 @@ would round rows more than weights."""
 @cache
 def multiplies_integers() -> bool:
     """Whether this CPU multiplies bytes in one instruction (VNNI). Others take longer than in fp32, or saturate."""
-    return torch.backends.mkldnn.is_available() and torch.cpu._is_vnni_supported()
+    return torch._C._has_mkldnn and torch.cpu._is_vnni_supported()
 
 
 def integer_product(x: Tensor, values: Tensor, scales: Tensor) -> Tensor:

@@ -35,7 +35,10 @@ class Attention(AttentionModule):
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
-        q, k, v = self._queries_keys_values(x, rope) if self.together is None else self.read_merged(self.together, x, rope)
+        if self.together is None:
+            q, k, v = self._queries_keys_values(x, rope)
+        else:
+            q, k, v = self.read_merged(self.together, x, rope)
         k, v = cache.extend(start, k, v)
         mixed = self.attend(q, k, v, causal=True, window=None, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)
@@ -48,7 +51,7 @@ class Attention(AttentionModule):
 
     def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
         projections = self.q_proj, self.k_proj, self.v_proj
-        q, k, v = (each(x).unflatten(-1, (-1, self.config.head_dim)) for each in projections)
+        q, k, v = (each(x).view(len(x), -1, self.config.head_dim) for each in projections)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         return apply_rope(q, rope), apply_rope(k, rope), v
