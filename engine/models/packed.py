@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from ..commands import WeightFormat
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
-from ..kernels.weights.int8 import Int8Weight
-from ..kernels.weights.integers import multiplies_integers
+from ..kernels.weights.integers import IntegerWeight, multiplies_integers
 from ..kernels.weights.kinds import format_of, weight_of
 from ..kernels.weights.mxfp4 import Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
@@ -110,8 +109,8 @@ def hold_in_fewer_bits(model: TargetModel) -> str:
             break
         packed[name] = weight
     for name, part in flat.items():
-        hold(model, name, packed[name] if packed else Int8Weight.of(part))
-    model.packed_head = Int8Weight.of(model.head)
+        hold(model, name, packed[name] if packed else IntegerWeight.of(part))
+    model.packed_head = IntegerWeight.of(model.head)
     model.cache_dtype = torch.float64
     merge_projections(model, model.read_together)
     for module in model.modules():

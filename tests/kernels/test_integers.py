@@ -5,18 +5,17 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.weights.int8 import Int8Weight
-from engine.kernels.weights.integers import STEPS, integer_product, multiplies_integers
+from engine.kernels.weights.integers import STEPS, IntegerWeight, integer_product, multiplies_integers
 
 ROWS, DEPTH = 96, 200
 needs_vnni = pytest.mark.skipif(not multiplies_integers(), reason="this CPU multiplies no bytes")
 
 
-def _case(rows: int) -> tuple[torch.Tensor, Int8Weight]:
+def _case(rows: int) -> tuple[torch.Tensor, IntegerWeight]:
     torch.manual_seed(rows)
     x = torch.randn(rows, DEPTH)
     x[:, 3] *= 50  # as some channels of real models
-    return x, Int8Weight.of(torch.randn(ROWS, DEPTH))
+    return x, IntegerWeight.of(torch.randn(ROWS, DEPTH))
 
 
 @needs_vnni

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from ..toolchain.jit import jit, tl
-from .integers import integer_product, multiplies_integers
 from .weight import Weight
 
 INT8 = 1
@@ -49,12 +48,6 @@ class Int8Weight(Weight):
     def restored(self) -> Tensor:
         assert self.scales is not None
         return self.values.float() * self.scales[..., None]
-
-    def linear(self, x: Tensor) -> Tensor:
-        if x.device.type == "cpu" and x.dtype is torch.float32 and multiplies_integers():
-            assert self.scales is not None
-            return integer_product(x, self.values, self.scales)
-        return super(Int8Weight, self).linear(x)
 
 
 @jit

@@ -4,10 +4,14 @@ Integers add up exactly in any order, so a row has the same bits alone and among
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import torch
 from torch import Tensor
+
+from .int8 import Int8Weight
 
 STEPS = 127 * 128
 """Levels of a row on either side of zero: a coarse number of 8 bits times 128, and a fine one of 7. One of 8 bits alone
@@ -29,3 +33,14 @@ def integer_product(x: Tensor, values: Tensor, scales: Tensor) -> Tensor:
     parts = torch.cat((coarse, levels.sub_(coarse, alpha=128))).to(torch.int8)
     of_coarse, of_fine = torch._int_mm(parts, values.t()).float().chunk(2)
     return of_fine.add_(of_coarse, alpha=128).mul_(scales).mul_(step)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerWeight(Int8Weight):
+    """Weights of 8 bits whose products are such."""
+
+    endings: ClassVar[tuple[str, ...]] = ("", "_step")
+
+    def linear(self, x: Tensor) -> Tensor:
+        assert self.scales is not None
+        return integer_product(x, self.values, self.scales)
