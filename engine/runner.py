@@ -30,6 +30,8 @@ from .loading.memory_plan import MemoryPlan, available_memory
 from .loading.precompile import Compiling, compiling_beside
 from .loading.weight_choice import choose_weights
 from .models.dflash.weights import hold_in_8_bits
+from .models.packed import hold_in_fewer_bits
+from .models.target import TargetModel
 from .speculation.costs import CostTable
 from .speculation.verify_width import Auto
 from .tokenizer import ChatTokenizer, tokenizer_beside
@@ -130,6 +132,7 @@ class Runner:
 
         with compiling_beside(options, folders, plan, compiler) as compiling:
             target = checkpoint.load_target(folders.target, device, progress, options.attention_backend, plan.weights)
+            held_in = hold_in_fewer_bits(target) if chosen.in_fewer_bits else _held_in(target, plan.weights)
             drafter = None
             if folders.drafter is not None:
                 drafter = checkpoint.load_drafter(
@@ -141,6 +144,8 @@ class Runner:
             runner = cls(Decoder(target, drafter, plan.context), tokenizer.result())
             if plan.weights != "bf16" or plan.drafting.packed:
                 runner._packed = (plan.weights, str(plan.drafting))
+            if chosen.in_fewer_bits:
+                runner._packed = (held_in,)
             runner.weights = (
                 fingerprint(folders.target),
                 fingerprint(folders.drafter) if folders.drafter is not None else "",
@@ -160,7 +165,7 @@ class Runner:
                 target=folders.name,
                 drafter=folders.drafter_name if drafter is not None else None,
                 device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-                dtype=str(target.dtype).removeprefix("torch.") if plan.weights == "bf16" else plan.weights,
+                dtype=held_in,
                 max_block_size=runner.max_block_size,
                 max_context=plan.context,
                 load_seconds=perf_counter() - started,
@@ -304,6 +309,11 @@ def find_folders(
 
     fetching = Fetching(options.offline, progress=progress, cancelled=cancelled)
     return find_pair(options.target, options.drafter, fetching, weights)
+
+
+def _held_in(target: TargetModel, weights: WeightFormat) -> str:
+    """What products read, as ``EngineReady`` says it."""
+    return str(target.dtype).removeprefix("torch.") if weights == "bf16" else weights
 
 
 def use_fitting_threads(device: torch.device) -> None:

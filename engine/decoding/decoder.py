@@ -44,7 +44,7 @@ class Decoder:
         self.max_context = max_context
         self.device, dtype = target.device, target.dtype
         self.prefill_chunk = GPU_PREFILL_CHUNK if self.device.type == "cuda" else PREFILL_CHUNK
-        self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, dtype, self.device)
+        self.cache = Cache(target.config.layers, max_context, PREFILL_CHUNK, target.cache_dtype or dtype, self.device)
         self.read: PrefillPass = target.prefill_pass(self.cache)
         """Runs a piece of a prompt."""
         self.draft_cache: Cache | None = None

@@ -30,7 +30,12 @@ class LayerCache(LayerState):
 
     def write(self, start: int, k: Tensor, v: Tensor) -> None:
         """Stores rows [n, kv_heads, head_dim] of positions start .. start + n - 1; a ring keeps the last that fit."""
-        skipped = max(0, k.shape[0] - self.capacity)
+        count, first = k.shape[0], start % self.capacity
+        if first + count <= self.capacity:
+            self.k.narrow(1, first, count).copy_(k.transpose(0, 1))
+            self.v.narrow(1, first, count).copy_(v.transpose(0, 1))
+            return
+        skipped = max(0, count - self.capacity)
         start, k, v = start + skipped, k[skipped:], v[skipped:]
         count = k.shape[0]
         first = start % self.capacity

@@ -20,6 +20,7 @@ from ..models.attention_backends import choose_backends
 from ..models.dflash.config import DFlashConfig
 from ..models.drafter import Drafter
 from ..models.family import DrafterConfig, Family, TargetConfig
+from ..models.layers import merge_projections
 from ..models.packed import hold
 from ..models.registry import drafter_config_of, family_of, text_config
 from ..models.target import TargetModel
@@ -136,6 +137,8 @@ def load_target(
     model, layout = _model_and_layout(folder, device, attention, weights)
     _load(model, layout, device, lambda done, total: progress("target", done, total))
     model.prepare()
+    if device.type == "cpu":
+        merge_projections(model, model.read_together)
     return model
 
 
@@ -159,6 +162,8 @@ def load_drafter(
     layout = plain_layout(folder, read_headers(folder), model, BORROWED, {})
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     model.prepare()
+    if device.type == "cpu":
+        merge_projections(model, (("gate_proj", "up_proj"),))
     return model
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..commands import WeightFormat
 from ..errors import Load, WeightsFailure
 from ..files.gguf import gguf_file, read_gguf
-from ..files.headers import Headers, read_headers
+from ..files.headers import BLOCKS, Headers, read_headers
 from ..files.json_fields import read_json
 from ..files.shards import INDEX, SINGLE_FILE
 from .refusals import MXFP4_BLOCKS, refuse_config, refuse_gguf, refuse_tensors
@@ -35,10 +35,14 @@ class StoredFormat:
     """INT4: how many neighbours share a scale."""
     scales: str = ""
     """INT4: the scales' dtype, as safetensors calls it: BF16, F16 or F32."""
+    blocks: str = ""
+    """Of floats that a file holds in blocks of fewer bits: what it calls most of these, such as Q4_1."""
 
     def __str__(self) -> str:
         if self.weights == "int4":
             return f"INT4 in groups of {self.group}"
+        if self.blocks:
+            return self.blocks
         return {"bf16": "bf16", "fp8": "FP8", "mxfp4": "MXFP4"}[self.weights]
 
 
@@ -93,7 +97,8 @@ def format_of(headers: Headers) -> StoredFormat:
         elif name.endswith(MXFP4_BLOCKS) and header.dtype == "U8":
             sizes["mxfp4"] += header.nbytes
     if not sizes:
-        return StoredFormat("bf16")
+        blocks = Counter(header.dtype for header in headers.values() if header.dtype in BLOCKS)
+        return StoredFormat("bf16", blocks=max(blocks, key=lambda name: blocks[name], default=""))
     weights = sizes.most_common(1)[0][0]
     return _int4(headers) if weights == "int4" else StoredFormat(weights)
 

@@ -10,6 +10,7 @@ import torch
 
 from ..commands import AUTO, MADE_FORMATS, EngineOptions, WeightFormat
 from ..hub.pairs import PairFolders, pair_of
+from ..models.packed import packs_on_cpu
 from .memory_plan import NAMES, MemoryPlan, available_memory, gigabytes, plan_memory
 from .stored_format import StoredFormat, stored_format
 
@@ -24,10 +25,14 @@ class WeightPlan:
     """In formats that were considered before."""
     qat: str = ""
     """A checkpoint that was trained for INT4, if rounding makes this one."""
+    in_fewer_bits: bool = False
+    """Whether products are to be with 4 or 8 bits: on a CPU, of what was rounded to blocks of so few before."""
 
     def describe(self) -> str:
         """One line: the format, what it takes, and why."""
         plan = self.plan
+        if self.in_fewer_bits:
+            return f"{self.stored} multiplied in as few bits; held as bf16 it computes in fp32, several times as slow"
         said = [f"{self._name}: {plan.summary()}"]
         said += [f"{NAMES[other.weights]} would need {gigabytes(other.allocated)}" for other in self.others[:1]]
         if self.qat:
@@ -39,7 +44,7 @@ class WeightPlan:
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing to explain: floats as they are stored, or as always on a CPU."""
-        return self.plan.weights == self.stored.weights == "bf16" and not self.others
+        return self.plan.weights == self.stored.weights == "bf16" and not self.others and not self.in_fewer_bits
 
     @property
     def _name(self) -> str:
@@ -64,7 +69,8 @@ def choose_weights(options: EngineOptions, folders: PairFolders, context: int, d
         chosen.check(_instead(options, folders, stored, chosen))
     rounded = chosen.weights == "int4" != stored.weights and "qat" not in f"{folders.name} {folders.target}".lower()
     pair = pair_of(folders.target) if rounded else None
-    return WeightPlan(chosen, stored, tuple(plans[:-1]), pair.qat if pair is not None else "")
+    in_fewer_bits = options.weights == AUTO and device.type == "cpu" and bool(stored.blocks) and packs_on_cpu()
+    return WeightPlan(chosen, stored, tuple(plans[:-1]), pair.qat if pair is not None else "", in_fewer_bits)
 
 
 def _candidates(options: EngineOptions, stored: StoredFormat, device: torch.device) -> Sequence[WeightFormat]:

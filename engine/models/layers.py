@@ -12,9 +12,12 @@ from torch.nn import functional as F
 from ..kernels.reference.attention import AttentionFunction, sdpa_attention
 from ..kernels.reference.moe import experts
 from ..kernels.reference.norm import rms_norm, rms_norm_rounded_first
+from ..kernels.reference.rope import apply_rope
 from ..kernels.weights.kinds import weight_of
+from ..kernels.weights.weight import Weight
 from ..layer_config import Activation, AttentionConfig, MoeConfig
 from .attention_backends import Backend, describe
+from .merged_weights import side_by_side
 
 RopeTable = tuple[Tensor, Tensor]
 """What ``rope_table`` makes."""
@@ -31,6 +34,32 @@ def embedding(vocabulary: int, hidden: int) -> nn.Embedding:
     return table
 
 
+class Reader(nn.Module):
+    """A module some of whose projections read the same rows. On a CPU an operation costs by itself, so these are one
+    product there, once ``merge`` has laid their weights together."""
+
+    together: Weight | None = None
+
+    def merge(self, *names: str) -> None:
+        """Lays weights side by side, which the projections keep using."""
+        self.together = side_by_side(*(getattr(self, name) for name in names))
+
+    def read(self, x: Tensor, *projections: nn.Linear) -> Sequence[Tensor]:
+        """Products of rows x with each of the projections, which are all that ``merge`` was told of."""
+        if self.together is None:
+            return [projection(x) for projection in projections]
+        # No name of a parameter: packed projections call theirs otherwise.
+        return torch.split(self.together.linear(x), [projection.out_features for projection in projections], dim=-1)
+
+
+def merge_projections(model: nn.Module, groups: Sequence[Sequence[str]]) -> None:
+    """Merges what every ``Reader`` of a model has of each group of projections' names."""
+    for module in model.modules():
+        for names in groups:
+            if isinstance(module, Reader) and isinstance(getattr(module, names[0], None), nn.Module):
+                module.merge(*(name for name in names if getattr(module, name) is not None))
+
+
 class RMSNorm(nn.Module):
     """RMS norm with a learned weight [size]. ``style``: the order of rounding, see ``kernels/reference/norm.py``."""
 
@@ -44,7 +73,7 @@ class RMSNorm(nn.Module):
         return self._norm(x, self.weight, self.eps)
 
 
-class GatedMLP(nn.Module):
+class GatedMLP(Reader):
     """down(act(gate(x)) * up(x)), with tanh-GELU or SiLU."""
 
     def __init__(self, hidden: int, intermediate: int, activation: Activation):
@@ -55,9 +84,9 @@ class GatedMLP(nn.Module):
         self.activation = activation
 
     def forward(self, x: Tensor) -> Tensor:
-        gate = self.gate_proj(x)
+        gate, up = self.read(x, self.gate_proj, self.up_proj)
         gate = F.silu(gate) if self.activation == "silu" else F.gelu(gate, approximate="tanh")
-        out: Tensor = self.down_proj(gate * self.up_proj(x))
+        out: Tensor = self.down_proj(gate * up)
         return out
 
 
@@ -82,13 +111,39 @@ class Experts(nn.Module):
         return experts(x, weights, ids, gate_up, down, self.activation, biases)
 
 
-class AttentionModule(nn.Module):
+class AttentionModule(Reader):
     """What every attention layer of every model has: its shape, and the function that attends."""
 
     def __init__(self, layer: AttentionConfig):
         super().__init__()
         self.config = layer
         self.attend: AttentionFunction = sdpa_attention
+        self.norms: Tensor | None = None
+        """[heads + kv_heads, head_dim]: what each head is scaled by behind its norm, once these are merged."""
+
+    def merge_norms(self, q_norm: RMSNorm, k_norm: RMSNorm) -> None:
+        """Lets all heads share a norm: where products are merged, operations count."""
+        layer = self.config
+        weights = q_norm.weight.expand(layer.num_heads, -1), k_norm.weight.expand(layer.num_kv_heads, -1)
+        self.norms, self.eps = torch.cat(weights).detach(), q_norm.eps
+
+    def read_merged(
+        self, whole: Weight, x: Tensor, rope: RopeTable, norm_values: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Turned queries and keys, and values, [n, heads, head_dim], from merged projections. Keys that are values as
+        well come last."""
+        num_kv = self.config.num_kv_heads
+        turning = self.config.num_heads + num_kv
+        heads = whole.linear(x).view(len(x), -1, self.config.head_dim)
+        values = heads
+        if self.norms is not None:
+            normed = rms_norm(heads, None, self.eps)
+            values = normed if norm_values else heads
+            turned = apply_rope(normed[:, :turning] * self.norms, rope)
+        else:
+            turned = apply_rope(heads[:, :turning], rope)
+        q, k = torch.split(turned, [self.config.num_heads, num_kv], dim=1)
+        return q, k, values.narrow(1, values.shape[1] - num_kv, num_kv)
 
 
 def use_attention(model: nn.Module, backends: Sequence[Backend]) -> str:

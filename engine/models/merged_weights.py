@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
-from ..kernels.weights.kinds import weight_from
+from ..kernels.weights.kinds import weight_from, weight_of
+from ..kernels.weights.q4 import Q4Weight
 from ..kernels.weights.weight import Weight
 
 
@@ -15,8 +17,24 @@ from ..kernels.weights.weight import Weight
 def side_by_side(*modules: nn.Module) -> Weight:
     """One weight [sum of outputs, inputs] of these layers' weights, all of one kind, which become views of it. Needs no
     memory beyond one copy; a second call returns the first's. Biases stay apart."""
+    weights = [weight_of(module) for module in modules]
+    if isinstance(weights[0], Q4Weight):
+        return _joined(modules, weights)
     names = [name for name, _ in modules[0].named_parameters(recurse=False) if name != "bias"]
     return weight_from({name.removeprefix("weight"): _whole(modules, name) for name in names})
+
+
+def _joined(modules: Sequence[nn.Module], weights: Sequence[Weight]) -> Weight:
+    """Of a kind whose rows don't all lie along the first dimension."""
+    whole = type(weights[0]).below_one_another(weights)
+    start = 0
+    for module, weight in zip(modules, weights, strict=True):
+        end = start + weight.shape[0]
+        part, start = whole.rows(start, end), end
+        assert part.scales is not None
+        for ending, tensor in zip(part.endings, (part.values, part.scales), strict=True):
+            setattr(module, f"weight{ending}", nn.Parameter(tensor, requires_grad=False))
+    return whole
 
 
 def _whole(modules: tuple[nn.Module, ...], name: str) -> Tensor:

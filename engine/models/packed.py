@@ -10,12 +10,15 @@ from torch import Tensor, nn
 from ..commands import WeightFormat
 from ..kernels.weights.fp8 import Fp8Weight
 from ..kernels.weights.int4 import Int4Weight
+from ..kernels.weights.integers import IntegerWeight, multiplies_integers
 from ..kernels.weights.kinds import format_of, weight_of
 from ..kernels.weights.mxfp4 import Mxfp4Weight
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.q4 import Q4Weight, multiplies_nibbles
 from ..kernels.weights.weight import Weight
 from .family import TargetConfig
+from .layers import merge_projections
 from .target import TargetModel
 
 META = torch.device("meta")
@@ -29,9 +32,11 @@ class PackedLinear(nn.Module):
         self.out_features, self.in_features = weight.shape
         self.bias = bias
         _set(self, "weight", weight)
+        self.whole: Weight | None = None
+        """The weight itself, once its parameters stay what they are."""
 
     def forward(self, x: Tensor) -> Tensor:
-        product = weight_of(self).linear(x)
+        product = (self.whole or weight_of(self)).linear(x)
         return product if self.bias is None else product + self.bias
 
 
@@ -84,6 +89,34 @@ def pack(model: TargetModel, make: Callable[[Tensor], Weight]) -> None:
     """Packs all that is ``packable``, one weight after the other."""
     for name in list(packable(model)):
         hold(model, name, make(model.get_parameter(name).detach()))
+
+
+def packs_on_cpu() -> bool:
+    """Whether this CPU gains by ``hold_in_fewer_bits``."""
+    return multiplies_integers()
+
+
+def hold_in_fewer_bits(model: TargetModel) -> str:
+    """Makes a target on a CPU multiply by whole numbers: of 4 bits where its weights are such, else of 8, as its head
+    by a copy. Stacked experts stay floats. Attention is in fp64: rows are rounded behind it, and what a sum in another
+    order changes must not be seen then. Returns what products read, for people."""
+    floats = {name: model.get_parameter(name).detach() for name in packable(model)}
+    flat = {name: part for name, part in floats.items() if part.ndim == 2}
+    packed: dict[str, Weight] = {}
+    for name, part in flat.items() if multiplies_nibbles() else ():
+        if (weight := Q4Weight.of(part)) is None:
+            packed.clear()
+            break
+        packed[name] = weight
+    for name, part in flat.items():
+        hold(model, name, packed[name] if packed else IntegerWeight.of(part))
+    model.packed_head = IntegerWeight.of(model.head)
+    model.cache_dtype = torch.float64
+    merge_projections(model, model.read_together)
+    for module in model.modules():
+        if isinstance(module, PackedLinear):
+            module.whole = weight_of(module)
+    return "int4" if packed else "int8"
 
 
 def shape_of(config: TargetConfig, dtype: torch.dtype, weights: WeightFormat) -> TargetModel:

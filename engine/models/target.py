@@ -15,6 +15,8 @@ from ..kernels.decode.trials import Trials
 from ..kernels.round.tile_places import TilePlaces
 from ..kernels.round.tree_rows import TreeRows
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.weights.plain import PlainWeight
+from ..kernels.weights.weight import Weight
 from ..kv_cache.cache import Cache
 from .attention_backends import SDPA, Backend
 from .family import TargetConfig
@@ -94,11 +96,20 @@ class TargetModel(nn.Module, ABC):
     def __init__(self) -> None:
         super().__init__()
         self.attention_backend = SDPA.name
+        self.packed_head: Weight | None = None
+        """A copy of the head in fewer bits, where products on the host take that."""
+        self.cache_dtype: torch.dtype | None = None
+        """Of keys and values, and what attention adds up in; None: ``dtype``."""
 
     @property
     def head(self) -> Tensor:
         """[vocab, hidden]: the output head's weight. Tied models have one matrix for this and the embedding."""
         return self.embed_tokens.weight
+
+    @property
+    def head_weight(self) -> Weight:
+        """The same as products on the host take it."""
+        return self.packed_head or PlainWeight(self.head)
 
     @property
     def device(self) -> torch.device:

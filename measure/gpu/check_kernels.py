@@ -386,7 +386,7 @@ class Checks:
         vocab, hidden, softcap = self.target.vocab_size, self.target.hidden_size, self.target.logit_softcap
         embedding, x, tiles = self.noise_of_weight(vocab, hidden) * 4, self.noise(16, hidden), self.tiles.head
         out = HeadOutput.allocate(vocab, tiles, self.device)
-        logits = capped_logits(x.float(), embedding.float(), softcap)
+        logits = capped_logits(x.float(), PlainWeight(embedding.float()), softcap)
 
         def run(rows: int) -> Tensor:
             head_rows(x, PlainWeight(embedding), softcap, out, tiles, rows)
@@ -402,7 +402,7 @@ class Checks:
         self.report.line("pick", f"the most likely tokens and their probabilities: {picked}", picked)
         self._sampling(out)
         quantised = Int8Weight.of(embedding)
-        restored = capped_logits(x.float(), quantised.restored(), softcap)
+        restored = capped_logits(x.float(), PlainWeight(quantised.restored()), softcap)
 
         def run_int8(rows: int) -> Tensor:
             run_out = HeadOutput.allocate(vocab, tiles, self.device)

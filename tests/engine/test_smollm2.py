@@ -9,10 +9,13 @@ import torch
 from transformers import AutoTokenizer
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
-from engine.commands import Message
+from engine.commands import EngineOptions, Message
 from engine.decoding.decoder import Decoder
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair
+from engine.loading.checkpoint import load_target
+from engine.loading.weight_choice import choose_weights
+from engine.models.packed import hold_in_fewer_bits, packs_on_cpu
 from engine.speculation.verify_width import Auto
 from engine.tokenizer import ChatTokenizer
 from measure.engine.smollm2 import NEAR, Both, answers, differences, load, questions
@@ -41,6 +44,17 @@ def test_weights_are_unpacked_exactly(both: Both) -> None:
     names = dict(both.target.named_parameters())
     assert len(names) == 272
     assert [name for name, part in names.items() if not torch.equal(part, expected[f"model.{name}"])] == []
+
+
+def test_a_cpu_holds_it_in_8_bits_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its file says four bits, so 8 lose little; what is said of it names the file's format."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folders = find_pair("SmolLM2", None, Fetching(offline=True))
+    found = choose_weights(EngineOptions("SmolLM2"), folders, 512, torch.device("cpu"))
+    assert found.in_fewer_bits is packs_on_cpu() and found.is_plain is not found.in_fewer_bits
+    assert found.stored.blocks == "Q4_1"
+    asked = choose_weights(EngineOptions("SmolLM2", weights="bf16"), folders, 512, torch.device("cpu"))
+    assert not asked.in_fewer_bits and asked.plan.weights == "bf16"
 
 
 def test_texts_become_the_ids_of_transformers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,3 +107,25 @@ def test_what_is_looked_up_changes_no_word(both: Both) -> None:
     decoder.use_policy(Auto(TABLE))
     drafted = run_turn(decoder, prompt, settings(max_new_tokens=24, block_size="auto"))
     assert plain.ids == drafted.ids and len(drafted.rounds) < len(plain.rounds)
+
+
+@pytest.mark.skipif(not packs_on_cpu(), reason="this CPU multiplies no bytes")
+def test_in_fewer_bits_rows_have_the_same_bits_alone_and_among_others() -> None:
+    """So speculation changes no text, although products round rows: attention, too, must say the same of them."""
+    folder = find_pair("SmolLM2", None, Fetching(offline=True)).target
+    target = load_target(folder, torch.device("cpu"), lambda *_: None)
+    assert hold_in_fewer_bits(target) == "int4"
+    tokenizer = ChatTokenizer(folder)
+    prompt = tokenizer.prompt([Message("user", "Repeat: a b c d, a b c d, a b c d.")], thinking=False).ids
+    plain = run_turn(Decoder(target, None, 128), prompt, settings(max_new_tokens=16, speculation=False))
+    decoder, found = Decoder(target, None, 128), []
+    with torch.inference_mode():
+        for rows in (1, 3, 16):
+            decoder.clear()
+            hidden = []
+            for piece in (torch.tensor(prompt), *torch.tensor(plain.ids[:16]).split(rows)):
+                hidden.append(target(piece, decoder.cache.length, decoder.cache).hidden)
+                decoder.cache.commit(decoder.cache.length + len(piece))
+            found.append(target.logits(torch.cat(hidden[1:])))
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+    assert found[0].argmax(-1)[:-1].tolist() == list(plain.ids[1:])

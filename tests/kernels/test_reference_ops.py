@@ -179,15 +179,15 @@ def test_all_rows_may_choose_the_same_expert() -> None:
 def test_softcap_bends_logits_and_keeps_their_order() -> None:
     hidden, embedding = 4 * noise(3, 16), 2 * noise(50, 16, seed=1)
     raw = hidden @ embedding.T
-    capped = capped_logits(hidden, embedding, 30.0)
+    capped = capped_logits(hidden, PlainWeight(embedding), 30.0)
     assert raw.abs().max() > 30 > capped.abs().max()
     torch.testing.assert_close(capped, 30 * torch.tanh(raw / 30), atol=1e-4, rtol=0)
     assert torch.equal(capped.argsort(dim=-1), raw.argsort(dim=-1))
-    assert torch.equal(capped_logits(hidden, embedding, None), F.linear(hidden, embedding))
+    assert torch.equal(capped_logits(hidden, PlainWeight(embedding), None), F.linear(hidden, embedding))
 
 
 def test_logits_are_capped_in_fp32() -> None:
     hidden, embedding = noise(3, 16).bfloat16(), noise(50, 16, seed=1).bfloat16()
-    capped = capped_logits(hidden, embedding, 30.0)
+    capped = capped_logits(hidden, PlainWeight(embedding), 30.0)
     assert capped.dtype is torch.float32
     assert torch.equal(capped, 30 * torch.tanh(F.linear(hidden, embedding).float() / 30))

@@ -41,7 +41,7 @@ def test_logits_argmax_and_probability(
 ) -> None:
     hidden, embedding = noise(16, size).to(dtype), kind(noise(vocab, size, seed=1).to(dtype))
     out = run(hidden, embedding, softcap)
-    expected = capped_logits(hidden.float(), embedding.restored(), softcap)
+    expected = capped_logits(hidden.float(), PlainWeight(embedding.restored()), softcap)
     assert out.logits is not None
     torch.testing.assert_close(out.logits, expected, atol=3e-5, rtol=1e-5)
     assert torch.equal(out.token, out.logits.argmax(-1))

@@ -15,10 +15,10 @@ from .dense import multiply_rows
 from .tiles import ROW_TILES, RowTiles, Tiles
 
 
-def capped_logits(hidden: Tensor, embedding: Tensor, softcap: float | None) -> Tensor:
+def capped_logits(hidden: Tensor, embedding: Weight, softcap: float | None) -> Tensor:
     """fp32 logits [n, vocab] of normed rows [n, hidden] over a tied embedding [vocab, hidden], bent into (-softcap,
     softcap) (``final_logit_softcapping``) before temperature, top-k and top-p."""
-    logits = torch.nn.functional.linear(hidden, embedding).float()
+    logits = embedding.linear(hidden).float()
     return logits if softcap is None else softcap * torch.tanh(logits / softcap)
 
 

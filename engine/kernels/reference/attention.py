@@ -5,6 +5,7 @@ in each head's softmax and attend nothing."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Protocol
 
 import torch
@@ -63,12 +64,12 @@ def sink_attention(q: Tensor, k: Tensor, v: Tensor, sinks: Tensor, *, window: in
 
 
 def sdpa_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
-    """PyTorch's own kernels. Grouped queries become rows: not every one of those kernels knows groups."""
-    rows = _group_rows(q, k.shape[0])
+    """PyTorch's own kernels, in k's dtype. Grouped queries become rows: not every one of those kernels knows groups."""
+    rows = _group_rows(q.to(k.dtype), k.shape[0])
     mixed = torch.nn.functional.scaled_dot_product_attention(
         rows[None], k[None], v[None], attn_mask=_mask(q, k, causal, window), scale=scale
     )
-    return _ungroup_rows(mixed[0], q)
+    return _ungroup_rows(mixed[0], q).to(q.dtype)
 
 
 def flash_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
@@ -92,16 +93,30 @@ def _mask(q: Tensor, k: Tensor, causal: bool, window: int | None) -> Tensor | No
     n, num_keys = q.shape[0], k.shape[1]
     if (n == 1 or not causal) and (window is None or num_keys <= window):
         return None
-    keys = torch.arange(num_keys, device=k.device)
-    return visible_keys(keys[-n:], keys, causal=causal, window=window).repeat(q.shape[1] // k.shape[0], 1)
+    make = _last_masks if k.device.type == "cpu" else _mask_of
+    return make(n, num_keys, q.shape[1] // k.shape[0], causal, window, k.device)
+
+
+@torch.inference_mode(False)  # training can't save a tensor of inference
+def _mask_of(n: int, num_keys: int, group: int, causal: bool, window: int | None, device: torch.device) -> Tensor:
+    keys = torch.arange(num_keys, device=device)
+    return visible_keys(keys[-n:], keys, causal=causal, window=window).repeat(group, 1)
+
+
+_last_masks = lru_cache(maxsize=4)(_mask_of)
+"""Layers of a kind have the same in a pass. A GPU's are too large to keep."""
 
 
 def _group_rows(q: Tensor, kv_heads: int) -> Tensor:
     """[kv_heads, group * n, d]: the queries that share keys become rows of one product."""
     n, heads, d = q.shape
+    if n == 1:
+        return q.reshape(kv_heads, -1, d)
     return q.view(n, kv_heads, heads // kv_heads, d).permute(1, 2, 0, 3).reshape(kv_heads, -1, d)
 
 
 def _ungroup_rows(rows: Tensor, q: Tensor) -> Tensor:
     n, heads, d = q.shape
+    if n == 1:
+        return rows.reshape(1, heads * d)
     return rows.view(rows.shape[0], -1, n, d).permute(2, 0, 1, 3).reshape(n, heads * d)

@@ -42,13 +42,15 @@ def _slowed(rope: RopeConfig, scaling: RopeScaling, frequencies: Tensor) -> Tens
 
 
 def rope_table(positions: Tensor, frequencies: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine, fp32 [n, 1, head_dim / 2] each, of integer positions [n]."""
+    """Cosine and sine, fp32 [n, 1, head_dim] each, of integer positions [n]; the first half of the sines is negated."""
     angles = positions.float()[:, None, None] * frequencies
-    return angles.cos(), angles.sin()
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1)
 
 
 def apply_rope(x: Tensor, table: tuple[Tensor, Tensor]) -> Tensor:
     """Turns x [n, heads, head_dim] by a table of the same n rows, in fp32; the result has x's dtype."""
     cos, sin = table
-    first, second = x.float().chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1).to(x.dtype)
+    wide = x.float()
+    first, second = wide.chunk(2, dim=-1)
+    return (wide * cos).add_(torch.cat((second, first), dim=-1).mul_(sin)).to(x.dtype)

@@ -162,7 +162,7 @@ class DFlashDrafter(Drafter):
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
         """fp32 [n, vocabulary] of normed rows [n, hidden], by the target's head."""
-        return capped_logits(rows, target.head, self.config.logit_softcap)
+        return capped_logits(rows, target.head_weight, self.config.logit_softcap)
 
     def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         """Normed hidden states [block_size - 1, hidden]: row j predicts the j-th position behind the anchor, without

@@ -37,14 +37,25 @@ class Attention(AttentionModule):
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
-        n, head_dim = x.shape[0], self.config.head_dim
-        q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, head_dim)), rope)
-        raw_k = self.k_proj(x).view(n, -1, head_dim)
-        raw_v = raw_k if self.v_proj is None else self.v_proj(x).view(n, -1, head_dim)
-        k, v = cache.extend(start, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps))
+        if self.together is None:
+            q, k, v = self._queries_keys_values(x, rope)
+        else:
+            q, k, v = self.read_merged(self.together, x, rope, norm_values=True)
+        k, v = cache.extend(start, k, v)
         mixed = self.attend(q, k, v, causal=True, window=self.config.window, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)
         return out
+
+    def merge(self, *names: str) -> None:
+        super().merge(*names)
+        self.merge_norms(self.q_norm, self.k_norm)
+
+    def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
+        n, head_dim = x.shape[0], self.config.head_dim
+        raw_k = self.k_proj(x).view(n, -1, head_dim)
+        raw_v = raw_k if self.v_proj is None else self.v_proj(x).view(n, -1, head_dim)
+        q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, head_dim)), rope)
+        return q, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps)
 
 
 class Router(nn.Module):
@@ -141,7 +152,7 @@ class Gemma4(TargetModel):
         return TargetOutput(normed, features)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return capped_logits(hidden, self.head, self.config.logit_softcap)
+        return capped_logits(hidden, self.head_weight, self.config.logit_softcap)
 
     def prefill_pass(self, cache: Cache) -> PrefillPass:
         """Where every layer attends with Triton, kernels do the rest of a prompt as well."""

@@ -127,4 +127,4 @@ class GptOss(TargetModel):
         return TargetOutput(self.norm(x), features)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return capped_logits(hidden, self.head, None)
+        return capped_logits(hidden, self.head_weight, None)

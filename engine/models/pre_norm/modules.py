@@ -35,15 +35,26 @@ class Attention(AttentionModule):
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends rows x [n, hidden] at positions start .. start + n - 1; their keys and values go into the cache."""
-        n, head_dim = x.shape[0], self.config.head_dim
-        q, k = (projection(x).view(n, -1, head_dim) for projection in (self.q_proj, self.k_proj))
-        if self.q_norm is not None and self.k_norm is not None:
-            q, k = self.q_norm(q), self.k_norm(k)
-        v = self.v_proj(x).view(n, -1, head_dim)
-        k, v = cache.extend(start, apply_rope(k, rope), v)
-        mixed = self.attend(apply_rope(q, rope), k, v, causal=True, window=None, scale=self.config.scale)
+        if self.together is None:
+            q, k, v = self._queries_keys_values(x, rope)
+        else:
+            q, k, v = self.read_merged(self.together, x, rope)
+        k, v = cache.extend(start, k, v)
+        mixed = self.attend(q, k, v, causal=True, window=None, scale=self.config.scale)
         out: Tensor = self.o_proj(mixed)
         return out
+
+    def merge(self, *names: str) -> None:
+        super().merge(*names)
+        if self.q_norm is not None and self.k_norm is not None:
+            self.merge_norms(self.q_norm, self.k_norm)
+
+    def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
+        projections = self.q_proj, self.k_proj, self.v_proj
+        q, k, v = (each(x).view(len(x), -1, self.config.head_dim) for each in projections)
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        return apply_rope(q, rope), apply_rope(k, rope), v
 
 
 class Router(nn.Module):
@@ -133,7 +144,7 @@ class PreNormTarget(TargetModel):
         return TargetOutput(self.norm(x), features)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return capped_logits(hidden, self.head, None)
+        return capped_logits(hidden, self.head_weight, None)
 
     def prefill_pass(self, cache: Cache) -> PrefillPass:
         """Where every layer attends with Triton, kernels do the rest of a prompt as well."""

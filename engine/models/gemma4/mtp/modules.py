@@ -14,6 +14,7 @@ from ....kernels.decode.tiles import DraftTiles
 from ....kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ....kernels.round.choices import Choices
 from ....kernels.weights.int8 import Int8Weight
+from ....kernels.weights.plain import PlainWeight
 from ....kv_cache.borrowed import BorrowedCache
 from ....kv_cache.cache import Cache
 from ....layer_config import AttentionConfig
@@ -136,6 +137,6 @@ class MtpDrafter(Drafter):
                 x = layer(x, cache.length, cache, ropes[layer.self_attn.config.rope])
             x = self.model.norm(x)
             hidden = self.post_projection(x)
-            found.append(capped_logits(x, self.model.embed_tokens.weight, None).softmax(dim=-1))
+            found.append(capped_logits(x, PlainWeight(self.model.embed_tokens.weight), None).softmax(dim=-1))
             token = found[-1].argmax(dim=-1)
         return torch.cat(found)
