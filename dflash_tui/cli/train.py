@@ -45,6 +45,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--size", type=click.FloatRange(min=0, min_open=True), metavar="MB", help="What its weights may take.")
 @click.option("--block-size", type=click.IntRange(2, 64), default=16, show_default=True)
 @click.option("--steps", type=AT_LEAST_ONE, default=2000, show_default=True, help="Updates of its weights.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Of work: fewer prompts and steps then.")
 @click.option("--rows", type=AT_LEAST_ONE, default=32, show_default=True, help="Rows of text in each.")
 @click.option("--row-tokens", type=click.IntRange(min=32), default=2048, show_default=True, help="In a row.")
 @click.option("--anchors", type=AT_LEAST_ONE, default=128, show_default=True, help="Blocks drafted in a row.")
@@ -109,6 +110,7 @@ def _plan(numbers: dict[str, Any]) -> Any:
         anchors=numbers["anchors"],
         workers=numbers["workers"],
         seed=numbers["seed"],
+        minutes=numbers["minutes"],
     )
 
 

@@ -60,6 +60,9 @@ class Plan:
     workers: int
     report_every: int
     evaluation: Scale
+    target_seconds: int | None = None
+    """Of training at most; None: what the steps take."""
+    drafter_seconds: int | None = None
 
 
 FULL = Plan(
@@ -118,7 +121,7 @@ class Build:
         dataset = RowDataset(mixture.encoded, f"target/{plan.seed}", plan.rows * plan.target_steps, plan.row_length)
         rows = batches(dataset, plan.rows, plan.workers, self.device)
         started = time.perf_counter()
-        history = train_target(model, rows, plan.target_steps, plan.report_every)
+        history = train_target(model, rows, plan.target_steps, plan.report_every, plan.target_seconds)
         save_target(model, mixture.tokenizer, self.pair)
         self._note("target", {"seconds": time.perf_counter() - started, "history": [asdict(p) for p in history]})
 
@@ -143,7 +146,14 @@ class Build:
         guard = HeadlineGuard.of(target, mixture.tokenizer, plan.evaluation.limit)
         source = blended(partial(mixture.encoded_if, guard.allows), drawn(load_all(self.pair / ANSWERS)))
         schedule = Schedule(
-            plan.drafter_steps, plan.rows, plan.row_length, plan.anchors, plan.seed, plan.workers, plan.report_every
+            plan.drafter_steps,
+            plan.rows,
+            plan.row_length,
+            plan.anchors,
+            plan.seed,
+            plan.workers,
+            plan.report_every,
+            plan.drafter_seconds,
         )
         started = time.perf_counter()
         learner = Learner(target, drafter, schedule)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +104,25 @@ class DrafterProbe:
         return {domain: round(speculation(part, block).tau, 2) for domain, part in by_domain.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a pair says to the questions of a domain."""
+
+    plain: list[Answer]
+    second: list[Answer]
+    """As a second turn."""
+    by_block: dict[int, list[Answer]]
+    """Drafted, at each block size."""
+    seen: list[Answer]
+    """To prompts that the drafter was trained on."""
+    sampled: list[Answer]
+
+
 class Evaluation:
     def __init__(self, pair: Path, device: torch.device, scale: Scale, seed: int = 1000) -> None:
         self.pair, self.device, self.scale, self.seed = pair, device, scale, seed
-        self.target = load_target(pair, device)
-        self.drafter = load_drafter(pair, self.target)
+        self.target = load_target(pair, device).float()
+        self.drafter = load_drafter(pair, self.target).float()
         self.tokenizer = load_tokenizer(pair / "target")
         self.generators = load_generators()
         self.mixture = Mixture(self.tokenizer, self.generators)
@@ -117,13 +132,16 @@ class Evaluation:
     def run(self) -> dict[str, Any]:
         """All figures, ready for JSON."""
         known = {tuple(recorded.answer) for recorded in self.recorded}
+        questions = {
+            domain: held_out_questions(self.mixture, domain, self.scale.prompts, self.seed)
+            for domain in self.generators
+        }
+        told = self._told(questions)
         domains = {}
-        drafted: list[Answer] = []
         for domain in self.generators:
-            figures, answers = self._domain(domain, known)
-            domains[domain] = figures
-            drafted += answers
-            print(domain, figures, flush=True)
+            domains[domain] = self._domain(questions[domain], told[domain], known)
+            print(domain, domains[domain], flush=True)
+        drafted = [answer for each in told.values() for answer in each.by_block[self.block_size]]
         return {
             "domains": domains,
             "headlines": [self._headline(prompt) for prompt in HEADLINE_PROMPTS],
@@ -133,30 +151,48 @@ class Evaluation:
             "bytes": self._sizes(),
         }
 
-    def _domain(self, domain: Domain, known: set[tuple[int, ...]]) -> tuple[dict[str, Any], list[Answer]]:
-        questions = held_out_questions(self.mixture, domain, self.scale.prompts, self.seed)
-        prompts = [question.alone for question in questions]
-        plain = self._answers(prompts)
-        second = self._answers([question.second for question in questions])
-        by_block = {size: self._drafted(prompts, size) for size in BLOCK_SIZES}
+    def _told(self, questions: dict[Domain, list[Question]]) -> dict[Domain, Told]:
+        """What the pair says, all domains in one batch."""
+        alone = {domain: [question.alone for question in part] for domain, part in questions.items()}
+        second = {domain: [question.second for question in part] for domain, part in questions.items()}
+        seen = {
+            domain: [recorded.prompt for recorded in self.recorded if recorded.domain == domain][: self.scale.seen]
+            for domain in questions
+        }
+        widest = self.block_size
+        plain, later = _in_one_batch(self._answers, alone), _in_one_batch(self._answers, second)
+        by_block = {size: _in_one_batch(partial(self._drafted, block_size=size), alone) for size in BLOCK_SIZES}
+        before = _in_one_batch(partial(self._drafted, block_size=widest), seen)
+        sampled = _in_one_batch(partial(self._drafted, block_size=widest, temperature=1.0), alone)
+        return {
+            domain: Told(
+                plain[domain],
+                later[domain],
+                {size: answers[domain] for size, answers in by_block.items()},
+                before[domain],
+                sampled[domain],
+            )
+            for domain in questions
+        }
+
+    def _domain(self, questions: list[Question], told: Told, known: set[tuple[int, ...]]) -> dict[str, Any]:
+        plain, widest = told.plain, told.by_block[self.block_size]
         unseen = [tuple(answer.ids) not in known for answer in plain]
-        widest = by_block[self.block_size]
         fresh = [answer for answer, is_new in zip(widest, unseen, strict=True) if is_new]
-        seen = [recorded.prompt for recorded in self.recorded if recorded.domain == domain][: self.scale.seen]
         return {
             "prompts": len(questions),
             "checks": self._checks(questions, plain),
             "ended": sum(answer.ended for answer in plain) / len(plain),
-            "second_turn": self._checks(questions, second),
+            "second_turn": self._checks(questions, told.second),
             "mean_tokens": sum(len(answer.ids) for answer in plain) / len(plain),
-            "identical": {size: _identical(plain, answers) for size, answers in by_block.items()},
-            "tau": {size: speculation(answers, size).tau for size, answers in by_block.items()},
+            "identical": {size: _identical(plain, answers) for size, answers in told.by_block.items()},
+            "tau": {size: speculation(answers, size).tau for size, answers in told.by_block.items()},
             "held_out": asdict(speculation(widest, self.block_size)),
             "unseen_answers": len(fresh),
             "unseen": asdict(speculation(fresh, self.block_size)),
-            "seen": asdict(speculation(self._drafted(seen, self.block_size), self.block_size)) if seen else None,
-            "sampled": asdict(speculation(self._drafted(prompts, self.block_size, 1.0), self.block_size)),
-        }, widest
+            "seen": asdict(speculation(told.seen, self.block_size)) if told.seen else None,
+            "sampled": asdict(speculation(told.sampled, self.block_size)),
+        }
 
     def _answers(self, prompts: Sequence[list[int]], temperature: float = 0.0) -> list[Answer]:
         return generate(self.target, prompts, self.scale.limit, Sampler(temperature, self.seed, self.device))
@@ -226,6 +262,15 @@ class Evaluation:
     def _sizes(self) -> dict[str, int]:
         names = ("target/model.safetensors", "target/tokenizer.json", "drafter/model.safetensors")
         return {name: (self.pair / name).stat().st_size for name in names}
+
+
+def _in_one_batch(
+    run: Callable[[Sequence[list[int]]], list[Answer]], prompts: dict[Domain, list[list[int]]]
+) -> dict[Domain, list[Answer]]:
+    """Answers of each domain; a batch of all takes hardly longer than that of one."""
+    together = [prompt for part in prompts.values() for prompt in part]
+    answers = iter(run(together) if together else [])
+    return {domain: list(islice(answers, len(part))) for domain, part in prompts.items()}
 
 
 def _identical(plain: list[Answer], drafted: list[Answer]) -> float:

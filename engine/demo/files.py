@@ -43,17 +43,15 @@ def save_target(model: TargetModel, tokenizer: Tokenizer, pair: Path) -> None:
 
 
 def load_target(pair: Path, device: torch.device) -> EngineTarget:
-    """The target as the engine loads it, in float32."""
-    target = checkpoint.load_target(pair / "target", device, lambda *_: None).float()
-    target.prepare()
-    return target
+    """The target as the engine loads it: in float32 on a CPU, in bfloat16 on a GPU."""
+    return checkpoint.load_target(pair / "target", device, lambda *_: None)
 
 
 def load_drafter(pair: Path, target: EngineTarget) -> DFlashDrafter:
-    """The drafter beside it, in float32."""
+    """The drafter beside it."""
     drafter = checkpoint.load_drafter(pair / "drafter", target, lambda *_: None)
     assert isinstance(drafter, DFlashDrafter)
-    return drafter.float()
+    return drafter
 
 
 def _save_weights(model: nn.Module, folder: Path, prefix: str) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from ..training.clock import Clock
 from ..training.masks import MaskedAttention
 from ..training.optimiser import Optimiser
 from ..training.rows import Rows, causal_within_documents
@@ -61,15 +62,23 @@ def weighted_loss(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
     return (losses * weights.flatten()).sum() / weights.sum()
 
 
-def train_target(model: TargetModel, batches: Iterable[Rows], steps: int, report_every: int = 100) -> list[Progress]:
-    """Runs ``steps`` updates; bfloat16 autocast on a GPU, float32 elsewhere. Prints and returns the progress."""
+def train_target(
+    model: TargetModel,
+    batches: Iterable[Rows],
+    steps: int,
+    report_every: int = 100,
+    seconds: float | None = None,
+) -> list[Progress]:
+    """Runs ``steps`` updates, or as many as there is time for; bfloat16 autocast on a GPU, float32 elsewhere. Prints
+    and returns the progress."""
     device = model.norm.weight.device
     on_gpu = device.type == "cuda"
     if on_gpu:
         for layer in model.layers:
             layer.compile(dynamic=False)
     loss_of = torch.compile(response_loss, dynamic=False) if on_gpu else response_loss
-    optimiser = Optimiser(model, steps)
+    optimiser, clock = Optimiser(model, steps), Clock(seconds)
+    clock.start()
     history: list[Progress] = []
     seen, since = 0, time.perf_counter()
     losses: list[Tensor] = []
@@ -79,10 +88,11 @@ def train_target(model: TargetModel, batches: Iterable[Rows], steps: int, report
             loss = loss_of(model, rows, output)
             total = loss + BALANCE_WEIGHT * output.balance
         total.backward()
-        optimiser.step()
+        optimiser.step(clock.tick())
+        last = step == steps or clock.progress >= 1
         seen += rows.ids.numel()
         losses.append(loss.detach())
-        if step % report_every == 0 or step in (1, steps):
+        if step % report_every == 0 or step == 1 or last:
             value, least = torch.stack(losses).mean().item(), output.loads.min().item()
             elapsed = time.perf_counter() - since
             speed = seen / elapsed
@@ -90,4 +100,6 @@ def train_target(model: TargetModel, batches: Iterable[Rows], steps: int, report
             print(f"target {step:5d}  loss {value:.4f}  {speed:9.0f} tok/s  least load {least:.3f}", flush=True)
             seen, since = 0, time.perf_counter()
             losses.clear()
+        if last:
+            break
     return history

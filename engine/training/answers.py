@@ -56,9 +56,11 @@ def record_answers(
     folder: Path,
     told: Callable[[int, int, int], None],
     allowed: Callable[[Recorded], bool] = lambda answer: True,
+    enough: Callable[[], bool] = lambda: False,
 ) -> None:
     """Asks the prompts, a file in ``folder`` for each batch; batches that are there are left alone. ``told`` hears
-    (prompts answered, in all, tokens of the last batch)."""
+    (prompts answered, in all, tokens of the last batch). ``enough``: whether to leave out the batches that are left,
+    asked behind each."""
     groups = [prompts[begin : begin + asking.batch] for begin in range(0, len(prompts), asking.batch)]
     answered = 0
     for index, group in enumerate(groups):
@@ -66,22 +68,19 @@ def record_answers(
         answered += len(group)
         if path.exists():
             continue
-        recorded: list[Recorded] = []
-        turns = itertools.cycle(asking.temperatures)
-        planned = [(next(turns), prompt) for prompt in group]
-        for number, temperature in enumerate(sorted(set(asking.temperatures))):
-            part = [prompt for wanted, prompt in planned if wanted == temperature]
-            if not part:
-                continue
-            seed = asking.seed * 1_000_003 + index * len(asking.temperatures) + number
-            sampler = Sampler(temperature, seed, target.device)
-            answers = generate(target, [prompt.ids for prompt in part], asking.limit, sampler)
-            for prompt, answer in zip(part, answers, strict=True):
-                if (answer.ended or asking.unfinished) and len(answer.ids) >= LEAST:
-                    recorded.append(Recorded(prompt.domain, list(prompt.ids), answer.ids))
+        temperatures = list(itertools.islice(itertools.cycle(asking.temperatures), len(group)))
+        sampler = Sampler(temperatures, asking.seed * 1_000_003 + index, target.device)
+        answers = generate(target, [prompt.ids for prompt in group], asking.limit, sampler)
+        recorded = [
+            Recorded(prompt.domain, list(prompt.ids), answer.ids)
+            for prompt, answer in zip(group, answers, strict=True)
+            if (answer.ended or asking.unfinished) and len(answer.ids) >= LEAST
+        ]
         kept = [each for each in recorded if allowed(each)]
         save_answers(path, kept)
         told(answered, len(prompts), sum(len(each.answer) for each in kept))
+        if enough():
+            return
 
 
 def save_answers(path: Path, answers: Sequence[Recorded]) -> None:

@@ -50,7 +50,8 @@ class _Layer:
         texts = len(self.spots)
         for store, rows in zip(self.pair, (k, v), strict=True):
             index = self.spots[None, :, :, None].expand(len(store), -1, -1, store.shape[-1])
-            store.scatter_(2, index, rows.unflatten(0, (texts, -1)).permute(2, 0, 1, 3).to(store.dtype))
+            placed = rows.reshape(texts, -1, *rows.shape[1:]).permute(2, 0, 1, 3)
+            store.scatter_(2, index, placed.to(store.dtype))
 
     def extend(self, start: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         self.write(start, k, v)
@@ -68,9 +69,10 @@ class _Layer:
 class Chunk(Pass):
     """Rows of a target at ``positions`` [texts, n], each of which sees every position up to its own."""
 
-    def __init__(self, cache: TextCache, positions: Tensor) -> None:
+    def __init__(self, cache: TextCache, positions: Tensor, end: int) -> None:
+        """All positions lie before ``end``; to ask the tensor would make the GPU wait."""
         self.rows_positions = positions
-        limit = round_up(int(positions.max()) + 1)
+        limit = round_up(end)
         self.distance = positions[..., None] - torch.arange(limit, device=positions.device)
         self.visible: dict[Window, Tensor] = {None: self.distance >= 0}
         self.attention = [_Layer(pair, positions, limit) for pair in cache.pairs]

@@ -18,6 +18,8 @@ from torch.utils.checkpoint import checkpoint
 from ..models.dflash.modules import DFlashDrafter
 from ..models.target import TargetModel
 from .blocks import Blocks, block_visibility, draw_blocks
+from .clock import Clock
+from .masks import MaskedAttention
 from .optimiser import Optimiser
 from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
 from .rows import RowDataset, Rows, Source, batches, causal_within_documents
@@ -48,6 +50,8 @@ class Schedule:
     workers: int = 0
     """Processes that pack rows."""
     report_every: int = 100
+    seconds: float | None = None
+    """After which training has ended, its learning rate at zero, however many steps that were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class Learner:
         self.history: list[Progress] = []
         self.losses: list[Tensor] = []
         """Of the steps since the last report."""
+        self.clock = Clock(schedule.seconds)
 
     def loss(self, rows: Rows, seed: int) -> Tensor:
         """Cross-entropy of the drafted tokens, ``anchors`` blocks per row; the target gets no gradient."""
@@ -79,15 +84,21 @@ class Learner:
         block, taps = config.block_size, config.target_layer_ids
         generator = torch.Generator(rows.ids.device).manual_seed(seed)
         blocks = draw_blocks(rows, self.schedule.anchors, block, config.mask_token_id, generator)
-        with torch.no_grad():
+        # What is in bf16 already computes as it does when it decodes.
+        autocast = torch.autocast(rows.ids.device.type, torch.bfloat16, enabled=self._mixed(self.target.dtype))
+        with torch.no_grad(), autocast:
             packed = PackedPass(rows.positions, self.target.config.attention, partial(causal_within_documents, rows))
             features = BatchedTarget(self.target)(rows.ids, packed, taps).features
-            embedded = self.drafter.embed(self.target, blocks.inputs)
+            embedded = self.drafter.embed(self.target, blocks.inputs).float()
         assert features is not None
         visible = partial(block_visibility, rows, blocks, block)
         drafting = PackedDraftPass(rows.positions, blocks.positions, config.layers, visible)
         hidden = BatchedDrafter(self.drafter)(features, embedded, drafting)
         return self._head_loss(hidden, blocks)
+
+    def _mixed(self, dtype: torch.dtype) -> bool:
+        """Whether products of weights in this dtype are to be in bf16."""
+        return self.target.device.type == "cuda" and dtype == torch.float32
 
     def _head_loss(self, hidden: Tensor, blocks: Blocks) -> Tensor:
         """Rows without weight are left out, and the others go through the head in parts that fit."""
@@ -95,11 +106,13 @@ class Learner:
         rows, labels, weights = hidden.flatten(0, 1)[chosen], blocks.labels.flatten()[chosen], blocks.weights.flatten()
         weights = weights[chosen]
         size = max(LOGITS_AT_ONCE // len(self.target.head), 1)
-        parts = zip(rows.split(size), labels.split(size), weights.split(size), strict=True)
         if len(rows) <= size:
             return self._part(rows, labels, weights) / weights.sum()
-        sums = [checkpoint(self._part, *part, use_reentrant=False) for part in parts]
-        return torch.stack(sums).sum() / weights.sum()  # type: ignore[arg-type]
+        parts = [slice(begin, begin + size) for begin in range(0, len(rows), size)]
+        sums: list[Tensor] = [
+            checkpoint(self._part, rows[part], labels[part], weights[part], use_reentrant=False) for part in parts
+        ]
+        return torch.stack(sums).sum() / weights.sum()
 
     def _part(self, rows: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
         return (cross_entropy(self.drafter.logits(self.target, rows), labels, reduction="none") * weights).sum()
@@ -121,29 +134,54 @@ class Learner:
         rows = batches(dataset, schedule.rows, schedule.workers, device)
         saved = since = time.perf_counter()
         timed = done
-        for step, loss in self._steps(done, rows):
+        for step, loss, last in self._steps(done, rows):
             self.losses.append(loss)
-            if step % schedule.report_every == 0 or step == schedule.steps:
+            if step % schedule.report_every == 0 or last:
                 speed = (step - timed) * schedule.rows * schedule.row_length / (time.perf_counter() - since)
                 value = torch.stack(self.losses).mean().item()
                 self.history.append(Progress(step, value, speed, probe(self.copy())))
                 self.losses.clear()
                 since, timed = time.perf_counter(), step
-            if step % TOLD_EVERY == 0 or step == schedule.steps:
-                told(step, schedule.steps, loss.item())
-            if time.perf_counter() - saved > SAVE_SECONDS or step == schedule.steps:
+            if step % TOLD_EVERY == 0 or last:
+                told(step, step if last else self._expected(step), loss.item())
+            if time.perf_counter() - saved > SAVE_SECONDS or last:
                 self._save(state)
                 saved = time.perf_counter()
         return self.history
 
-    def _steps(self, done: int, rows: Iterator[Rows]) -> Iterator[tuple[int, Tensor]]:
-        device = self.target.device
-        for step, batch in zip(range(done + 1, self.schedule.steps + 1), rows, strict=False):
-            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-                loss = self.loss(batch, seed=self.schedule.seed * 1_000_003 + step)
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimiser.step()
-            yield step, loss.detach()
+    def _steps(self, done: int, rows: Iterator[Rows]) -> Iterator[tuple[int, Tensor, bool]]:
+        """(step, loss, whether it was the last)"""
+        steps = self.schedule.steps
+        self.clock.start()
+        for step, batch in zip(range(done + 1, steps + 1), rows, strict=False):
+            loss = self._gradients(batch, self.schedule.seed * 1_000_003 + step)
+            self.optimiser.step(self.clock.tick())
+            last = step == steps or self.clock.progress >= 1
+            yield step, loss, last
+            if last:
+                return
+
+    def _expected(self, step: int) -> int:
+        """How many steps there will be."""
+        progress = self.clock.progress
+        return self.schedule.steps if progress == 0 else min(self.schedule.steps, round(step / progress))
+
+    def _gradients(self, batch: Rows, seed: int) -> Tensor:
+        """The loss, whose gradients the drafter's parameters have then."""
+        try:
+            return self._backward(batch, seed)
+        except Exception as error:  # what is compiled for the way back fails here alone
+            if self.target.device.type != "cuda" or not MaskedAttention.refuse(error):
+                raise
+        for parameter in self.drafter.parameters():
+            parameter.grad = None
+        return self._backward(batch, seed)
+
+    def _backward(self, batch: Rows, seed: int) -> Tensor:
+        with torch.autocast(batch.ids.device.type, torch.bfloat16, enabled=self._mixed(torch.float32)):
+            loss = self.loss(batch, seed)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
 
     def copy(self) -> DFlashDrafter:
         """The drafter as it is now, rounded as it will be stored and in the target's dtype."""
@@ -157,6 +195,7 @@ class Learner:
         state = {
             "drafter": self.drafter.state_dict(),
             "optimiser": self.optimiser.state(),
+            "progress": self.clock.progress,
             "losses": list(self.losses),
             "history": [asdict(each) for each in self.history],
         }
@@ -167,6 +206,7 @@ class Learner:
     def _resume(self, state: dict[str, Any]) -> None:
         self.drafter.load_state_dict(state["drafter"])
         self.optimiser.resume(state["optimiser"])
+        self.clock.progress = state["progress"]
         self.losses = list(state["losses"])
         self.history = [Progress(**each) for each in state["history"]]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cache
-from typing import cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -15,6 +16,8 @@ Attend = Callable[..., Tensor]
 Predicate = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(batch, head, query index, key index) -> may this query see this key?"""
 
+log = logging.getLogger(__name__)
+
 
 class MaskedAttention:
     """Queries [B, heads, n, d] over keys and values [B, kv_heads, m, d]. Same predicate, same result on any device.
@@ -22,16 +25,39 @@ class MaskedAttention:
     Every query must see at least one key.
     """
 
+    refused: ClassVar[str | None] = None
+    """Why block-sparse attention can't be had here: it is compiled, and not every machine can."""
+
     def __init__(self, predicate: Predicate, batch: int, queries: int, keys: int, device: torch.device) -> None:
-        build: Callable[..., BlockMask | Tensor] = create_block_mask if device.type == "cuda" else create_mask
-        self.mask = build(predicate, batch, None, queries, keys, device=device)
+        sparse = device.type == "cuda" and self.refused is None
+        self.dense: Callable[[], Tensor] = lambda: create_mask(predicate, batch, None, queries, keys, str(device))
+        self.mask: BlockMask | Tensor = (
+            create_block_mask(predicate, batch, None, queries, keys, device) if sparse else self.dense()
+        )
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
-        if isinstance(self.mask, Tensor):
-            return scaled_dot_product_attention(q, k, v, self.mask, scale=scale, enable_gqa=True)
-        # What is being compiled takes it in as it is; uncompiled it would compute every score.
-        attend = cast(Attend, flex_attention if torch.compiler.is_compiling() else _compiled())
-        return attend(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
+        if not isinstance(self.mask, Tensor):
+            # What is being compiled takes it in as it is; uncompiled it would compute every score.
+            if torch.compiler.is_compiling():
+                return cast(Attend, flex_attention)(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
+            try:
+                return _compiled()(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
+            except Exception as error:  # a compiler raises what it likes
+                if not self.refuse(error):
+                    raise
+            self.mask = self.dense()
+        groups = q.shape[1] // k.shape[1]
+        k, v = (x.repeat_interleave(groups, dim=1) for x in (k, v))
+        return scaled_dot_product_attention(q, k, v, self.mask, scale=scale)
+
+    @classmethod
+    def refuse(cls, error: Exception) -> bool:
+        """Goes on with dense masks, unless the error is one of memory, or they are used already."""
+        if cls.refused is not None or isinstance(error, torch.OutOfMemoryError):
+            return False
+        cls.refused = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+        log.warning("Attention goes on with dense masks, more slowly: %s", cls.refused)
+        return True
 
 
 @cache

@@ -84,10 +84,11 @@ class Optimiser:
         self.steps = steps
         self.done = 0
 
-    def step(self) -> None:
-        """Clips the gradients to norm 1, updates, and clears them."""
+    def step(self, progress: float = 0.0) -> None:
+        """Clips the gradients to norm 1, updates, and clears them. ``progress``: how far training is, from 0 to 1, if
+        that is farther than the steps say."""
         nn.utils.clip_grad_norm_(self.parameters, 1.0)
-        factor = schedule((self.done + 1) / self.steps)
+        factor = schedule(min(max((self.done + 1) / self.steps, progress), 1.0))
         for group in self.adam.param_groups:
             group["lr"] = self.adam_rate * factor
         self.adam.step()

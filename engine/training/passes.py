@@ -118,8 +118,9 @@ class DraftPass(Pass):
     def joined(self, x: Tensor) -> Tensor:
         """Keys or values of all contexts, then of all blocks, [kv_heads, keys, d] -> [texts, kv_heads, m + n, d]."""
         texts, n = self.block_positions.shape
-        context, blocks = x.split([x.shape[1] - texts * n, texts * n], dim=1)
-        return torch.cat([part.unflatten(1, (texts, -1)).transpose(0, 1) for part in (context, blocks)], dim=2)
+        split = x.shape[1] - texts * n
+        parts = (part.reshape(len(x), texts, -1, x.shape[2]) for part in (x[:, :split], x[:, split:]))
+        return torch.cat([part.transpose(0, 1) for part in parts], dim=2)
 
 
 class _Passing:
@@ -157,8 +158,8 @@ class PackedPass(Pass):
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, causal: bool, window: Window, scale: float) -> Tensor:
         rows = len(self.rows_positions)
-        k, v = (x.unflatten(1, (rows, -1)).transpose(0, 1) for x in (k, v))
-        return flat(self.masks[window](by_text(q, rows), k, v, scale), q)
+        k, v = (x.reshape(x.shape[0], rows, -1, x.shape[2]).transpose(0, 1) for x in (k, v))
+        return flat(self.masks[window](*alike(by_text(q, rows), k, v), scale), q)
 
 
 class PackedDraftPass(DraftPass):
@@ -181,15 +182,19 @@ class PackedDraftPass(DraftPass):
         self.attention = [cast(LayerRows, _Held()) for _ in layers]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, causal: bool, window: Window, scale: float) -> Tensor:
-        texts = len(self.block_positions)
-        # Under autocast norms are fp32 and products bf16.
-        queries, keys = by_text(q, texts).to(v.dtype), self.joined(k).to(v.dtype)
-        return flat(self.masks[causal, window](queries, keys, self.joined(v), scale), q)
+        queries = by_text(q, len(self.block_positions))
+        return flat(self.masks[causal, window](*alike(queries, self.joined(k), self.joined(v)), scale), q)
+
+
+def alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """In the narrowest of their dtypes: under autocast norms are fp32 and products bf16."""
+    dtype = min((x.dtype for x in (q, k, v)), key=lambda each: each.itemsize)
+    return q.to(dtype), k.to(dtype), v.to(dtype)
 
 
 def by_text(q: Tensor, texts: int) -> Tensor:
     """[texts * n, heads, d] -> [texts, heads, n, d]"""
-    return q.unflatten(0, (texts, -1)).transpose(1, 2)
+    return q.reshape(texts, -1, *q.shape[1:]).transpose(1, 2)
 
 
 def flat(mixed: Tensor, q: Tensor) -> Tensor:

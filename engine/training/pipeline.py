@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -33,8 +34,10 @@ PHASES: tuple[PhaseName, ...] = ("prompts", "answers", "drafter", "report")
 ALL = "all"
 TEMPERATURES = (0.0, 0.0, 0.8)
 """Of the answers: two of three are greedy."""
-PROBED = 24
-"""Held-out prompts that training is followed by."""
+PROBED, PROBED_TOKENS = 24, 128
+"""Held-out prompts that training is followed by, and how much of their answers."""
+INVENTED_BY, ANSWERED_BY = 0.08, 0.25
+"""Of the time there is, where it is limited."""
 LEAST_PROMPTS = 2
 """One to train on, and one held out."""
 TOGETHER = 256
@@ -61,6 +64,8 @@ class Plan:
     seed: int = 1
     workers: int = 0
     report_every: int = 250
+    minutes: float | None = None
+    """Of work in all, but for the report. Fewer prompts and steps then, as many as there is time for."""
 
 
 Told = Callable[[PhaseName, int, int, str], None]
@@ -87,6 +92,7 @@ class Pipeline:
         self.work.mkdir(parents=True, exist_ok=True)
         self.prompts_file, self.held_out_file = prompts, held_out
         self._same_plan()
+        self.began = time.perf_counter()
         self.tokenizer = ChatTokenizer(target)
         self.target = load_target(target, device, lambda *_: None)
 
@@ -96,6 +102,11 @@ class Pipeline:
         self.answers(train_on)
         self.drafter(held_out)
         return self.report(held_out)
+
+    def _left(self, share: float = 1.0) -> float:
+        """Seconds until this share of the time is over."""
+        minutes = self.plan.minutes
+        return inf if minutes is None else self.began + 60 * minutes * share - time.perf_counter()
 
     def _same_plan(self) -> None:
         """Raises ``UsageFailure`` where the folder holds the beginnings of another drafter."""
@@ -121,6 +132,7 @@ class Pipeline:
                 plan.batch,
                 self.work,
                 lambda done, total: self.told("prompts", done, total, ""),
+                lambda: self._left(INVENTED_BY) < 0,
             )
             prompts = asked(texts, self.tokenizer)
         room = self.target.config.max_context - plan.answer_tokens
@@ -142,7 +154,7 @@ class Pipeline:
             self.told("answers", done, total, f"{tokens} tokens in the last batch")
 
         asking = Asking(self.plan.batch, self.plan.answer_tokens, self.plan.seed, TEMPERATURES)
-        record_answers(self.target, prompts, asking, self.work, told)
+        record_answers(self.target, prompts, asking, self.work, told, enough=lambda: self._left(ANSWERED_BY) < 0)
 
     def drafter(self, held_out: Sequence[Prompt]) -> None:
         """Trains it and writes it to the folder."""
@@ -151,7 +163,14 @@ class Pipeline:
         mask = mask_token(self.target.config, self.tokenizer, {*before, *behind})
         written = drafter_json(plan.shape, self.target.config, self.target.embedding_scale, mask)
         schedule = Schedule(
-            plan.steps, plan.rows, plan.row_length, plan.anchors, plan.seed, plan.workers, plan.report_every
+            plan.steps,
+            plan.rows,
+            plan.row_length,
+            plan.anchors,
+            plan.seed,
+            plan.workers,
+            plan.report_every,
+            None if plan.minutes is None else max(self._left(), 1.0),
         )
         self._train(written, schedule, held_out[:PROBED])
 
@@ -163,7 +182,8 @@ class Pipeline:
             raise UsageFailure("No answer has been recorded.", "Allow longer answers, or give it other prompts.")
 
         def probe(trained: DFlashDrafter) -> dict[str, float]:
-            figures = self.acceptance(trained, probed)
+            save_drafter(trained, written, self.folder)
+            figures = self.acceptance(trained, probed, PROBED_TOKENS)
             return {domain: round(each.tau, 2) for domain, each in figures.items()}
 
         def told(step: int, steps: int, loss: float) -> None:
@@ -173,7 +193,6 @@ class Pipeline:
 
         learner = Learner(self.target, drafter, schedule)
         learner.run(drawn(recorded), told, self.work / "training.pt", probe)
-        save_drafter(learner.drafter, written, self.folder)
         history = {
             "tokens": sum(len(each.answer) for each in recorded),
             "history": [asdict(p) for p in learner.history],
@@ -194,7 +213,7 @@ class Pipeline:
         started = time.perf_counter()
         self.told("report", 0, len(held_out), "")
         drafter = cast(DFlashDrafter, load_drafter(self.folder, self.target, lambda *_: None))
-        answers = self._drafted(drafter, held_out)
+        answers = self._drafted(drafter, held_out, self.plan.answer_tokens)
         plain = [answer for part in _parts(held_out) for answer in self._plain(part)]
         same = sum(one.ids == other.ids for one, other in zip(answers, plain, strict=True))
         device = self.target.device
@@ -214,9 +233,9 @@ class Pipeline:
         self.told("report", len(held_out), len(held_out), "")
         return report
 
-    def acceptance(self, drafter: DFlashDrafter, prompts: Sequence[Prompt]) -> dict[str, Speculation]:
-        """Greedy, by domain and of all."""
-        return self._figures(drafter, prompts, self._drafted(drafter, prompts))
+    def acceptance(self, drafter: DFlashDrafter, prompts: Sequence[Prompt], tokens: int) -> dict[str, Speculation]:
+        """Greedy, by domain and of all, over so many tokens of each answer."""
+        return self._figures(drafter, prompts, self._drafted(drafter, prompts, tokens))
 
     def _figures(
         self, drafter: DFlashDrafter, prompts: Sequence[Prompt], answers: Sequence[Answer]
@@ -227,8 +246,8 @@ class Pipeline:
             by_domain.setdefault(prompt.domain, []).append(answer)
         return {domain: speculation(part, block) for domain, part in by_domain.items()}
 
-    def _drafted(self, drafter: DFlashDrafter, prompts: Sequence[Prompt]) -> list[Answer]:
-        block, limit = drafter.config.block_size, self.plan.answer_tokens
+    def _drafted(self, drafter: DFlashDrafter, prompts: Sequence[Prompt], limit: int) -> list[Answer]:
+        block = drafter.config.block_size
         return [
             answer
             for part in _parts(prompts)

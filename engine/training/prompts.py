@@ -84,18 +84,27 @@ class Inventor:
         return list(dict.fromkeys(text for text in texts if text))
 
 
-def invent(inventor: Inventor, count: int, size: int, folder: Path, told: Callable[[int, int], None]) -> list[str]:
+def invent(
+    inventor: Inventor,
+    count: int,
+    size: int,
+    folder: Path,
+    told: Callable[[int, int], None],
+    enough: Callable[[], bool] = lambda: False,
+) -> list[str]:
     """``count`` different questions, a file in ``folder`` for each batch of ``size``; batches that are there aren't
-    made again. Raises ``UsageFailure`` where the target has no more."""
+    made again. ``enough``: whether what there is will do, asked behind each new batch. Raises ``UsageFailure`` where
+    the target has no more."""
     seen: dict[str, None] = {}
     for index in itertools.count():
         path = folder / f"questions-{index:04d}.json"
-        if not path.exists():
+        new = not path.exists()
+        if new:
             write_text(path, json.dumps(inventor.batch(index, size), ensure_ascii=False, indent=0))
         known = len(seen)
         seen.update(dict.fromkeys(json.loads(path.read_text("utf-8"))))
         told(min(len(seen), count), count)
-        if len(seen) >= count:
+        if len(seen) >= count or (new and enough()):
             return list(seen)[:count]
         if len(seen) == known:
             raise UsageFailure(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.nn.attention.flex_attention import create_block_mask
 
 from dflash_tui.cli.main import main
 from engine.decoding.decoder import Decoder
@@ -19,9 +20,10 @@ from engine.errors import UsageFailure
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.target import TargetModel
-from engine.training import learning
+from engine.training import learning, masks
 from engine.training.blocks import block_visibility, draw_blocks
 from engine.training.generation import Sampler, generate, speculate
+from engine.training.masks import MaskedAttention
 from engine.training.passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
 from engine.training.pipeline import Pipeline, Plan
 from engine.training.prompts import Prompt, split
@@ -132,6 +134,30 @@ def test_speculation_changes_nothing(moe_pair: TinyPair) -> None:
         assert [answer.ids for answer in fast] == [answer.ids for answer in plain]
 
 
+def test_each_text_has_its_own_temperature() -> None:
+    logits = torch.randn(400, 30, generator=torch.Generator().manual_seed(1))
+    sampler = Sampler([0.0, 1.0] * 200, 3, CPU)
+    drawn = sampler(logits)
+    best = logits.argmax(-1)
+    assert torch.equal(drawn[::2], best[::2]) and 20 < int((drawn == best)[1::2].sum()) < 100
+    sampler.keep(torch.arange(0, 400, 2))
+    assert torch.equal(sampler(logits[::2]), best[::2])
+
+
+def test_where_attention_cannot_be_compiled_a_dense_mask_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> torch.Tensor:
+        raise RuntimeError("no compiler here")
+
+    monkeypatch.setattr(masks, "_compiled", lambda: fails)
+    monkeypatch.setattr(MaskedAttention, "refused", None)
+    rows = packed_rows(1)
+    dense, sparse = (MaskedAttention(causal_within_documents(rows, 32), 1, 256, 256, CPU) for _ in range(2))
+    sparse.mask = create_block_mask(causal_within_documents(rows, 32), 1, None, 256, 256, CPU)
+    q, k, v = torch.randn(1, 6, 256, 16), torch.randn(1, 2, 256, 16), torch.randn(1, 2, 256, 16)
+    assert torch.equal(sparse(q, k, v, 0.25), dense(q, k, v, 0.25))
+    assert MaskedAttention.refused == "RuntimeError: no compiler here"
+
+
 def test_a_row_depends_on_seed_and_index_only() -> None:
     dataset = RowDataset(random_source, "seed", 4, 128)
     again = RowDataset(random_source, "seed", 9, 128, skipped=2)
@@ -207,6 +233,16 @@ def test_a_drafter_learns(tmp_path: Path) -> None:
     report = Pipeline(tmp_path / "target", "toy", tmp_path / "out", plan, CPU, lambda *_: None, asked).run()
     losses = [each["loss"] for each in report["training"]["history"]]
     assert losses[-1] < 0.8 * losses[0]
+
+
+def test_training_ends_by_the_clock(tmp_path: Path) -> None:
+    write_target(tmp_path / "target", "llama")
+    plan = replace(TOY, steps=100_000, minutes=0.05)
+    report = Pipeline(
+        tmp_path / "target", "toy", tmp_path / "out", plan, CPU, lambda *_: None, toy_prompts(tmp_path)
+    ).run()
+    steps = [each["step"] for each in report["training"]["history"]]
+    assert 1 <= steps[-1] < 5000 and (tmp_path / "out" / "model.safetensors").exists()
 
 
 def test_the_command_says_what_is_wrong_with_prompts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

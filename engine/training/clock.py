@@ -1,0 +1,31 @@
+"""How much of a limited time is over."""
+
+from __future__ import annotations
+
+import time
+from math import inf
+
+
+class Clock:
+    """Training that ends by the clock: its learning rate follows ``progress``, from 0 to 1."""
+
+    def __init__(self, seconds: float | None) -> None:
+        """None: there is no limit, and no progress."""
+        self.seconds = inf if seconds is None else seconds
+        self.progress = 0.0
+
+    def start(self) -> None:
+        """Begins, or goes on from ``progress``."""
+        self.before = self.progress
+        self.began: float | None = None
+        self.deadline = time.perf_counter() + (1 - self.before) * self.seconds
+
+    def tick(self) -> float:
+        """The progress behind a step. The first one compiles: it takes time, and is none of the progress."""
+        now = time.perf_counter()
+        if self.began is None:
+            self.began = now
+        over = now >= self.deadline
+        share = 1.0 if over else (now - self.began) / (self.deadline - self.began)
+        self.progress = self.before + (1 - self.before) * share
+        return self.progress
