@@ -174,7 +174,7 @@ def _broadcast_at_once() -> None:
             return value
         return _made(np.broadcast_to(value.handle.data, kind.sizes), value.handle.dtype.scalar, kind)
 
-    def broadcast(self: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    def broadcast(self: Any, left: Any, right: Any) -> Any:
         kind = _broadcast(left.type, right.type)
         if kind is None:
             return slowly(self, left, right)
