@@ -67,7 +67,12 @@ def by_types(launch: Launch) -> str:
     return repr((launch.name, types))
 
 
-ALIKE: dict[str, Callable[[Launch], str]] = {"code": by_code, "tile": by_tile, "types": by_types}
+def by_name(launch: Launch) -> str:
+    """Whatever the format."""
+    return launch.name
+
+
+ALIKE: dict[str, Callable[[Launch], str]] = {"code": by_code, "tile": by_tile, "types": by_types, "name": by_name}
 TILE, LARGEST_TILE = 128, 256
 """Of products: what most tiles have of rows and columns, and the most that one has."""
 
