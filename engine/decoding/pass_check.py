@@ -70,28 +70,27 @@ def passes_depart(decoder: Decoder, text: Sequence[int], tiles: TargetTiles | No
 def products_depart(target: TargetModel) -> str | None:
     """Whether products of many rows with the target's packed weights, one of each shape, are what the unpacked weights
     yield, and the same again and again; in words where not, or None."""
-    for weight in _one_of_each_shape(target):
+    for shape, weight in _one_of_each_shape(target):
         if not _multiplies_well(weight, target.dtype):
-            format = format_of(weight).upper()
-            return f"a prompt's products with {format} weights of shape {list(weight.shape)} are wrong"
+            return f"a prompt's products with {format_of(weight).upper()} weights of shape {list(shape)} are wrong"
     return None
 
 
 @torch.inference_mode()
 def launch_products(target: TargetModel) -> None:
     """What ``products_depart`` launches, to compile it ahead."""
-    for weight in _one_of_each_shape(target):
+    for _, weight in _one_of_each_shape(target):
         _product(weight, *_rows_for(weight, target.dtype))
 
 
-def _one_of_each_shape(target: TargetModel) -> Iterator[Weight]:
-    """Packed weights; of experts some are enough."""
+def _one_of_each_shape(target: TargetModel) -> Iterator[tuple[tuple[int, ...], Weight]]:
+    """Packed weights and their shapes; of experts some are enough."""
     seen: set[tuple[int, ...]] = set()
     for weight in packed_weights(target):
         if (shape := tuple(weight.shape)) not in seen:
             seen.add(shape)
             scales = None if weight.scales is None else weight.scales[:SOME_EXPERTS]
-            yield weight if len(shape) == 2 else type(weight)(weight.values[:SOME_EXPERTS], scales)
+            yield shape, weight if len(shape) == 2 else type(weight)(weight.values[:SOME_EXPERTS], scales)
 
 
 def _rows_for(weight: Weight, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:

@@ -173,25 +173,25 @@ def _load(model: nn.Module, layout: Layout, device: torch.device, progress: Call
     done, total = 0, layout.nbytes
     where = {part.tensor: (name, part) for name, stored in layout.stored.items() for part in stored.parts}
     begun: dict[str, Assembly] = {}
-    sums: dict[str, Tensor] = {}
+    extremes: dict[str, Tensor] = {}
     for tensor_name, tensor in read_tensors({tensor: layout.headers[tensor] for tensor in where}, device):
         name, part = where[tensor_name]
         assembly = begun.setdefault(name, Assembly(name, layout.stored[name], dtype))
         if (weight := assembly.add(part, tensor)) is not None:
             del begun[name]
             if isinstance(weight, Tensor):
-                sums[name] = weight.sum(dtype=torch.float32)
+                extremes[name] = torch.stack(weight.aminmax()).float()  # without a copy, which a sum in fp32 makes
             hold(model, name, held(weight, layout.held[name], dtype))
         done += tensor.nbytes
         progress(done, total)
-    _refuse_nan(sums)
+    _refuse_nan(extremes)
     model.requires_grad_(False).eval()
 
 
-def _refuse_nan(sums: dict[str, Tensor]) -> None:
-    """Raises ``WeightsFailure`` for weights that hold what is no finite number: their sum isn't one either."""
-    finite = torch.stack(list(sums.values())).isfinite().tolist() if sums else []
-    if wrong := [name for name, fine in zip(sums, finite, strict=True) if not fine]:
+def _refuse_nan(extremes: dict[str, Tensor]) -> None:
+    """Raises ``WeightsFailure`` for weights that hold what is no finite number: an extreme isn't one either."""
+    finite = torch.stack(list(extremes.values())).isfinite().all(-1).tolist() if extremes else []
+    if wrong := [name for name, fine in zip(extremes, finite, strict=True) if not fine]:
         more = f", as {len(wrong) - 1} others do" if len(wrong) > 1 else ""
         what = f"The weights are damaged: {wrong[0]} holds values that are no numbers{more}."
         raise WeightsFailure(what, DOWNLOAD_AGAIN)

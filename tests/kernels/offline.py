@@ -59,7 +59,7 @@ class Launch:
     @property
     def key(self) -> str:
         """Equal for launches that share machine code."""
-        return repr((self.name, _signature(self), self.options))
+        return repr((self.name, signature_of(self), self.options))
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def distinct(launches: list[Launch]) -> list[Launch]:
 
 
 def compile_launch(launch: Launch) -> Compiled:
-    signature, constants, attributes = _signature(launch)
+    signature, constants, attributes = signature_of(launch)
     source = ASTSource(fn=launch.kernel, signature=signature, constexprs=constants, attrs=attributes)
     built = triton.compile(source, options=dict(launch.options))
     registers, local = _resources(built.asm["cubin"])
@@ -140,7 +140,7 @@ def compile_launch(launch: Launch) -> Compiled:
     )
 
 
-def _signature(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], dict[tuple[int], Any]]:
+def signature_of(launch: Launch) -> tuple[dict[str, str], dict[tuple[int], Any], dict[tuple[int], Any]]:
     """Types, constants and alignment of the arguments, as Triton's own launcher would see them."""
     signature: dict[str, str] = {}
     constants: dict[tuple[int], Any] = {}

@@ -1,15 +1,15 @@
 """``python -m tests.kernels.offline_cards [80 86 ...] [--sizes 26B-A4B ...] [--weights bf16 ...] [--only NAME ...]``:
 compiles what rounds and prompts launch for cards of these compute capabilities, and says what is out of bounds.
 
-All of it is six cards, three sizes and every format: 510 s on one core. ``--write`` puts tables into the kernels'
-measurements.
+All of it is six cards, three sizes and every format: 510 s on one core. ``--one-of-each`` compiles less: of launches
+that are alike one. ``--write`` puts tables into the kernels' measurements.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,10 +18,11 @@ from engine.kernels.toolchain.card import REPRESENTATIVES, Card, representative
 from engine.kernels.weights.kinds import MAKERS
 from tests.kernels import offline_rounds
 from tests.kernels.early_reads import waits_in_time
-from tests.kernels.offline import Compiled, Launch, compile_launch
+from tests.kernels.offline import Compiled, Launch, compile_launch, signature_of
 from tests.kernels.offline_target import launches_of
 
 SIZES = ("26B-A4B", "31B", "12B")
+ROUNDS = "rounds"
 MEASUREMENTS = Path(__file__).parents[2] / "engine" / "kernels" / "MEASUREMENTS.md"
 BEGIN, END = "<!-- offline_cards: begin -->", "<!-- offline_cards: end -->"
 MOST_REGISTERS = 255
@@ -48,20 +49,59 @@ Piece = tuple[str, Compiled]
 """Of which size and format a kernel is, or of the rounds, and what the compiler made of it."""
 
 
-def pieces(card: Card, sizes: Sequence[str], formats: Sequence[WeightFormat], only: Sequence[str]) -> Iterator[Piece]:
-    """What each size and format launches, and what rounds do beside; each piece of machine code is compiled once."""
+def by_code(launch: Launch) -> str:
+    """All that decides about machine code."""
+    return launch.key
+
+
+def by_tile(launch: Launch) -> str:
+    """Products of other sizes run the same code with other bounds, as long as their last tiles are as full."""
+    types, constants, _ = signature_of(launch)
+    alike = [value % TILE if isinstance(value, int) and value > LARGEST_TILE else value for value in constants.values()]
+    return repr((launch.name, types, alike, launch.options))
+
+
+def by_types(launch: Launch) -> str:
+    """Whatever the tile."""
+    types, _, _ = signature_of(launch)
+    return repr((launch.name, types))
+
+
+def by_name(launch: Launch) -> str:
+    """Whatever the format."""
+    return launch.name
+
+
+ALIKE: dict[str, Callable[[Launch], str]] = {"code": by_code, "tile": by_tile, "types": by_types, "name": by_name}
+TILE, LARGEST_TILE = 128, 256
+"""Of products: what most tiles have of rows and columns, and the most that one has."""
+
+
+def pieces(
+    card: Card,
+    sizes: Sequence[str],
+    formats: Sequence[WeightFormat],
+    only: Sequence[str],
+    alike: Callable[[Launch], str] = by_code,
+) -> Iterator[Piece]:
+    """What each size and format launches, and what rounds do beside; of launches of a size that are ``alike`` one is
+    compiled, and each piece of machine code once."""
     found: dict[str, Compiled] = {}
 
-    def compiled(what: str, launches: list[Launch]) -> Iterator[Piece]:
+    def compiled(what: str, launches: list[Launch], among: str) -> Iterator[Piece]:
         for launch in (each for each in launches if not only or each.name in only):
-            if launch.key not in found:
-                found[launch.key] = compile_launch(launch)
-            yield what, found[launch.key]
+            key = f"{among} {alike(launch)}"
+            if key not in found:
+                found[key] = compile_launch(launch) if launch.key not in found else found[launch.key]
+                found[launch.key] = found[key]
+            yield what, found[key]
 
     for size in sizes:
+        if size == ROUNDS:
+            yield from compiled(ROUNDS, offline_rounds.launches(card), size)
+            continue
         for weights in formats:
-            yield from compiled(f"{size} {weights}", launches_of(size, card, weights))
-    yield from compiled("rounds", offline_rounds.launches(card))
+            yield from compiled(f"{size} {weights}", launches_of(size, card, weights), size)
 
 
 def why_not(one: Compiled, card: Card) -> str | None:
@@ -125,15 +165,16 @@ def write(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kernels.offline_cards")
     parser.add_argument("capabilities", type=int, nargs="*", default=[card.capability for card in REPRESENTATIVES])
-    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
+    parser.add_argument("--sizes", nargs="+", choices=(*SIZES, ROUNDS), default=[*SIZES, ROUNDS])
     parser.add_argument("--weights", nargs="+", choices=list(MAKERS), default=list(MAKERS))
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="kernels with these names")
+    parser.add_argument("--one-of-each", choices=list(ALIKE), default="code", help="of launches that differ in this")
     parser.add_argument("--write", action="store_true")
     options: Any = parser.parse_args()
     formats = cast(list[WeightFormat], options.weights)
     by_card: dict[Card, list[Piece]] = {}
     for card in map(representative, options.capabilities):
-        by_card[card] = list(pieces(card, options.sizes, formats, options.only))
+        by_card[card] = list(pieces(card, options.sizes, formats, options.only, ALIKE[options.one_of_each]))
         for what in dict.fromkeys(what for what, _ in by_card[card]):
             names = sorted({one.name for of, one in by_card[card] if of == what})
             print(f"sm_{card.capability}, {what}: {' '.join(names)}")

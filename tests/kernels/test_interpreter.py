@@ -27,6 +27,16 @@ if INTERPRETED:
         square = whole[:, None] - whole[None, :]
         tl.store(out + 12 + lane, tl.sum((square >= 0).to(tl.int32), axis=1))
 
+    @triton.jit
+    def _move(numbers: tl.tensor, out: tl.tensor, width: tl.tensor) -> None:
+        row, column = tl.arange(0, 4)[:, None], tl.arange(0, 8)[None, :]
+        mask = (row != 1) & (column < width)
+        block = tl.load(numbers + row * 8 + column, mask=mask, other=0)
+        tl.store(out + row * 8 + column, block - tl.load(numbers) * 2, mask=column < 7)
+        beside = tl.load(numbers - 3 + column + 8 * row, mask=mask, other=-5)
+        tl.store(out + 32 + row * 8 + column, -(beside // 3) % 4 | 1)
+        tl.store(out + 64 + tl.arange(0, 4), 1.5, mask=tl.arange(0, 4) > 0)
+
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.uint32])
 def test_sums_that_overflow_are_refused(dtype: torch.dtype) -> None:
@@ -48,3 +58,19 @@ def test_types_are_promoted_as_compiled() -> None:
         torch.tensor([3, 2, 1, 4]),
     )
     assert torch.equal(out, torch.cat([each.float() for each in expected]))
+
+
+def test_blocks_are_broadcast_masked_and_divided_as_compiled() -> None:
+    """Towards zero, remainders with the sign of what is divided; what is not loaded is what stands in for it."""
+    numbers = torch.arange(-40, 40, dtype=torch.int32)
+    out = torch.full((68,), 99.0)
+    _move[(1,)](numbers[8:], out, 6)
+    rows, columns = torch.arange(4)[:, None], torch.arange(8)[None, :]
+    mask = (rows != 1) & (columns < 6)
+    block = torch.where(mask, numbers[8:40].view(4, 8), 0) + 64
+    assert torch.equal(out[:32].view(4, 8)[:, :7], block[:, :7].float())
+    assert out[:32].view(4, 8)[:, 7].tolist() == [99.0] * 4
+    beside = torch.where(mask, numbers[5:37].view(4, 8), -5)
+    negated = -torch.div(beside, 3, rounding_mode="trunc")
+    assert torch.equal(out[32:64].view(4, 8), (torch.fmod(negated, 4) | 1).float())
+    assert out[64:].tolist() == [99.0, 1.5, 1.5, 1.5]

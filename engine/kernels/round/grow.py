@@ -196,9 +196,9 @@ def _grow(
                 what = tl.where(offer == 2 * node, further, tl.where(offer == 2 * node + 1, child, what))
                 if LOOKS:
                     looked_up = tl.where(was_looked_up, looked_up | (1 << node), looked_up)
-                    chance = _entry(beside_chance, depth)
+                    deeper_chance = _entry(beside_chance, depth)
                     onward = was_looked_up & (offer == 0)
-                    waiting = tl.where(onward, tl.where(chance < 0, -1.0, best * chance), waiting)
+                    waiting = tl.where(onward, tl.where(deeper_chance < 0, -1.0, best * deeper_chance), waiting)
                     before = tl.where(onward, best, before)
                     what = tl.where(onward, deeper + goes_on, what)
 

@@ -1,5 +1,6 @@
-"""Triton's interpreter, corrected to compute what a GPU does, and three times as fast: what it worked out anew for each
-operation is remembered. Results and refusals (overflow, types and shapes that don't match) stay the same."""
+"""Triton's interpreter, corrected to compute what a GPU does, and six times as fast: what it worked out anew for each
+operation is remembered, and what kernels do most goes to numpy directly. Results and refusals (overflow, types and
+shapes that don't match) stay the same: what a short way doesn't know takes the long one."""
 
 from __future__ import annotations
 
@@ -72,10 +73,13 @@ def remember() -> None:
     _describe_blocks_once()
     _describe_tensors_once()
     _compare_types_by_identity()
+    _broadcast_at_once()
     _promote_once()
     _look_for_overflow_at_once()
     _patch_once()
     _calculate_at_once()
+    _point_at_once()
+    _load_and_store_at_once()
 
 
 def _describe_blocks_once() -> None:
@@ -89,6 +93,7 @@ def _describe_blocks_once() -> None:
         if key not in known:
             known[key] = object.__new__(kind)
             create(known[key], element, shape)
+            known[key].sizes = key[1]
         return known[key]
 
     def with_element(self: Any, element: Any) -> Any:
@@ -135,15 +140,67 @@ def _compare_types_by_identity() -> None:
     core._unwrap_if_constexpr = unwrapped
 
 
+_common: dict[tuple[int, int], Any] = {}
+"""Types of blocks by identity; each exists once, and for ever."""
+
+
+def _broadcast(left: Any, right: Any) -> Any:
+    """The type of what two values give together, with the left's elements; None where the interpreter has to say."""
+    if left is right or not right.is_block():
+        return left
+    if not left.is_block():
+        return right.with_element_ty(left)
+    key = (id(left), id(right))
+    if key not in _common:
+        pairs = [*zip(left.sizes, right.sizes, strict=False)]
+        fit = len(left.sizes) == len(right.sizes) and all(a == b or 1 in (a, b) for a, b in pairs)
+        _common[key] = tl.block_type(left.element_ty, [max(pair) for pair in pairs]) if fit else None
+    return _common[key]
+
+
+def _made(data: Any, scalar: Any, kind: Any) -> Any:
+    """A tensor of numbers that are known to be of this type."""
+    handle = object.__new__(interpreter.TensorHandle)
+    handle.data, handle.dtype, handle.attr = data, scalar, {}
+    return tl.tensor(handle, kind)
+
+
+def _broadcast_at_once() -> None:
+    """Without copies, and with nothing to compare where types are the same."""
+    slowly, convert = TritonSemantic.broadcast_impl_value, TritonSemantic.to_tensor
+
+    def as_large(value: Any, kind: Any) -> Any:
+        if value.type is kind:
+            return value
+        return _made(np.broadcast_to(value.handle.data, kind.sizes), value.handle.dtype.scalar, kind)
+
+    def broadcast(self: Any, left: Any, right: Any) -> Any:
+        kind = _broadcast(left.type, right.type)
+        if kind is None:
+            return slowly(self, left, right)
+        if not kind.is_block():
+            return left, right
+        return as_large(left, kind), as_large(right, kind.with_element_ty(right.type.scalar))
+
+    TritonSemantic.broadcast_impl_value = broadcast
+    TritonSemantic.to_tensor = lambda self, x, check_type=True: (
+        x if type(x) is tl.tensor else convert(self, x, check_type)
+    )
+
+
 def _promote_once() -> None:
     check, promote = TritonSemantic.binary_op_type_checking_impl, TritonSemantic.computation_type_impl
     promoted: dict[tuple[Any, ...], Any] = {}
 
     def checked(self: Any, left: Any, right: Any, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(left, tl.tensor) and isinstance(right, tl.tensor) and left.type == right.type:
-            scalar = left.type.scalar
-            if not scalar.is_ptr() and (scalar.name in ("int32", "int1", "int64") or scalar.is_fp32()):
-                return left, right
+        if not isinstance(right, tl.tensor):
+            right = _number(right, left)
+        elif not isinstance(left, tl.tensor):
+            left = _number(left, right)
+        if isinstance(left, tl.tensor) and isinstance(right, tl.tensor):
+            name = left.type.scalar.name
+            if name == right.type.scalar.name and name in ("int32", "int1", "int64", "fp32"):
+                return self.broadcast_impl_value(left, right)
         return check(self, left, right, *args, **kwargs)
 
     def promoted_once(self: Any, left: Any, left_is_number: bool, right: Any, right_is_number: bool, div: bool) -> Any:
@@ -192,51 +249,68 @@ def _patch_once() -> None:
     interpreter._patch_lang = lambda function: scope  # with nothing to take back
 
 
-_NUMBERS = {"int32": (np.int32, frozenset((int,))), "fp32": (np.float32, frozenset((int, float)))}
-"""Types whose operators take the short way, as numpy has them, and the numbers that become one of them."""
+_NUMBERS = {
+    "int32": (np.int32, frozenset((int,)), -(2**31), 2**31),
+    "int64": (np.int64, frozenset((int,)), -(2**63), 2**63),
+    "fp32": (np.float32, frozenset((int, float)), None, None),
+}
+"""Types whose operators take the short way, as numpy has them; the numbers that become one of them, from and to."""
+
+
+def _number(number: Any, beside: Any) -> Any:
+    """A number as a tensor of the type beside it; itself where the interpreter has to say what it becomes."""
+    if isinstance(beside, tl.tensor) and (known := _NUMBERS.get(beside.dtype.name)) is not None:
+        numpy_type, kinds, low, high = known
+        if type(number) in kinds and (low is None or low <= number < high):
+            return _made(np.array([number], numpy_type), beside.dtype, beside.dtype)
+    return number
 
 
 def _calculate_at_once() -> None:
-    """Operators between tensors of one type, of one shape or with a number among them, go to numpy directly."""
-    arithmetic = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
-    comparison = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal}
-    for name, operation in (arithmetic | comparison).items():
-        names = (f"__{name}__", f"__r{name}__") if name in ("add", "mul") else (f"__{name}__",)
-        for operator in names:
+    """Operators between tensors of one type, or with a number among them, go to numpy directly."""
+    of_all, of_wholes, of_fractions = ("int32", "int64", "fp32"), ("int32", "int64"), ("fp32",)
+    _operators({"add": np.add, "sub": np.subtract, "mul": np.multiply}, of_all)
+    _operators({"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}, of_all, compares=True)
+    _operators({"eq": np.equal, "ne": np.not_equal}, of_all, compares=True)
+    _operators({"and": np.bitwise_and, "or": np.bitwise_or}, ("int1", *of_wholes))
+    _operators({"floordiv": _divided, "mod": np.fmod}, of_wholes)
+    _operators({"truediv": np.divide}, of_fractions)
+
+
+def _operators(operations: dict[str, Any], names: tuple[str, ...], compares: bool = False) -> None:
+    for name, operation in operations.items():
+        for operator in (f"__{name}__", f"__r{name}__") if name in ("add", "mul") else (f"__{name}__",):
             slowly = getattr(tl.tensor, operator)
-            setattr(tl.tensor, operator, _operator(operation, slowly, name in comparison))
+            setattr(tl.tensor, operator, _operator(operation, slowly, frozenset(names), compares))
 
 
-def _operator(operation: Any, slowly: Callable[..., Any], compares: bool) -> Callable[[Any, Any], Any]:
+def _operator(
+    operation: Any, slowly: Callable[..., Any], names: frozenset[str], compares: bool
+) -> Callable[[Any, Any], Any]:
+    overflows = operation in (np.add, np.subtract, np.multiply)
+
     def calculated(self: Any, other: Any) -> Any:
         scalar = self.dtype
-        known = _NUMBERS.get(scalar.name)
-        if known is None:
+        name = scalar.name
+        value = other if isinstance(other, tl.tensor) else _number(core._unwrap_if_constexpr(other), self)
+        if name not in names or not isinstance(value, tl.tensor) or value.dtype.name != name:
             return slowly(self, other)
-        if isinstance(other, tl.tensor):
-            if other.dtype.name != scalar.name:
-                return slowly(self, other)
-            values = other.handle.data
-            if self.type is other.type or not other.type.is_block():
-                kind = self.type
-            elif not self.type.is_block():
-                kind = other.type
-            else:
-                return slowly(self, other)
-        else:
-            number = core._unwrap_if_constexpr(other)
-            if type(number) not in known[1] or (known[0] is np.int32 and not -(2**31) <= number < 2**31):
-                return slowly(self, other)
-            values, kind = np.array([number], known[0]), self.type
+        kind = _broadcast(self.type, value.type)
+        if kind is None:
+            return slowly(self, other)
+        left, right = self.handle.data, value.handle.data
+        data = _without_overflow(operation, left, right) if overflows and name == "int32" else operation(left, right)
         if compares:
-            data, kind = operation(self.handle.data, values), kind.with_element_ty(tl.int1)
-        elif known[0] is np.int32:
-            data = _without_overflow(operation, self.handle.data, values)
-        else:
-            data = operation(self.handle.data, values)
-        return tl.tensor(interpreter.TensorHandle(data, scalar), kind)
+            scalar = tl.int1
+            kind = kind.with_element_ty(scalar) if kind.is_block() else scalar
+        return _made(data, scalar, kind)
 
     return calculated
+
+
+def _divided(left: Any, right: Any) -> Any:
+    """Towards zero, as GPUs do."""
+    return (left - np.fmod(left, right)) // right
 
 
 def _without_overflow(operation: Any, left: Any, right: Any) -> Any:
@@ -244,3 +318,73 @@ def _without_overflow(operation: Any, left: Any, right: Any) -> Any:
     sums = wide.astype(np.int32)
     assert (sums == wide).all(), f"int32 overflow detected for {operation.__name__}"
     return sums
+
+
+def _point_at_once() -> None:
+    """Sums of pointers and signed offsets."""
+    add = tl.tensor.__add__
+
+    def added(self: Any, other: Any) -> Any:
+        scalar = self.dtype
+        if not scalar.is_ptr() or scalar.element_ty.is_block():
+            return add(self, other)
+        offset = core._unwrap_if_constexpr(other)
+        if type(offset) is int and -(2**31) <= offset < 2**31:
+            elements, kind = np.array([offset], np.int64), self.type
+        elif isinstance(offset, tl.tensor) and offset.dtype.name in ("int32", "int64"):
+            elements, kind = offset.handle.data, _broadcast(self.type, offset.type)
+        else:
+            return add(self, other)
+        if kind is None:
+            return add(self, other)
+        size = max(1, scalar.element_ty.primitive_bitwidth // 8)
+        return _made(self.handle.data + size * elements.astype(np.uint64), scalar, kind)
+
+    tl.tensor.__add__ = added
+
+
+def _load_and_store_at_once() -> None:
+    """Through pointers to numbers, where the mask is one and what stands in for the rest is nought."""
+    load, store = TritonSemantic.load, TritonSemantic.store
+    as_numpy, memory = interpreter._get_np_dtype, interpreter._interpreter
+
+    def reached(pointer: Any, mask: Any) -> Any:
+        """The type of pointers under their mask; None where the interpreter has to say."""
+        scalar = pointer.dtype
+        if not scalar.is_ptr() or scalar.element_ty.is_block() or scalar.element_ty.name == "int1":
+            return None
+        if mask is None:
+            return pointer.type
+        plain = mask.dtype.name == "int1" and (pointer.type.is_block() or not mask.type.is_block())
+        return _broadcast(pointer.type, mask.type) if plain else None
+
+    def spread(pointer: Any, mask: Any, kind: Any) -> tuple[Any, Any]:
+        addresses = pointer.handle.data
+        if kind is not pointer.type:
+            addresses = np.broadcast_to(addresses, kind.sizes)
+        if mask is None:
+            return addresses, np.ones(addresses.shape, np.bool_)
+        return addresses, np.broadcast_to(mask.handle.data, addresses.shape)
+
+    def loaded(self: Any, pointer: Any, mask: Any, other: Any, boundary: Any, padding: Any, *hints: Any) -> Any:
+        kind = reached(pointer, mask)
+        others = other is not None and (mask is None or other.type.is_block() or other.handle.data.view("u1").any())
+        if kind is None or others or boundary or padding:
+            return load(self, pointer, mask, other, boundary, padding, *hints)
+        addresses, live = spread(pointer, mask, kind)
+        element = pointer.dtype.element_ty
+        dtype = as_numpy(element)
+        data = memory.load(addresses, live, np.zeros(addresses.shape, dtype), dtype)
+        return _made(data, element, kind.with_element_ty(element) if kind.is_block() else element)
+
+    def stored(self: Any, pointer: Any, value: Any, mask: Any, boundary: Any, *hints: Any) -> Any:
+        kind = reached(pointer, mask)
+        fits = kind is pointer.type and _broadcast(pointer.type, value.type) is kind
+        if not fits or boundary or pointer.dtype.is_const():
+            return store(self, pointer, value, mask, boundary, *hints)
+        addresses, live = spread(pointer, mask, kind)
+        numbers = self.cast(value, pointer.dtype.element_ty).handle.data
+        memory.store(addresses, np.broadcast_to(numbers, addresses.shape), live)
+        return self.tensor(None, tl.void)
+
+    TritonSemantic.load, TritonSemantic.store = loaded, stored

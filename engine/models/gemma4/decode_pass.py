@@ -46,6 +46,7 @@ class DecodePass(RowsPass[KernelLayer]):
     norm_style = "gemma"
     buffers_of = _Buffers
     _buffers: _Buffers
+    _target: Gemma4
 
     def __init__(
         self,
@@ -61,10 +62,9 @@ class DecodePass(RowsPass[KernelLayer]):
         assert isinstance(first, DecoderLayer)
         layers = kernel_layers(target, cache)
         super().__init__(target, first.input_layernorm.weight, layers, cache, cursor, rows, taps, tiles)
-        self._gemma = target
 
     def trials(self) -> Trials[TargetTiles]:
-        return target_trials(self._gemma, self._layers, self._tiles["bf16"])
+        return target_trials(self._target, self._layers, self._tiles["bf16"])
 
     def _attend(self, layer: KernelLayer, max_rows: int, tree: TreeRows | None) -> None:
         """To the residual after attention, normed for what follows."""
@@ -80,7 +80,8 @@ class DecodePass(RowsPass[KernelLayer]):
         buffers, routed = self._buffers, layer.routed
         if routed is None:
             up_tiles = self._for(layer.gate_up).gate_up
-            gate_up(buffers.normed, layer.gate_up, buffers.act, "gelu_tanh", up_tiles, max_rows)
+            activation = self._target.config.activation
+            gate_up(buffers.normed, layer.gate_up, buffers.act, activation, up_tiles, max_rows)
             project(buffers.act, layer.down, buffers.down, self._for(layer.down).down, max_rows)
         else:
             self._run_experts(layer, routed, max_rows)

@@ -83,7 +83,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
         self.self_attn = Attention(layer, hidden, eps)
-        self.mlp = GatedMLP(hidden, config.intermediate_size, "gelu_tanh")
+        self.mlp = GatedMLP(hidden, config.intermediate_size, config.activation)
         self.input_layernorm = RMSNorm(hidden, eps)
         self.post_attention_layernorm = RMSNorm(hidden, eps)
         self.pre_feedforward_layernorm = RMSNorm(hidden, eps)
@@ -92,7 +92,7 @@ class DecoderLayer(nn.Module):
         self.has_experts = config.moe is not None
         if config.moe is not None:
             self.router = Router(hidden, config.moe, eps)
-            self.experts = Experts(hidden, config.moe, "gelu_tanh")
+            self.experts = Experts(hidden, config.moe, config.activation)
             self.pre_feedforward_layernorm_2 = RMSNorm(hidden, eps)
             self.post_feedforward_layernorm_1 = RMSNorm(hidden, eps)
             self.post_feedforward_layernorm_2 = RMSNorm(hidden, eps)

@@ -56,9 +56,10 @@ class _Launches(ProductLaunches[KernelLayer]):
 
     def gate_up(self, tiles: TargetTiles) -> list[Launch]:
         layers = [layer for layer in self._layers if self._is_packed(layer.gate_up)]
-        act, moe = self._rows(self._target.config.intermediate_size), self._target.config.moe
+        config = self._target.config
+        act, moe, kind = self._rows(config.intermediate_size), config.moe, config.activation
         if moe is None:
-            return [partial(gate_up, self._normed, layer.gate_up, act, "gelu_tanh", tiles.gate_up) for layer in layers]
+            return [partial(gate_up, self._normed, layer.gate_up, act, kind, tiles.gate_up) for layer in layers]
         rows = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=self._device)
         found = Assignment.allocate(moe.num_experts, moe.top_k, self._device)
         scratch = SplitScratch.allocate(tiles.router, moe.num_experts, self._device)

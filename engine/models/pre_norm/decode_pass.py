@@ -76,7 +76,8 @@ class DecodePass(RowsPass[KernelLayer]):
         buffers = self._buffers
         if layer.router is None:
             up_tiles, down_tiles = self._for(layer.gate_up).gate_up, self._for(layer.down).down
-            gate_up(buffers.normed, layer.gate_up, buffers.act, "silu", up_tiles, max_rows)
+            activation = self._target.config.activation
+            gate_up(buffers.normed, layer.gate_up, buffers.act, activation, up_tiles, max_rows)
             project(buffers.act, layer.down, buffers.down, down_tiles, max_rows)
         else:
             self._run_experts(layer, layer.router, max_rows)
@@ -91,8 +92,7 @@ class DecodePass(RowsPass[KernelLayer]):
         route_rows(rows, buffers.splits, max_rows)
         tiles = self._for(layer.gate_up)
         up_tiles = tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
-        expert_gate_up_rows(
-            buffers.normed, layer.gate_up, found, buffers.act, up_tiles, None, max_rows, activation="silu"
-        )
+        activation = self._target.config.activation
+        expert_gate_up_rows(buffers.normed, layer.gate_up, found, buffers.act, up_tiles, None, max_rows, activation)
         down_tiles = self._for(layer.down).expert_down
         expert_down_rows(buffers.act, layer.down, found, buffers.pairs, down_tiles, max_rows)

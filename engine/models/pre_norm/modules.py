@@ -14,7 +14,7 @@ from ...kernels.reference.moe import route
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
-from ...layer_config import AttentionConfig, MoeConfig
+from ...layer_config import Activation, AttentionConfig, MoeConfig
 from ..attention_backends import TRITON
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
@@ -76,10 +76,10 @@ class Router(nn.Module):
 class SparseMLP(nn.Module):
     """Experts in place of an MLP; ``gate`` chooses among them."""
 
-    def __init__(self, hidden: int, moe: MoeConfig):
+    def __init__(self, hidden: int, moe: MoeConfig, activation: Activation):
         super().__init__()
         self.gate = Router(hidden, moe)
-        self.experts = Experts(hidden, moe, "silu")
+        self.experts = Experts(hidden, moe, activation)
 
     def forward(self, x: Tensor) -> Tensor:
         out: Tensor = self.experts(x, *self.gate(x))
@@ -92,7 +92,9 @@ class DecoderLayer(nn.Module):
         hidden, eps = config.hidden_size, config.rms_norm_eps
         self.self_attn = Attention(layer, config)
         self.mlp = (
-            GatedMLP(hidden, config.intermediate_size, "silu") if config.moe is None else SparseMLP(hidden, config.moe)
+            GatedMLP(hidden, config.intermediate_size, config.activation)
+            if config.moe is None
+            else SparseMLP(hidden, config.moe, config.activation)
         )
         self.input_layernorm = RMSNorm(hidden, eps, "qwen")
         self.post_attention_layernorm = RMSNorm(hidden, eps, "qwen")

@@ -63,7 +63,7 @@ class PrefillPass:
         join(layer.output.linear(mixed), None, x, layer.middle_norm, eps, normed)
         dense = sparse = None
         if layer.router is None:
-            dense = layer.down.linear(gated_product(normed, layer.gate_up, activation="silu"))
+            dense = layer.down.linear(gated_product(normed, layer.gate_up, activation=self._target.config.activation))
         else:
             sparse = self._run_experts(layer, layer.router, normed, skipped)
         join(dense, sparse, x, layer.next_norm, eps, normed, features)
@@ -75,5 +75,5 @@ class PrefillPass:
             scores = router.forced[skipped % len(router.forced) :]
         found = route_many(scores, len(normed), router.top_k, None)
         rows = spread(normed, None, 0.0, found.places)
-        act = gated_product(rows, layer.gate_up, found.ends, activation="silu")
+        act = gated_product(rows, layer.gate_up, found.ends, self._target.config.activation)
         return ExpertOutputs(layer.down.grouped(act, found.ends), found.places, found.weights)

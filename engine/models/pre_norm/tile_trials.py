@@ -38,9 +38,9 @@ def target_trials(target: TargetModel, layers: Sequence[KernelLayer], now: Targe
 
 class _Launches(ProductLaunches[KernelLayer]):
     def gate_up(self, tiles: TargetTiles) -> list[Launch]:
-        act = self._rows(self._target.config.intermediate_size)
+        act, kind = self._rows(self._target.config.intermediate_size), self._target.config.activation
         return [
-            partial(gate_up, self._normed, layer.gate_up, act, "silu", tiles.gate_up)
+            partial(gate_up, self._normed, layer.gate_up, act, kind, tiles.gate_up)
             for layer in self._layers
             if self._is_packed(layer.gate_up)
         ]
@@ -52,8 +52,9 @@ class _Launches(ProductLaunches[KernelLayer]):
         moe, found = self._moe, self._drawn(rows)
         chosen = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up
         out = self._rows(moe.top_k, moe.intermediate_size).flatten(0, 1)
+        kind = self._target.config.activation
         return [
-            partial(expert_gate_up_rows, self._normed, layer.gate_up, found, out, chosen, None, rows, "silu")
+            partial(expert_gate_up_rows, self._normed, layer.gate_up, found, out, chosen, None, rows, kind)
             for layer in self._layers
             if self._is_packed(layer.gate_up)
         ]
